@@ -1,0 +1,49 @@
+/** The whole configuration after flags, environment, file and defaults; frozen. Each part below gets only its slice. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** The data folder. */
+  readonly data: string;
+  readonly shutdownGraceMs: number;
+  readonly auth: AuthConfig;
+  readonly limits: LimitsConfig;
+  readonly delivery: DeliveryConfig;
+  readonly log: LogConfig;
+  readonly remote: RemoteConfig;
+}
+
+export interface AuthConfig {
+  /** `off` is refused on an address that is not loopback. */
+  readonly mode: "token" | "off";
+  /** Opens the two publish routes to callers without a token. */
+  readonly anonymousPublish: boolean;
+}
+
+export interface LimitsConfig {
+  /** Most bytes in one payload (`EVREG_ENVELOPE`, alias `SERVICE_ENVELOPE`). */
+  readonly payloadBytes: number;
+}
+
+export interface DeliveryConfig {
+  /** One deadline over connect, headers and body of an attempt. */
+  readonly timeoutMs: number;
+  /** Attempts under way at once, over all subscriptions. */
+  readonly maxInFlight: number;
+  /** Attempts under way at once for one subscription. */
+  readonly maxInFlightPerSubscription: number;
+  /** Lets handlers be `http:`. */
+  readonly allowHttp: boolean;
+  /** CIDR blocks that handlers may be in although they are not globally routable. */
+  readonly allowNetworks: readonly string[];
+}
+
+export interface LogConfig {
+  readonly level: "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  readonly format: "auto" | "pretty" | "json";
+}
+
+export interface RemoteConfig {
+  readonly url?: string;
+  readonly token?: string;
+}

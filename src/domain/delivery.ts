@@ -1,0 +1,87 @@
+/**
+ * pending → delivering → delivered
+ *              │  └────→ waiting → delivering …
+ *              └───────→ failed
+ * held: its subscription is paused; it goes on when that is reactivated.
+ * cancelled: its subscription was deleted before it was delivered.
+ */
+export const DELIVERY_STATUSES = [
+  "pending",
+  "delivering",
+  "waiting",
+  "held",
+  "delivered",
+  "failed",
+  "cancelled",
+] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** States in which nothing more happens by itself. */
+export function isFinal(status: DeliveryStatus): boolean {
+  return status === "delivered" || status === "failed" || status === "cancelled";
+}
+
+/** One event on its way to one subscription. */
+export interface Delivery {
+  readonly rowid: number;
+  readonly event_id: number;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly status: DeliveryStatus;
+  /** Attempts begun so far. */
+  readonly attempt: number;
+  /** ISO 8601 UTC; `null` when nothing is planned. */
+  readonly next_attempt_at: string | null;
+  /** Status or error code of the last finished attempt (`HTTP 500`, `timeout`), `null` before the first and after a success. */
+  readonly last_error: string | null;
+  readonly timestamped: string;
+  readonly finished_at: string | null;
+}
+
+export interface Attempt {
+  readonly attempt: number;
+  readonly started_at: string;
+  readonly duration_ms: number;
+  readonly outcome: "delivered" | "failed" | "returned";
+  readonly status_code: number | null;
+  readonly error_code: AttemptErrorCode | null;
+  /** First 1 KiB of the answer as text; `null` when there was none. */
+  readonly response: string | null;
+}
+
+/** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
+export const ATTEMPT_ERROR_CODES = [
+  "timeout",
+  "dns_failed",
+  "address_refused",
+  "connection_refused",
+  "connection_reset",
+  "tls_failed",
+  "protocol_error",
+  "interrupted",
+  "network_error",
+] as const;
+export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
+
+export interface DeliveryWithAttempts extends Delivery {
+  readonly attempts: readonly Attempt[];
+}
+
+export interface DeliveryQuery {
+  readonly event?: number;
+  readonly subscription?: number;
+  readonly action?: string;
+  readonly status?: DeliveryStatus;
+  /** ISO 8601, inclusive; of the delivery's creation. */
+  readonly from?: string;
+  /** ISO 8601, exclusive. */
+  readonly to?: string;
+  /** 1 to 500, default 50. */
+  readonly limit?: number;
+  /** Walks on to deliveries older than this rowid. */
+  readonly after?: number;
+}
+
+export const DELIVERY_LIMITS = { listDefault: 50, listMax: 500, responseBytes: 1_024 } as const;

@@ -1,0 +1,64 @@
+import type { RawJson } from "../json/raw-json.ts";
+import type { ErrorBody } from "./error.ts";
+
+/** One occurrence of an action. */
+export interface Event {
+  readonly rowid: number;
+  readonly action: string;
+  /** Exactly as published, byte for byte. */
+  readonly payload: RawJson;
+  /** The schema revision the payload was validated against. */
+  readonly revision: number;
+  /** ISO 8601 UTC with milliseconds. */
+  readonly timestamped: string;
+}
+
+export interface NewEvent {
+  readonly action: string;
+  readonly payload: RawJson;
+  /** 1 to 255 printable ASCII characters. The same key with the same body answers the first event again. */
+  readonly idempotency_key?: string;
+}
+
+export interface EventQuery {
+  readonly action?: string;
+  /** ISO 8601, inclusive. */
+  readonly from?: string;
+  /** ISO 8601, exclusive. */
+  readonly to?: string;
+  /** `desc` (newest first) unless told otherwise. */
+  readonly order?: "asc" | "desc";
+  /** 1 to 500, default 50. */
+  readonly limit?: number;
+  /** From 1. Not together with `after`. */
+  readonly page?: number;
+  /** Walks on behind this rowid in the listing's order, at a cost that does not grow. */
+  readonly after?: number;
+}
+
+export interface PageMeta {
+  readonly total: number;
+  readonly page: number;
+  readonly per_page: number;
+}
+
+export interface BatchItemError extends ErrorBody {
+  /** Place of the refused item in the batch, from 0. */
+  readonly index: number;
+}
+
+export interface BatchResult {
+  /** In the order sent; `null` where the item was refused. */
+  readonly data: readonly (Event | null)[];
+  readonly errors: readonly BatchItemError[];
+  readonly meta: { readonly accepted: number; readonly rejected: number };
+}
+
+export const EVENT_LIMITS = {
+  /** Items in one batch. */
+  batchItems: 1_000,
+  /** Bytes in the body of one batch. */
+  batchBytes: 16 * 1024 * 1024,
+  listDefault: 50,
+  listMax: 500,
+} as const;

@@ -1,0 +1,117 @@
+import type { Action, ActionUpdate, NewAction, WarningMeta } from "./domain/action.ts";
+import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
+import type { EvregError } from "./domain/error.ts";
+import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
+import type { Health } from "./domain/health.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionQuery,
+  SubscriptionUpdate,
+  SubscriptionWithSecret,
+} from "./domain/subscription.ts";
+import type { NewToken, Token, TokenWithSecret } from "./domain/token.ts";
+
+/** The envelope of every success, the same as the HTTP body. */
+export interface Answer<T, M = undefined> {
+  readonly data: T;
+  readonly meta?: M;
+}
+
+/** An event that was published, or the earlier one its idempotency key stands for. */
+export interface Published {
+  readonly data: Event;
+  /** True when nothing new was stored: the key had been used with the same action and payload. */
+  readonly replayed: boolean;
+}
+
+/**
+ * All that evreg can do.
+ *
+ * `service/` does it on a data folder, `client/` asks another evreg over HTTP; a caller cannot tell which it has, and
+ * one contract suite (`test/contract`) holds both to the words here. Every failure is an `EvregError`. Besides the
+ * codes named at each method, any may fail with `unauthorized`, `forbidden` (scope too small), `unavailable` (the store
+ * cannot commit) and, over HTTP, `unreachable`.
+ */
+export interface Evreg {
+  readonly actions: ActionsPort;
+  readonly events: EventsPort;
+  readonly subscriptions: SubscriptionsPort;
+  readonly deliveries: DeliveriesPort;
+  readonly tokens: TokensPort;
+  health(): Promise<Answer<Health>>;
+  /** Gives back what the port holds (connections, the data folder). Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export interface ActionsPort {
+  /** All actions, by name. */
+  list(query?: { application?: string }): Promise<Answer<readonly Action[]>>;
+  /** `invalid` for a bad name or schema, `conflict` when the name is taken. */
+  create(input: NewAction): Promise<Answer<Action, WarningMeta>>;
+  /** `not_found`. */
+  get(name: string): Promise<Answer<Action>>;
+  /**
+   * Applies a schema as the next revision; the same schema again changes nothing.
+   * `conflict` with `details.changes` for a change that breaks someone, `not_found`, `invalid`.
+   * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
+   */
+  update(
+    name: string,
+    input: ActionUpdate,
+    options?: { compatibility?: "none" },
+  ): Promise<Answer<Action, WarningMeta>>;
+}
+
+export interface EventsPort {
+  /**
+   * Resolves once the event and its deliveries are durable.
+   * `not_found` (unknown action), `invalid` (payload against schema), `too_large`, `malformed`,
+   * `conflict` (idempotency key used with another body).
+   */
+  publish(input: NewEvent): Promise<Published>;
+  /**
+   * Publishes 1 to 1,000 items; the valid ones are accepted, the others reported.
+   * An entry that could not even be read is passed as its error and keeps its place among the results.
+   * @param options `atomic`: all or nothing; when nothing, `data` holds only `null`s
+   */
+  publishBatch(
+    items: readonly (NewEvent | EvregError)[],
+    options?: { atomic?: boolean },
+  ): Promise<BatchResult>;
+  /** `malformed` for a query that cannot be. */
+  list(query?: EventQuery): Promise<{ data: readonly Event[]; meta: PageMeta }>;
+  /** `not_found`. */
+  get(id: number): Promise<Answer<Event>>;
+  /** Where one event went. `not_found`. */
+  deliveries(id: number): Promise<Answer<readonly Delivery[]>>;
+}
+
+export interface SubscriptionsPort {
+  list(query?: SubscriptionQuery): Promise<Answer<readonly Subscription[]>>;
+  /** `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. */
+  create(input: NewSubscription): Promise<Answer<SubscriptionWithSecret>>;
+  /** `not_found`. */
+  get(id: number): Promise<Answer<Subscription>>;
+  /** `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. */
+  update(id: number, input: SubscriptionUpdate): Promise<Answer<Subscription>>;
+  /** Answers the deleted record; its unfinished deliveries are cancelled. `not_found`. */
+  delete(id: number): Promise<Answer<Subscription>>;
+}
+
+export interface DeliveriesPort {
+  /** Newest first. */
+  list(query?: DeliveryQuery): Promise<Answer<readonly Delivery[]>>;
+  /** With its attempts. `not_found`. */
+  get(id: number): Promise<Answer<DeliveryWithAttempts>>;
+  /** Sends it again now with all its retries. `not_found`; `conflict` while it is pending, under way, held or cancelled. */
+  retry(id: number): Promise<Answer<Delivery>>;
+}
+
+export interface TokensPort {
+  list(): Promise<Answer<readonly Token[]>>;
+  /** The token itself is only ever in this answer. `invalid`. */
+  create(input: NewToken): Promise<Answer<TokenWithSecret>>;
+  /** Answers the revoked token's record. `not_found`. */
+  revoke(id: number): Promise<Answer<Token>>;
+}

@@ -1,0 +1,42 @@
+/**
+ * One JSON value kept as the exact bytes it arrived in.
+ *
+ * Parsing and writing again would re-order integer-like keys and round numbers past 2^53, so whatever was accepted
+ * travels as bytes: from the request body into the store, into listings, and into signed deliveries. The bytes are
+ * well-formed JSON in UTF-8 by construction: only the scanner and the store make instances from outside data.
+ */
+export class RawJson {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  /** The bytes of `JSON.stringify(value)`; for callers that start from a value and have no bytes to keep. */
+  static fromValue(value: unknown): RawJson {
+    return new RawJson(Buffer.from(JSON.stringify(value)));
+  }
+
+  static fromText(text: string): RawJson {
+    return new RawJson(Buffer.from(text));
+  }
+
+  text(): string {
+    const { buffer, byteOffset, byteLength } = this.bytes;
+    return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
+  }
+
+  /** The parsed value, made anew at each call. Numbers past 2^53 are rounded here, never in `bytes`. */
+  value(): unknown {
+    return JSON.parse(this.text());
+  }
+
+  equals(other: RawJson): boolean {
+    return Buffer.compare(this.bytes, other.bytes) === 0;
+  }
+
+  /** For `JSON.stringify` in places where exactness does not matter (a debugger, a test's diff). */
+  toJSON(): unknown {
+    return this.value();
+  }
+}

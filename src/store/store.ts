@@ -1,0 +1,252 @@
+import type { Action, Schemata } from "../domain/action.ts";
+import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../domain/delivery.ts";
+import type { Event } from "../domain/event.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Token } from "../domain/token.ts";
+
+/**
+ * Where everything is kept, in tasks.
+ *
+ * Each method is one atomic call: it happened durably when its promise resolves, or not at all when it rejects. Time is
+ * always passed in, in milliseconds since the epoch. Rejections are `EvregError`s: the codes named at each method, or
+ * `unavailable` while the engine behind cannot commit. A second engine must pass `test/contract/store.ts`.
+ */
+export interface Store {
+  // Actions
+  /** `conflict` when the name is taken. */
+  createAction(input: ActionRecord, nowMs: number): Promise<Action>;
+  findAction(name: string): Promise<StoredAction | undefined>;
+  /** By name; `applications` limits to what a token may see. */
+  listActions(query: { application?: string; applications?: readonly string[] }): Promise<readonly Action[]>;
+  /** Applies the next revision. `stale` when `basedOnRevision` is no longer the one in force; `not_found` by `undefined`. */
+  reviseAction(input: ActionRevision, nowMs: number): Promise<Action | "stale" | undefined>;
+
+  // Events
+  /**
+   * Records each event with one delivery per active subscription of its action, in one transaction for the batch.
+   * Answers an outcome an event, in order. With `atomic`, one outcome that is neither recorded nor replayed makes all
+   * others `withheld`, and nothing is stored.
+   */
+  recordEvents(
+    batch: readonly EventRecord[],
+    nowMs: number,
+    options?: { atomic?: boolean },
+  ): Promise<readonly RecordOutcome[]>;
+  listEvents(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
+  findEvent(id: number): Promise<StoredEvent | undefined>;
+
+  // Subscriptions
+  /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
+  createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
+  findSubscription(id: number): Promise<Subscription | undefined>;
+  listSubscriptions(query: {
+    application?: string;
+    action?: string;
+    active?: boolean;
+    applications?: readonly string[];
+  }): Promise<readonly Subscription[]>;
+  /**
+   * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
+   * on makes held ones due as they were and clears `disabled_reason`. `conflict` and `not_found` as at create.
+   */
+  updateSubscription(
+    id: number,
+    patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
+    nowMs: number,
+  ): Promise<Subscription | undefined>;
+  /** Cancels its unfinished deliveries; those and its history stay listable. */
+  deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
+
+  // Deliveries
+  listDeliveries(query: DeliverySelection): Promise<readonly Delivery[]>;
+  findDelivery(id: number): Promise<DeliveryWithAttempts | undefined>;
+  /** Makes a `failed`, `waiting` or `delivered` one due now with all its retries; `conflict` from any other state. */
+  retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
+
+  // The engine's tasks
+  /** Leases up to `limit` due deliveries, shared fairly over subscriptions. */
+  claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
+  /**
+   * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
+   * delivery's is refused. Answers, in order, whether each was applied.
+   */
+  finishAttempts(results: readonly AttemptResult[], nowMs: number): Promise<readonly boolean[]>;
+  /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
+  releaseExpired(nowMs: number): Promise<number>;
+
+  // Tokens
+  createToken(input: TokenRecord, nowMs: number): Promise<Token>;
+  /** By the SHA-256 of the token, in hex. */
+  findToken(hash: string): Promise<Token | undefined>;
+  listTokens(): Promise<readonly Token[]>;
+  revokeToken(id: number): Promise<Token | undefined>;
+  /** Notes last uses; loses nothing that matters when skipped. */
+  touchTokens(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
+
+  // Condition
+  /** What the last commits showed; asks nothing of the engine behind. */
+  condition(): StoreCondition;
+  /** Waits for what was begun, then lets go of the engine behind. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export interface StoreCondition {
+  readonly status: "ok" | "unavailable" | "closed";
+  /** A sentence, when not ok. */
+  readonly reason?: string;
+}
+
+export interface ActionRecord {
+  readonly action: string;
+  readonly application: string;
+  readonly schemata: Schemata;
+}
+
+export interface StoredAction extends Action {
+  /** The rowid again, under the name the tasks use. */
+  readonly actionId: number;
+}
+
+export interface ActionRevision {
+  readonly action: string;
+  readonly schemata: Schemata;
+  readonly application?: string;
+  readonly basedOnRevision: number;
+}
+
+export interface EventRecord {
+  readonly actionId: number;
+  /** The revision the payload was validated against; the record is refused as `stale` when another is in force. */
+  readonly revision: number;
+  readonly payload: Uint8Array;
+  readonly idempotencyKey?: string;
+}
+
+export type RecordOutcome =
+  | {
+      readonly kind: "recorded";
+      readonly rowid: number;
+      readonly timestampedMs: number;
+      readonly deliveries: number;
+    }
+  /** The key was used before with the same action and payload. */
+  | {
+      readonly kind: "replayed";
+      readonly rowid: number;
+      readonly timestampedMs: number;
+      readonly revision: number;
+    }
+  /** The key was used before with another action or payload, by the event `rowid`. */
+  | { readonly kind: "key_conflict"; readonly rowid: number }
+  /** The action's schema moved on: load it again, validate again. */
+  | { readonly kind: "stale" }
+  /** Nothing wrong with this one; another in an atomic batch was refused. */
+  | { readonly kind: "withheld" };
+
+/** An event whose payload is still bytes; the service makes a `RawJson` of it. */
+export type StoredEvent = Omit<Event, "payload"> & {
+  readonly payload: Uint8Array;
+  readonly application: string;
+};
+
+export interface EventSelection {
+  readonly action?: string;
+  readonly applications?: readonly string[];
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly order: "asc" | "desc";
+  readonly limit: number;
+  /** From 1; ignored with `after`. */
+  readonly page: number;
+  readonly after?: number;
+}
+
+export interface SubscriptionRecord {
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly handler: string;
+  readonly maxRetries: number;
+  readonly active: boolean;
+  readonly secret: string;
+}
+
+export interface DeliverySelection {
+  readonly event?: number;
+  readonly subscription?: number;
+  readonly action?: string;
+  readonly status?: DeliveryStatus;
+  readonly applications?: readonly string[];
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly limit: number;
+  readonly after?: number;
+}
+
+export interface ClaimRequest {
+  readonly nowMs: number;
+  readonly limit: number;
+  readonly leaseMs: number;
+  /** At most this many of one subscription may be under way, counting `inFlight`. */
+  readonly perSubscription: number;
+  /** Attempts under way now, by subscription rowid. */
+  readonly inFlight: ReadonlyMap<number, number>;
+}
+
+export interface ClaimAnswer {
+  readonly claims: readonly Claim[];
+  /**
+   * When the next delivery comes due among subscriptions that have room, `undefined` when there is none. At or before
+   * `nowMs` means more was due than `limit` allowed.
+   */
+  readonly nextDueAtMs: number | undefined;
+}
+
+/** One leased delivery with all that is needed to send it. */
+export interface Claim {
+  readonly deliveryId: number;
+  /** Fences the finish: made anew for each claim. */
+  readonly claimId: number;
+  /** 1 for the first attempt, then counts up, also over attempts that a crash cut short. */
+  readonly attempt: number;
+  /** Failed attempts before this one that count against `maxRetries`. */
+  readonly failures: number;
+  readonly eventId: number;
+  readonly action: string;
+  readonly payload: Uint8Array;
+  readonly eventTimestampedMs: number;
+  readonly subscriptionId: number;
+  readonly handler: string;
+  readonly secret: string;
+  readonly maxRetries: number;
+}
+
+export interface AttemptResult {
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly statusCode?: number;
+  readonly errorCode?: AttemptErrorCode;
+  /** At most 1 KiB of text without NUL. */
+  readonly response?: string;
+  readonly next: NextStep;
+}
+
+export type NextStep =
+  | { readonly kind: "delivered" }
+  /** Failed; due again then (`held` instead when the subscription is paused by now). */
+  | { readonly kind: "retry"; readonly atMs: number }
+  /** Failed for the last time. */
+  | { readonly kind: "failed" }
+  /** Failed for the last time, and the subscription is deactivated with this reason, holding its other deliveries. */
+  | { readonly kind: "gone"; readonly reason: string }
+  /** Not carried to an end (stopping): due again now, and it does not count against the retries. */
+  | { readonly kind: "returned" };
+
+export interface TokenRecord {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly hash: string;
+  readonly expiresAtMs?: number;
+}
