@@ -2,7 +2,7 @@
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** The data folder. */
+  /** The data folder, as an absolute path. */
   readonly data: string;
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
@@ -12,11 +12,13 @@ export interface Config {
   readonly remote: RemoteConfig;
 }
 
-export interface AuthConfig {
+interface AuthConfig {
   /** `off` is refused on an address that is not loopback. */
   readonly mode: "token" | "off";
   /** Opens the two publish routes to callers without a token. */
   readonly anonymousPublish: boolean;
+  /** The first admin token, for a data folder that holds none; one is made when it is not given. */
+  readonly bootstrapToken?: string;
 }
 
 export interface LimitsConfig {
@@ -37,13 +39,15 @@ export interface DeliveryConfig {
   readonly allowNetworks: readonly string[];
 }
 
-export interface LogConfig {
+interface LogConfig {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
   /** `auto`: for people on a terminal, JSON elsewhere. */
   readonly format: "auto" | "pretty" | "json";
 }
 
-export interface RemoteConfig {
+interface RemoteConfig {
+  /** Without a slash at its end. */
   readonly url?: string;
+  /** Meant for `url`, or for the server on this data folder where there is no `url`. */
   readonly token?: string;
 }

@@ -1,0 +1,83 @@
+import { dirname } from "node:path";
+import { isAlias, isMap, isScalar, type Document, type Node } from "yaml";
+import type { ConfigFile } from "./file-search.ts";
+import { findings, note, type Findings } from "./found.ts";
+import { nearest } from "./nearest.ts";
+import { CONFIG_KEYS, KEY_BY_PATH, SECTIONS } from "./schema.ts";
+
+/** Every key of the file, each with its line and column; unknown ones are problems. */
+export function readFileKeys(file: ConfigFile): Findings {
+  const result = findings();
+  if (file.parsed === undefined) return result;
+  const { document, lines } = file.parsed;
+
+  const place = (node: Node | null): string => {
+    const start = node?.range?.[0] ?? 0;
+    const { line, col } = lines.linePos(start);
+    return `${file.path}:${line}:${col}`;
+  };
+
+  const readMapping = (node: Node | null, section: string): void => {
+    const mapping = resolved(node, document);
+    if (mapping === null || (isScalar(mapping) && mapping.value === null)) return;
+    if (!isMap(mapping)) {
+      const name = section === "" ? "the file" : section;
+      const message = `${name} must be a mapping with the keys ${keysOf(section).join(", ")}`;
+      result.problems.push({ name, place: place(node), message });
+      return;
+    }
+    for (const { key: keyNode, value } of mapping.items as { key: Node; value: Node | null }[]) {
+      const word = isScalar(keyNode) ? String(keyNode.value) : "?";
+      const path = section === "" ? word : `${section}.${word}`;
+      if (section === "" && SECTIONS.has(word)) readMapping(value, word);
+      else readKey(path, section, keyNode, value);
+    }
+  };
+
+  const readKey = (path: string, section: string, keyNode: Node, value: Node | null): void => {
+    const key = KEY_BY_PATH.get(path);
+    if (key === undefined || (section === "" && path.includes("."))) {
+      const message = `${path} is not a key of evreg; ${advice(path, section)}`;
+      result.problems.push({ name: path, place: place(keyNode), message });
+      return;
+    }
+    const given = plain(value, document);
+    // `null` is how the example file writes "not set".
+    if (given === null && key.default === null) return;
+    note(result, key, given, { source: "file", place: place(value ?? keyNode), base: dirname(file.path) });
+  };
+
+  readMapping(document.contents, "");
+  return result;
+}
+
+/** The value a node stands for; `undefined`, which no key takes, for aliases that cannot be followed or expand without end. */
+function plain(node: Node | null, document: Document): unknown {
+  try {
+    return node === null ? null : (node.toJS(document) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+function resolved(node: Node | null, document: Document): Node | null {
+  return isAlias(node) ? (node.resolve(document) ?? null) : node;
+}
+
+function advice(path: string, section: string): string {
+  if (section === "" && KEY_BY_PATH.has(path)) {
+    const [outer = "", inner = ""] = path.split(".");
+    return `write it as ${inner} inside ${outer}:`;
+  }
+  const meant = nearest(path, [...KEY_BY_PATH.keys(), ...SECTIONS]);
+  return meant === undefined ? `here it takes ${keysOf(section).join(", ")}` : `did you mean ${meant}?`;
+}
+
+function keysOf(section: string): string[] {
+  if (section === "") {
+    return [...CONFIG_KEYS.map((key) => key.path).filter((path) => !path.includes(".")), ...SECTIONS];
+  }
+  return CONFIG_KEYS.map((key) => key.path)
+    .filter((path) => path.startsWith(`${section}.`))
+    .map((path) => path.slice(section.length + 1));
+}

@@ -1,0 +1,145 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import type { Document, LineCounter } from "yaml";
+import { EvregError } from "../domain/error.ts";
+
+/** A configuration file as read: nothing in it is checked yet beyond being YAML. */
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string;
+  /** `undefined` for an empty file. */
+  readonly parsed: { readonly document: Document; readonly lines: LineCounter } | undefined;
+  /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
+  readonly generic: boolean;
+}
+
+interface Explorer {
+  search(from: string): Promise<{ filepath: string; config: unknown } | null>;
+  load(path: string): Promise<{ filepath: string; config: unknown } | null>;
+}
+
+const EXTENSIONS = new Set(["", ".yaml", ".yml", ".json"]);
+const OWN_NAMES = [
+  "evreg.config.yaml",
+  "evreg.config.yml",
+  "evreg.config.json",
+  ".evregrc",
+  ".evregrc.yaml",
+  ".evregrc.yml",
+  ".evregrc.json",
+];
+const GENERIC_NAMES = ["config.yaml"];
+
+/** Reads the file that was named. `usage` when it cannot be read or is of a kind that is not data. */
+export async function loadNamedFile(path: string, place: string, cwd: string): Promise<ConfigFile> {
+  const absolute = resolve(cwd, path);
+  if (!EXTENSIONS.has(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
+    throw new EvregError(
+      "usage",
+      `${place}: ${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
+    );
+  }
+  const explorer = await explorerFor(OWN_NAMES);
+  try {
+    return configFile(absolute, await explorer.load(absolute), false);
+  } catch (error) {
+    throw unreadable(error, absolute, `${place}: `);
+  }
+}
+
+/**
+ * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
+ * beside it. The first found is the only one read; folders further up are not looked at.
+ */
+export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
+  const places = [
+    { folder: cwd, names: OWN_NAMES, generic: false },
+    { folder: data, names: GENERIC_NAMES, generic: true },
+    { folder: dirname(data), names: GENERIC_NAMES, generic: true },
+  ];
+  for (const { folder, names, generic } of places) {
+    for (const name of names) refuseUnreadable(join(folder, name));
+    try {
+      const explorer = await explorerFor(names);
+      const result = await explorer.search(folder);
+      if (result === null) continue;
+      refuseForeign(result.filepath);
+      return configFile(result.filepath, result, generic);
+    } catch (error) {
+      // A data folder below something that is a file: for the store to complain about.
+      if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
+      throw unreadable(error, folder, "");
+    }
+  }
+  return undefined;
+}
+
+/**
+ * cosmiconfig without its front door: `cosmiconfig()` itself first looks in the working directory for
+ * `.config/config.js` and its like, and runs it. The class behind only does what it is told here.
+ */
+async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
+  const module = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
+    Explorer: new (options: object) => Explorer;
+  };
+  return new module.Explorer({
+    moduleName: "evreg",
+    searchPlaces,
+    searchStrategy: "none",
+    ignoreEmptySearchPlaces: false,
+    cache: false,
+    transform: (result: unknown) => result,
+    metaConfigFilePath: null,
+    mergeImportArrays: false,
+    mergeSearchPlaces: false,
+    loaders: { ".yaml": parse, ".yml": parse, ".json": parse, noExt: parse },
+  });
+}
+
+/** JSON is YAML too, so one reader gives places for both. The wrapper also keeps `$import` from being followed. */
+async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
+  const { LineCounter, parseDocument } = await import("yaml");
+  const lines = new LineCounter();
+  const document = parseDocument(content, { lineCounter: lines, prettyErrors: false });
+  const [slip] = [...document.errors, ...document.warnings];
+  if (slip !== undefined) {
+    const { line, col } = lines.linePos(slip.pos[0]);
+    throw new EvregError(
+      "usage",
+      `${path}:${line}:${col}: this is not the YAML evreg reads: ${slip.message}`,
+    );
+  }
+  return { document, lines };
+}
+
+function configFile(path: string, result: { config: unknown } | null, generic: boolean): ConfigFile {
+  return { path, parsed: result?.config as ConfigFile["parsed"], generic };
+}
+
+/** A search passes over what it may not read; a configuration that is there must not be left out in silence. */
+function refuseUnreadable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") throw unreadable(error, path, "");
+  }
+}
+
+/** In a folder where everybody may write (`/tmp`), a file of somebody else's is not taken up unasked. */
+function refuseForeign(path: string): void {
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  const { uid } = statSync(path);
+  if (uid === user || uid === 0 || (statSync(dirname(path)).mode & 0o002) === 0) return;
+  throw new EvregError(
+    "usage",
+    `${path} belongs to another user (${uid}), in a folder where everybody may write. Name it with --config if it is meant.`,
+  );
+}
+
+function unreadable(error: unknown, path: string, prefix: string): EvregError {
+  if (error instanceof EvregError) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
+  const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
+  return new EvregError("usage", `${prefix}the configuration file ${path} ${why}.`, {}, { cause: error });
+}

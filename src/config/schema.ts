@@ -1,0 +1,179 @@
+/** How a key's value is read and checked; see `values.ts` for each kind's rules. */
+export type KeyKind =
+  | { readonly kind: "integer"; readonly min: number; readonly max: number }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "choice"; readonly choices: readonly string[] }
+  | { readonly kind: "host" }
+  | { readonly kind: "folder" }
+  | { readonly kind: "url" }
+  | { readonly kind: "text" }
+  | { readonly kind: "networks" };
+
+/** One key of the configuration, with every name it goes by. */
+export interface ConfigKey {
+  /** Dotted, as in the file: `delivery.timeoutMs`. */
+  readonly path: string;
+  readonly type: KeyKind;
+  /** `null`: not set, or worked out at the start (the data folder). */
+  readonly default: string | number | boolean | readonly string[] | null;
+  readonly description: string;
+  readonly env: string;
+  /** Another variable that means the same; both set to different values is an error. */
+  readonly envAlias?: string;
+  /** The command line flag, without its dashes. */
+  readonly flag?: string;
+  /** Never shown, and also read from a file that the variable `<env>_FILE` names. */
+  readonly secret?: true;
+}
+
+const MINUTE_MS = 60_000;
+const MIB = 1024 * 1024;
+
+/** Every key there is: the file, the environment, the flags, the example file and the documentation follow this table. */
+export const CONFIG_KEYS: readonly ConfigKey[] = [
+  {
+    path: "host",
+    type: { kind: "host" },
+    default: "127.0.0.1",
+    description: "Address the server listens on; 0.0.0.0 or :: for all of this machine's.",
+    env: "EVREG_HOST",
+    flag: "host",
+  },
+  {
+    path: "port",
+    type: { kind: "integer", min: 0, max: 65_535 },
+    default: 7480,
+    description: "Port the server listens on; 0 takes any free one.",
+    env: "EVREG_PORT",
+    flag: "port",
+  },
+  {
+    path: "data",
+    type: { kind: "folder" },
+    default: null,
+    description:
+      "The data folder. Not set: STATE_DIRECTORY where systemd gives it, else ./.evreg. A relative path in a file starts at that file's folder.",
+    env: "EVREG_DATA",
+    flag: "data",
+  },
+  {
+    path: "shutdownGraceMs",
+    type: { kind: "integer", min: 0, max: 10 * MINUTE_MS },
+    default: 10_000,
+    description: "How long a stop waits for requests and attempts under way, in milliseconds.",
+    env: "EVREG_SHUTDOWN_GRACE_MS",
+  },
+  {
+    path: "auth.mode",
+    type: { kind: "choice", choices: ["token", "off"] },
+    default: "token",
+    description: "token: every request under /v1 needs one. off: none does; only on a loopback host.",
+    env: "EVREG_AUTH_MODE",
+  },
+  {
+    path: "auth.anonymousPublish",
+    type: { kind: "boolean" },
+    default: false,
+    description: "Lets callers without a token publish events, and nothing else.",
+    env: "EVREG_AUTH_ANONYMOUS_PUBLISH",
+  },
+  {
+    path: "auth.bootstrapToken",
+    type: { kind: "text" },
+    default: null,
+    description:
+      "The first admin token, taken over when the data folder holds none. Not set: one is made. Better given by EVREG_BOOTSTRAP_TOKEN_FILE than here.",
+    env: "EVREG_BOOTSTRAP_TOKEN",
+    secret: true,
+  },
+  {
+    path: "limits.payloadBytes",
+    type: { kind: "integer", min: 2, max: 16 * MIB },
+    default: MIB,
+    description: "Most bytes in the payload of one event.",
+    env: "EVREG_ENVELOPE",
+    envAlias: "SERVICE_ENVELOPE",
+  },
+  {
+    path: "delivery.timeoutMs",
+    type: { kind: "integer", min: 10, max: 5 * MINUTE_MS },
+    default: 10_000,
+    description: "How long one attempt may take over connect, headers and body, in milliseconds.",
+    env: "EVREG_DELIVERY_TIMEOUT_MS",
+  },
+  {
+    path: "delivery.maxInFlight",
+    type: { kind: "integer", min: 1, max: 10_000 },
+    default: 256,
+    description: "Attempts under way at once, over all subscriptions.",
+    env: "EVREG_DELIVERY_MAX_IN_FLIGHT",
+  },
+  {
+    path: "delivery.maxInFlightPerSubscription",
+    type: { kind: "integer", min: 1, max: 10_000 },
+    default: 32,
+    description:
+      "Attempts under way at once for one subscription; below maxInFlight, so that none can take all. Not set: 32, or half of a smaller maxInFlight.",
+    env: "EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION",
+  },
+  {
+    path: "delivery.allowHttp",
+    type: { kind: "boolean" },
+    default: false,
+    description: "Lets handlers be http: as well as https:.",
+    env: "EVREG_DELIVERY_ALLOW_HTTP",
+  },
+  {
+    path: "delivery.allowNetworks",
+    type: { kind: "networks" },
+    default: [],
+    description:
+      "Networks in CIDR form that handlers may be in although they are private, such as 10.1.0.0/16.",
+    env: "EVREG_DELIVERY_ALLOW_NETWORKS",
+  },
+  {
+    path: "log.level",
+    type: { kind: "choice", choices: ["debug", "info", "warn", "error", "silent"] },
+    default: "info",
+    description: "The least important lines that are written.",
+    env: "EVREG_LOG_LEVEL",
+    flag: "log-level",
+  },
+  {
+    path: "log.format",
+    type: { kind: "choice", choices: ["auto", "pretty", "json"] },
+    default: "auto",
+    description: "pretty: for people. json: a JSON object a line. auto: pretty on a terminal, else json.",
+    env: "EVREG_LOG_FORMAT",
+    flag: "log-format",
+  },
+  {
+    path: "remote.url",
+    type: { kind: "url" },
+    default: null,
+    description:
+      "The server that commands talk to. Not set: the one on this data folder, or the folder itself.",
+    env: "EVREG_URL",
+    flag: "url",
+  },
+  {
+    path: "remote.token",
+    type: { kind: "text" },
+    default: null,
+    description:
+      "The token for remote.url. From a file it is only ever sent to the remote.url of the same file.",
+    env: "EVREG_TOKEN",
+    flag: "token",
+    secret: true,
+  },
+];
+
+/** What a `ConfigKey` names that is not a value of its own: the file to read (`--config`). */
+export const CONFIG_FILE_ENV = "EVREG_CONFIG";
+
+export const KEY_BY_PATH: ReadonlyMap<string, ConfigKey> = new Map(CONFIG_KEYS.map((key) => [key.path, key]));
+
+/** `auth`, `limits`, …: the mappings that hold keys. */
+export const SECTIONS: ReadonlySet<string> = new Set(
+  CONFIG_KEYS.filter((key) => key.path.includes(".")).map((key) => key.path.slice(0, key.path.indexOf("."))),
+);

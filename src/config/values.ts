@@ -1,0 +1,111 @@
+import { isIP } from "node:net";
+import type { ConfigKey, KeyKind } from "./schema.ts";
+
+export type ConfigValue = string | number | boolean | readonly string[];
+
+/** A value as the configuration holds it, or the end of the sentence "<key> …" that says what is wrong. */
+export type Checked = { readonly value: ConfigValue } | { readonly problem: string };
+
+/** Checks a value from a file, where numbers and booleans come as such. */
+export function checkValue(key: ConfigKey, value: unknown): Checked {
+  const kind = kindOf(key.type);
+  const problem = kind.refuse?.(value);
+  if (problem !== undefined) return { problem };
+  if (kind.takes(key.type, value)) return { value: kind.tidy?.(value) ?? value };
+  const shown = key.secret === true ? "" : `, not ${show(value)}`;
+  return { problem: `must be ${kind.allowed(key.type)}${shown}` };
+}
+
+/** Checks a value that came as text, from a variable or a flag. */
+export function checkText(key: ConfigKey, text: string): Checked {
+  const trimmed = text.trim();
+  return checkValue(key, kindOf(key.type).fromText?.(trimmed) ?? trimmed);
+}
+
+interface Kind<T extends KeyKind = KeyKind> {
+  /** What it takes, as a phrase after "must be". */
+  allowed(type: T): string;
+  takes(type: T, value: unknown): value is ConfigValue;
+  /** The typed value of a text in the right form; any other text stays one and fails the check. */
+  fromText?(text: string): ConfigValue | undefined;
+  tidy?(value: ConfigValue): ConfigValue;
+  /** A problem that deserves words of its own. */
+  refuse?(value: unknown): string | undefined;
+}
+
+const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K }>> } = {
+  integer: {
+    allowed: ({ min, max }) => `a whole number from ${min} to ${max}`,
+    takes: ({ min, max }, value): value is number =>
+      typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max,
+    fromText: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined),
+  },
+  boolean: {
+    allowed: () => "true or false",
+    takes: (_type, value): value is boolean => typeof value === "boolean",
+    fromText: (text) => (/^(?:true|1)$/.test(text) ? true : /^(?:false|0)$/.test(text) ? false : undefined),
+  },
+  choice: {
+    allowed: ({ choices }) => `one of ${choices.join(", ")}`,
+    takes: ({ choices }, value): value is string => typeof value === "string" && choices.includes(value),
+  },
+  host: {
+    allowed: () => "an IP address or a host name, without scheme, brackets or port",
+    takes: (_type, value): value is string =>
+      typeof value === "string" &&
+      (isIP(value) !== 0 || /^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?$/.test(value)),
+  },
+  folder: {
+    allowed: () => "the path of a folder",
+    takes: (_type, value): value is string =>
+      typeof value === "string" && value !== "" && !value.includes("\0"),
+  },
+  url: {
+    allowed: () => "an http: or https: address without user name, query or fragment",
+    takes: (_type, value): value is string => typeof value === "string" && isServerUrl(value),
+    tidy: (value) => String(value).replace(/\/+$/, ""),
+  },
+  text: {
+    allowed: () => "a text of 1 to 4096 printable ASCII characters without spaces",
+    takes: (_type, value): value is string =>
+      typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value),
+  },
+  networks: {
+    allowed: () => "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",
+    takes: (_type, value): value is readonly string[] =>
+      Array.isArray(value) && value.every((item) => typeof item === "string" && isNetwork(item)),
+    fromText: (text) => text.split(/[\s,]+/).filter((part) => part !== ""),
+    refuse: (value) => (Array.isArray(value) ? value.map(missingPrefix).find(Boolean) : undefined),
+  },
+};
+
+function kindOf(type: KeyKind): Kind {
+  return KINDS[type.kind];
+}
+
+function isServerUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  const plain = `${username}${password}${search}${hash}` === "";
+  return plain && (protocol === "http:" || protocol === "https:");
+}
+
+function isNetwork(text: string): boolean {
+  const [address = "", prefix, more] = text.split("/");
+  const family = address.includes("%") ? 0 : isIP(address);
+  const wellFormed = prefix !== undefined && more === undefined && /^\d{1,3}$/.test(prefix);
+  return wellFormed && family !== 0 && Number(prefix) <= (family === 4 ? 32 : 128);
+}
+
+/** The commonest slip in a list of networks: an address alone. */
+function missingPrefix(item: unknown): string | undefined {
+  const family = typeof item === "string" ? isIP(item) : 0;
+  if (family === 0) return undefined;
+  return `needs networks in CIDR form: for the one address ${String(item)}, write ${String(item)}/${family === 4 ? 32 : 128}`;
+}
+
+/** A value in a message: short, on one line, with control characters spelled out. */
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

@@ -1,0 +1,66 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { loadConfig } from "../../src/config/load.ts";
+import { CONFIG_KEYS } from "../../src/config/schema.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../config.example.yaml", import.meta.url));
+const text = readFileSync(EXAMPLE, "utf8");
+const folder = mkdtempSync(join(tmpdir(), "evreg-config-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** `{ a: { b: 1 } }` as `[["a.b", 1]]`. */
+function leaves(value: object, prefix = ""): [string, unknown][] {
+  return Object.entries(value).flatMap(([name, member]: [string, unknown]) =>
+    typeof member === "object" && member !== null && !Array.isArray(member)
+      ? leaves(member, `${prefix}${name}.`)
+      : [[`${prefix}${name}`, member] as [string, unknown]],
+  );
+}
+
+test("the example file holds every key with its default, in the table's order, and no other", () => {
+  expect(leaves(parse(text) as object)).toEqual(CONFIG_KEYS.map((key) => [key.path, key.default]));
+});
+
+test("each key stands under a comment with its description, variables, flag and bounds", () => {
+  const lines = text.split("\n");
+  for (const key of CONFIG_KEYS) {
+    const name = key.path.slice(key.path.lastIndexOf(".") + 1);
+    const section = key.path.includes(".") ? lines.indexOf(`${key.path.split(".")[0]}:`) : 0;
+    const at = lines.findIndex((line, index) => index >= section && line.trim().startsWith(`${name}: `));
+    const above = lines.slice(0, at).toReversed();
+    const comment = above
+      .slice(
+        0,
+        above.findIndex((line) => !line.trim().startsWith("#")),
+      )
+      .toReversed()
+      .map((line) => line.trim().slice(2))
+      .join(" ");
+    const bounds =
+      key.type.kind === "integer" && key.path !== "port" ? [`${key.type.min} to ${key.type.max}`] : [];
+    const names = [key.env, key.envAlias, key.flag === undefined ? undefined : `--${key.flag}`];
+    for (const part of [...names, ...bounds]) if (part !== undefined) expect(comment).toContain(part);
+    const [firstWords = ""] = key.description.split(/[.;,]/);
+    expect(comment).toContain(firstWords);
+  }
+});
+
+test("a copy of it changes nothing", async () => {
+  copyFileSync(EXAMPLE, join(folder, "evreg.config.yaml"));
+  for (const env of [{}, { STATE_DIRECTORY: "/var/lib/evreg" }]) {
+    const copied = await loadConfig({ env, cwd: folder });
+    const none = await loadConfig({ env, cwd: folder, configFile: "/dev/null" });
+    expect(copied.config).toEqual(none.config);
+  }
+});
+
+test("names are used once", () => {
+  const names = CONFIG_KEYS.flatMap((key) => [key.env, key.envAlias, key.flag]).filter(
+    (name) => name !== undefined,
+  );
+  expect(new Set(names).size).toBe(names.length);
+});

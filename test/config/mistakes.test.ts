@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { loadConfig, type ConfigFlags } from "../../src/config/load.ts";
+import { EvregError } from "../../src/domain/error.ts";
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "evreg-config-"));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+async function mistake(from: {
+  file?: string;
+  env?: Record<string, string>;
+  flags?: ConfigFlags;
+}): Promise<string> {
+  if (from.file !== undefined) writeFileSync(join(cwd, "evreg.config.yaml"), from.file);
+  try {
+    await loadConfig({ flags: from.flags ?? {}, env: from.env ?? {}, cwd });
+  } catch (error) {
+    expect(error).toBeInstanceOf(EvregError);
+    return (error as EvregError).message.replaceAll(`${cwd}/`, "");
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("a file's mistake is named with its key, line and column, and what is allowed", () => {
+  test.each([
+    ["port: 70000", "1:7: port must be a whole number from 0 to 65535, not 70000"],
+    ["port: '7480'", '1:7: port must be a whole number from 0 to 65535, not "7480"'],
+    ["port: 1.5", "1:7: port must be a whole number from 0 to 65535, not 1.5"],
+    ["port:", "1:6: port must be a whole number from 0 to 65535, not null"],
+    [
+      "host: http://a",
+      '1:7: host must be an IP address or a host name, without scheme, brackets or port, not "http://a"',
+    ],
+    ["auth: { mode: of }", '1:15: auth.mode must be one of token, off, not "of"'],
+    ["delivery:\n  allowHttp: yes", '2:14: delivery.allowHttp must be true or false, not "yes"'],
+    [
+      "delivery:\n  allowNetworks: [10.0.0.0/8, 10.0.0.0/33]",
+      '2:18: delivery.allowNetworks must be a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8, not ["10.0.0.0/8","10.0.0.0/33"]',
+    ],
+    [
+      "delivery:\n  allowNetworks: ['::1']",
+      "2:18: delivery.allowNetworks needs networks in CIDR form: for the one address ::1, write ::1/128",
+    ],
+    ["delivery:\n  allowNetworks: 10.0.0.0/8", /2:18: delivery\.allowNetworks must be a list/],
+    ["remote: { url: 'ftp://a' }", /1:16: remote\.url must be an http: or https: address/],
+    [
+      "remote: { url: 'http://me:pw@a' }",
+      /1:16: remote\.url must be an http: or https: address without user name/,
+    ],
+    [
+      "limits: { payloadBytes: 1 }",
+      /1:25: limits\.payloadBytes must be a whole number from 2 to 16777216, not 1$/,
+    ],
+    ["data: ''", /1:7: data must be the path of a folder/],
+    ["hostt: a", "1:1: hostt is not a key of evreg; did you mean host?"],
+    ["timeoutMs: 5", "1:1: timeoutMs is not a key of evreg; did you mean delivery.timeoutMs?"],
+    [
+      "delivery:\n  timeout_ms: 5",
+      "2:3: delivery.timeout_ms is not a key of evreg; did you mean delivery.timeoutMs?",
+    ],
+    [
+      "delivery.timeoutMs: 5",
+      "1:1: delivery.timeoutMs is not a key of evreg; write it as timeoutMs inside delivery:",
+    ],
+    ["log:\n  wrong: 5", "2:3: log.wrong is not a key of evreg; here it takes level, format"],
+    ["auth: token", "1:7: auth must be a mapping with the keys mode, anonymousPublish, bootstrapToken"],
+    ["- a", /1:1: the file must be a mapping with the keys host, port/],
+    ["port: 1\nport: 2", /2:1: this is not the YAML evreg reads: Map keys must be unique/],
+    ["port: [1", /this is not the YAML evreg reads/],
+    ["port: !!js/function 'x'", /1:7: this is not the YAML evreg reads: Unresolved tag/],
+    ["port: 1\n---\nport: 2", /this is not the YAML evreg reads/],
+  ])("%j", async (file, message) => {
+    const said = await mistake({ file });
+    if (typeof message === "string") expect(said).toBe(`evreg.config.yaml:${message}`);
+    else expect(said).toMatch(message);
+  });
+
+  test("aliases without end are a mistake like any other", async () => {
+    const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
+    const file = ["l0: &l0 [x]", ...levels, "delivery:", "  allowNetworks: *l9"].join("\n");
+    expect(await mistake({ file })).toMatch(/:12:18: delivery\.allowNetworks must be a list/);
+  });
+});
+
+describe("a variable's mistake is named with the variable", () => {
+  test.each([
+    [{ EVREG_PORT: "http" }, 'EVREG_PORT: port must be a whole number from 0 to 65535, not "http"'],
+    [{ EVREG_PORT: "1e3" }, 'EVREG_PORT: port must be a whole number from 0 to 65535, not "1e3"'],
+    [
+      { EVREG_LOG_LEVEL: "INFO" },
+      'EVREG_LOG_LEVEL: log.level must be one of debug, info, warn, error, silent, not "INFO"',
+    ],
+    [{ SERVICE_ENVELOPE: "1MB" }, /^SERVICE_ENVELOPE: limits\.payloadBytes must be a whole number/],
+    [{ EVREG_PROT: "1" }, "EVREG_PROT: this variable means nothing to evreg; did you mean EVREG_PORT?"],
+    [
+      { EVREG_DATA_DIR: "x" },
+      "EVREG_DATA_DIR: this variable means nothing to evreg; did you mean EVREG_DATA?",
+    ],
+    [{ EVREG_TIMEOUT: "1" }, /^EVREG_TIMEOUT: this variable means nothing to evreg/],
+  ])("%j", async (env, message) => {
+    const said = await mistake({ env });
+    if (typeof message === "string") expect(said).toBe(message);
+    else expect(said).toMatch(message);
+  });
+
+  test("one that is empty counts as not set, and those Kubernetes makes for a service named evreg are none of ours", async () => {
+    const { config } = await loadConfig({
+      cwd,
+      env: {
+        EVREG_HOST: "",
+        EVREG_PORT: "tcp://10.0.0.1:7480",
+        EVREG_PORT_7480_TCP: "tcp://10.0.0.1:7480",
+        EVREG_PORT_7480_TCP_ADDR: "10.0.0.1",
+        EVREG_SERVICE_HOST: "10.0.0.1",
+        EVREG_SERVICE_PORT_HTTP: "7480",
+        EVREG_DB_PORT: "tcp://10.0.0.2:1",
+      },
+    });
+    expect(config.host).toBe("127.0.0.1");
+    expect(config.port).toBe(7480);
+  });
+});
+
+describe("mistakes elsewhere", () => {
+  test("a flag's is named with the flag", async () => {
+    expect(await mistake({ flags: { port: -1 } })).toBe(
+      "--port: port must be a whole number from 0 to 65535, not -1",
+    );
+    expect(await mistake({ flags: { "log-level": "loud" } })).toMatch(
+      /^--log-level: log\.level must be one of/,
+    );
+  });
+
+  test("all are told at once", async () => {
+    const file = "port: x\nnope: 1\n";
+    const message = await mistake({ file, env: { EVREG_HOST: "a b" }, flags: { url: "nowhere" } });
+    expect(message.split("\n").map((line) => line.trim().split(": ")[0])).toEqual([
+      "The configuration has mistakes:",
+      "--url",
+      "EVREG_HOST",
+      "evreg.config.yaml:1:7",
+      "evreg.config.yaml:2:1",
+    ]);
+  });
+
+  test("a config.yaml that may be another program's says how to get past it", async () => {
+    writeFileSync(join(cwd, "config.yaml"), "services: {}\n");
+    expect(await mistake({})).toMatch(
+      /config\.yaml is another program's, name evreg's own file with --config/,
+    );
+    const past = await loadConfig({ env: {}, cwd, configFile: "/dev/null" });
+    expect(past.config.port).toBe(7480);
+  });
+});
+
+describe("rules between keys", () => {
+  test.each(["127.0.0.1", "127.8.9.10", "localhost", "::1", "0:0:0:0:0:0:0:1"])(
+    "auth off on %s",
+    async (host) => {
+      const { config } = await loadConfig({ flags: { host }, env: { EVREG_AUTH_MODE: "off" }, cwd });
+      expect(config.auth.mode).toBe("off");
+    },
+  );
+
+  test.each(["0.0.0.0", "::", "10.0.0.1", "evreg.example", "127.evil.example", "::ffff:10.0.0.1"])(
+    "no auth off on %s",
+    async (host) => {
+      const said = await mistake({ flags: { host }, file: "auth:\n  mode: off\n" });
+      expect(said).toMatch(/^evreg\.config\.yaml:2:9: auth\.mode off is only for a loopback host/);
+      expect(said).toContain(host);
+    },
+  );
+
+  test("one subscription can never take every place", async () => {
+    expect(await mistake({ file: "delivery: { maxInFlight: 8, maxInFlightPerSubscription: 8 }" })).toMatch(
+      /^evreg\.config\.yaml:1:57: delivery\.maxInFlightPerSubscription must be at most 7/,
+    );
+    const few = await loadConfig({ env: { EVREG_DELIVERY_MAX_IN_FLIGHT: "10" }, cwd: tmpdir() });
+    expect(few.config.delivery.maxInFlightPerSubscription).toBe(5);
+    const one = await loadConfig({ env: { EVREG_DELIVERY_MAX_IN_FLIGHT: "1" }, cwd: tmpdir() });
+    expect(one.config.delivery.maxInFlightPerSubscription).toBe(1);
+  });
+});
+
+test("every refused value leaves a message with its own key, for every key there is", async () => {
+  for (const key of CONFIG_KEYS) {
+    const bad = key.secret === true ? "two words" : key.type.kind === "folder" ? "a\0b" : "\u0007 no such";
+    expect(await mistake({ env: { [key.env]: bad } })).toMatch(
+      new RegExp(`^${key.env}: ${key.path} must be `),
+    );
+  }
+});
