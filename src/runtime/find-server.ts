@@ -1,0 +1,62 @@
+import { readOwner } from "./owner-file.ts";
+import { tokenFileOf } from "./token-file.ts";
+
+/** A server found on a data folder. */
+export interface FoundServer {
+  readonly url: string;
+  /** Where its first admin token is, if the folder has that file. */
+  readonly tokenFile?: string;
+}
+
+const ANSWER_WITHIN_MS = 500;
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/**
+ * The server that runs on this data folder, or `undefined`. Its owner file says where; that it still is that server is
+ * known from its `/health` answering the same instance, so that a token never goes to whoever took over its port.
+ */
+export async function findServer(folder: string): Promise<FoundServer | undefined> {
+  const owner = readOwner(folder);
+  if (owner?.url === undefined || !isAlive(owner.pid)) return undefined;
+  const instance = await instanceAt(owner.url).catch(() => undefined);
+  if (instance !== owner.instance) return undefined;
+  const tokenFile = tokenFileOf(folder);
+  return tokenFile === undefined ? { url: owner.url } : { url: owner.url, tokenFile };
+}
+
+/** Another user's process cannot be signalled, yet is there. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** An unavailable server answers 503 with the same facts in `details`; it is found all the same. */
+async function instanceAt(url: string): Promise<unknown> {
+  const text = await fetchText(`${url}/health`);
+  const body = JSON.parse(text) as { data?: { instance?: unknown }; details?: { instance?: unknown } };
+  return body.data?.instance ?? body.details?.instance;
+}
+
+/** `node:http` without an agent: no proxy is asked. Loaded here, as most folders have no server to ask. */
+async function fetchText(url: string): Promise<string> {
+  const { get } = await import("node:http");
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const request = get(url, { agent: false, signal }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.byteLength;
+        if (bytes > MAX_ANSWER_BYTES) response.destroy(new Error("The answer is too long."));
+        else chunks.push(chunk);
+      });
+      response.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+      response.on("error", reject);
+    });
+    request.on("error", reject);
+  });
+}

@@ -1,0 +1,116 @@
+import { writeSync } from "node:fs";
+import { pino, type DestinationStream, type LoggerOptions } from "pino";
+import type { Logger } from "./logger.ts";
+
+export interface LogOptions {
+  readonly level: "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  readonly format: "auto" | "pretty" | "json";
+}
+
+/** Where lines go when it is not the process's stderr. */
+export interface LogTarget {
+  write(text: string): void;
+  readonly isTTY?: boolean;
+  hasColors?(): boolean;
+}
+
+/** A log that may hold lines back for a moment; `flush` before the process ends. */
+export interface FlushableLogger extends Logger {
+  flush(): void;
+}
+
+/** Past this many waiting bytes new lines are dropped: a reader of the log that stands still must not fill the memory. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024;
+const STDERR = 2;
+const CENSOR = "[redacted]";
+
+/** Names whose values never belong in a log, wherever a part should log them by mistake. */
+const SECRET_NAMES = ["authorization", "token", "secret", "password", "cookie"];
+/** The forms of a token, a subscription's secret and a bearer header inside any text. */
+const SECRET_TEXT = /\bevreg_[0-9A-Za-z]{36}\b|\bwhsec_[0-9A-Za-z+/=_-]{16,}|\b(?<=Bearer )[^\s"\\]{8,}/g;
+
+/**
+ * pino behind the product's `Logger`. Lines go to stderr: on a terminal for people and at once, elsewhere as JSON,
+ * written from a buffer so that a slow reader does not hold up requests; the buffer is written out when the process ends.
+ */
+export async function createLogger(options: LogOptions, target?: LogTarget): Promise<FlushableLogger> {
+  const terminal = target ?? process.stderr;
+  const forPeople = options.format === "pretty" || (options.format === "auto" && terminal.isTTY === true);
+  const { stream, flush } = forPeople
+    ? { stream: await peopleStream(target), flush: () => {} }
+    : target === undefined
+      ? bufferedStderr()
+      : { stream: target, flush: () => {} };
+  const logger = pino(pinoOptions(options), stream);
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    flush,
+  };
+}
+
+function pinoOptions({ level }: LogOptions): LoggerOptions {
+  const error = pino.stdSerializers.err;
+  return {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: error, error, cause: error },
+    redact: {
+      paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
+      censor: CENSOR,
+    },
+    hooks: { streamWrite: (line) => line.replace(SECRET_TEXT, CENSOR) },
+  };
+}
+
+function bufferedStderr(): { stream: DestinationStream; flush: () => void } {
+  const stream = pino.destination({ dest: STDERR, sync: false, maxLength: MAX_WAITING_BYTES });
+  // The reader of the log went away: no reason to stop serving.
+  stream.on("error", () => {});
+  const flush = (): void => {
+    try {
+      stream.flushSync();
+    } catch {
+      // Closed already, or the reader went away.
+    }
+  };
+  process.once("exit", flush);
+  return { stream, flush };
+}
+
+async function peopleStream(target: LogTarget | undefined): Promise<DestinationStream> {
+  const { prettyFactory } = await import("pino-pretty");
+  const format = prettyFactory({
+    colorize: (target ?? process.stderr).hasColors?.() ?? false,
+    colorizeObjects: false,
+    singleLine: true,
+    translateTime: "SYS:HH:MM:ss.l",
+  });
+  const write = target === undefined ? writeToTerminal : (text: string) => target.write(text);
+  return { write: (line) => write(format(spellOutControls(line))) };
+}
+
+/**
+ * What others named must not steer the terminal: control characters, which JSON has as `\u001b` and the like, become
+ * that text. Line breaks and tabs stay.
+ */
+function spellOutControls(line: string): string {
+  return line
+    .replace(/\\(?:u(00[01][0-9a-f])|[bfr]|.)/gi, (escape, code?: string) =>
+      code === undefined && !/^\\[bfr]$/.test(escape) ? escape : `\\${escape}`,
+    )
+    .replace(/[\u007f-\u009f]/g, (character) => `\\\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+function writeToTerminal(text: string): void {
+  try {
+    writeSync(STDERR, text);
+  } catch {
+    // The terminal is gone or full (EIO, EAGAIN): the line is lost, the service goes on.
+  }
+}

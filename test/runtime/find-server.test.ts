@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findServer } from "../../src/runtime/find-server.ts";
+import { writeOwner } from "../../src/runtime/owner-file.ts";
+import { readTokenFile, tokenFileOf, writeTokenFile } from "../../src/runtime/token-file.ts";
+
+let folder: string;
+let server: Server | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "evreg-find-"));
+});
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function answering(listener: RequestListener): Promise<string> {
+  const started = createServer(listener);
+  server = started;
+  await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+}
+
+function owned(url: string | undefined, pid = process.pid): void {
+  const owner = { pid, command: "serve", instance: "abc", started_at: "2026-01-01T00:00:00.000Z" };
+  writeOwner(folder, url === undefined ? owner : { ...owner, url });
+}
+
+const healthy = (instance: string): RequestListener => {
+  return (_request, response) => response.end(JSON.stringify({ data: { status: "ok", instance } }));
+};
+
+describe("findServer", () => {
+  test("answers the address, and the token file when there is one", async () => {
+    const url = await answering(healthy("abc"));
+    owned(url);
+    expect(await findServer(folder)).toEqual({ url });
+    writeTokenFile(folder, "t");
+    expect(await findServer(folder)).toEqual({ url, tokenFile: join(folder, "token") });
+  });
+
+  test("finds one that is unavailable at the moment", async () => {
+    const url = await answering((_request, response) => {
+      response.writeHead(503).end(JSON.stringify({ error: "x", details: { instance: "abc" }, code: 503 }));
+    });
+    owned(url);
+    expect(await findServer(folder)).toEqual({ url });
+  });
+
+  test.each([
+    ["another instance", healthy("abd")],
+    ["something that is no evreg", (_, response) => response.end("<html>")],
+    ["an answer without end", (_, response) => void response.write("x".repeat(200_000))],
+    ["a dropped connection", (request) => request.socket.destroy()],
+    ["a redirect", (_, response) => response.writeHead(302, { location: "/x" }).end()],
+  ] as readonly [string, RequestListener][])("answers nothing for %s", async (_name, listener) => {
+    owned(await answering(listener));
+    expect(await findServer(folder)).toBeUndefined();
+  });
+
+  test("does not wait long for one that does not answer", async () => {
+    owned(await answering(() => undefined));
+    const startedMs = performance.now();
+    expect(await findServer(folder)).toBeUndefined();
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+  });
+
+  test("asks nobody when the file is absent, has no address, or its process has ended", async () => {
+    expect(await findServer(folder)).toBeUndefined();
+    owned(undefined);
+    expect(await findServer(folder)).toBeUndefined();
+    let asked = 0;
+    const url = await answering((request, response) => {
+      asked += 1;
+      healthy("abc")(request, response);
+    });
+    owned(url, 2 ** 22 + 1);
+    expect(await findServer(folder)).toBeUndefined();
+    expect(asked).toBe(0);
+    writeFileSync(join(folder, "owner.json"), "{");
+    expect(await findServer(folder)).toBeUndefined();
+  });
+});
+
+describe("the token file", () => {
+  test("is readable by its owner only, and replaced in one step", () => {
+    expect(tokenFileOf(folder)).toBeUndefined();
+    expect(readTokenFile(folder)).toBeUndefined();
+    writeFileSync(join(folder, "token"), "old", { mode: 0o644 });
+    const path = writeTokenFile(folder, "new");
+    expect(path).toBe(tokenFileOf(folder));
+    expect(readTokenFile(folder)).toBe("new");
+    if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+});

@@ -1,0 +1,145 @@
+import { spawn } from "node:child_process";
+import { describe, expect, test } from "vitest";
+import { createLogger, type LogOptions } from "../../src/runtime/pino-logger.ts";
+
+function target(isTTY: boolean, colors = false) {
+  const lines: string[] = [];
+  return { lines, isTTY, hasColors: () => colors, write: (text: string) => void lines.push(text) };
+}
+
+const JSON_LINES: LogOptions = { level: "info", format: "auto" };
+const TOKEN = `evreg_${"a1B2c3".repeat(6)}`;
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+describe("lines for a machine", () => {
+  test("are one JSON object each, with time, level, message and fields", async () => {
+    const out = target(false);
+    const logger = await createLogger(JSON_LINES, out);
+    logger.info({ eventId: 5, durationMs: 1.5 }, "published");
+    expect(out.lines).toHaveLength(1);
+    const line = JSON.parse(out.lines[0] ?? "") as Record<string, unknown>;
+    expect(line).toEqual({
+      level: "info",
+      time: expect.any(String),
+      eventId: 5,
+      durationMs: 1.5,
+      msg: "published",
+    });
+    expect(new Date(String(line["time"])).toISOString()).toBe(line["time"]);
+  });
+
+  test("below the level are left out", async () => {
+    const out = target(false);
+    const logger = await createLogger({ level: "warn", format: "json" }, out);
+    logger.debug({}, "a");
+    logger.info({}, "b");
+    logger.warn({}, "c");
+    logger.error({}, "d");
+    expect(out.lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["c", "d"]);
+    const silent = await createLogger({ level: "silent", format: "json" }, out);
+    silent.error({}, "e");
+    expect(out.lines).toHaveLength(2);
+  });
+
+  test("hold an error's message and stack", async () => {
+    const out = target(false);
+    const logger = await createLogger(JSON_LINES, out);
+    const failure = new Error("it broke", { cause: new Error("because") });
+    logger.error({ err: failure }, "no luck");
+    logger.error({ error: failure }, "no luck");
+    for (const line of out.lines) {
+      expect(line).toContain("it broke");
+      expect(line).toContain("because");
+      expect(line).toContain("pino-logger.test.ts");
+    }
+  });
+});
+
+describe("secrets", () => {
+  test.each(["json", "pretty"] as const)("do not get into %s lines, by name or by form", async (format) => {
+    const out = target(false);
+    const logger = await createLogger({ level: "info", format }, out);
+    logger.info({ token: "one-secret", headers: { authorization: "Bearer two-secret" } }, "fields");
+    logger.info({ subscription: { secret: "three-secret", rowid: 1 }, password: "four-secret" }, "fields");
+    logger.info({ deep: { er: { url: `https://x/?t=${TOKEN}` } } }, `minted ${TOKEN} and ${SECRET}`);
+    logger.error({ err: new Error(`refused: Authorization: Bearer five-secret, ${TOKEN}`) }, "failed");
+    const all = out.lines.join("");
+    expect(all).not.toMatch(/-secret|a1B2c3|BwcHBw/);
+    expect(all.match(/\[redacted\]/g)?.length).toBeGreaterThanOrEqual(8);
+    expect(all).toContain("minted [redacted] and [redacted]");
+  });
+});
+
+describe("lines for people", () => {
+  test("have the time of day, the level, the message and the fields on one line", async () => {
+    const out = target(true);
+    const logger = await createLogger(JSON_LINES, out);
+    logger.warn({ status: 503, path: "/v1/events" }, "refused");
+    expect(out.lines.join("")).toMatch(
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: refused \{"status":503,"path":"\/v1\/events"\}\n$/,
+    );
+  });
+
+  test("are coloured only where the terminal says so", async () => {
+    const plain = target(true, false);
+    (await createLogger(JSON_LINES, plain)).info({}, "x");
+    expect(plain.lines.join("")).not.toContain("\u001b");
+    const coloured = target(true, true);
+    (await createLogger(JSON_LINES, coloured)).info({}, "x");
+    expect(coloured.lines.join("")).toContain("\u001b[");
+  });
+
+  test("never carry others' control characters to the terminal", async () => {
+    const out = target(true);
+    const logger = await createLogger(JSON_LINES, out);
+    logger.info({ said: "a\u001b]0;owned\u0007b\u009b2J", back: "\\u001b" }, "clear\u001b[2J\rover \\u0007");
+    const text = out.lines.join("");
+    // eslint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    expect(text).toContain("clear\\u001b[2J\\rover \\u0007");
+    expect(text).toContain("owned");
+  });
+});
+
+test("what was logged last is written when the process ends, also by process.exit", async () => {
+  const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(source)});
+    const logger = await createLogger({ level: "info", format: "json" });
+    for (let line = 0; line < 5000; line += 1) logger.info({ line }, "x".repeat(200));
+    process.exit(3);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const chunks: Buffer[] = [];
+  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  expect(code).toBe(3);
+  const lines = Buffer.concat(chunks).toString().trimEnd().split("\n");
+  expect(lines).toHaveLength(5000);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ line: 4999 });
+});
+
+test("a reader of the log that goes away does not end the process", async () => {
+  const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(source)});
+    const logger = await createLogger({ level: "info", format: process.argv[1] });
+    process.stdin.once("data", () => {
+      for (let line = 0; line < 100; line += 1) logger.info({ line }, "x");
+      setImmediate(() => setImmediate(() => { logger.info({}, "y"); process.stdout.write("alive"); process.exit(0); }));
+    });
+    process.stdout.write("ready");`;
+  for (const format of ["json", "pretty"]) {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program, format], { stdio: "pipe" });
+    const out: string[] = [];
+    child.stdout.on("data", (chunk: Buffer) => {
+      out.push(chunk.toString());
+      if (chunk.toString() !== "ready") return;
+      child.stderr.destroy();
+      child.stdin.write("go");
+    });
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+    expect(out.join("")).toBe("readyalive");
+  }
+});
