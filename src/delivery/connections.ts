@@ -1,0 +1,129 @@
+import { Socket } from "node:net";
+import { buildConnector, Pool, type Dispatcher } from "undici";
+import type { AddressGuard } from "./address-guard.ts";
+import { portOf } from "./port.ts";
+
+export interface ConnectionOptions {
+  readonly guard: AddressGuard;
+  /** How long a connection may take to be made. */
+  readonly timeoutMs: number;
+  /** Most connections to one origin. */
+  readonly maxInFlight: number;
+  /** How long an unused connection stays open at most. */
+  readonly keepAliveMs?: number;
+  /** PEM of a certificate authority to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+export interface Connections {
+  /** The pool for a URL's origin, which stays until every user has called `release` and a while has passed. */
+  acquire(url: URL): { readonly pool: Dispatcher; readonly release: () => void };
+  /** Origins that have a pool. */
+  origins(): number;
+  /** Drops all connections; what is under way on them ends with an error. */
+  close(): Promise<void>;
+}
+
+/**
+ * How long a connection is kept unused where the handler's `Keep-Alive` header says nothing. Many servers close theirs
+ * after 5 s, and a request sent into that moment is lost.
+ */
+const UNTOLD_KEEP_ALIVE_MS = 4_000;
+const KEEP_ALIVE_MS = 30_000;
+const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
+
+interface Held {
+  readonly pool: Pool;
+  users: number;
+  /** `performance.now()` when the last user went. */
+  unusedSinceMs: number;
+}
+
+/**
+ * A pool of HTTP/1.1 connections an origin, each connected through the guard. Pools are counted here and not left to
+ * undici's Agent, which keeps a pool for ever once it had to queue a request for an origin that cannot be reached.
+ */
+export function createConnections(options: ConnectionOptions): Connections {
+  const { guard, timeoutMs, maxInFlight, keepAliveMs = KEEP_ALIVE_MS, ca } = options;
+  const connecting = new Set<Socket>();
+  const held = new Map<string, Held>();
+  let sweeping: NodeJS.Timeout | undefined;
+
+  // The guard must know the port, and a look-up is not told it: hence a connector an origin.
+  function connectorTo(origin: URL): buildConnector.connector {
+    const connect = buildConnector({
+      lookup: guard.lookupFor(portOf(origin)),
+      timeout: timeoutMs,
+      allowH2: false,
+      // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca }),
+    });
+    return (target, callback) => {
+      // undici gives the socket back although its types do not say so. It forgets sockets that are not connected yet
+      // when it is destroyed, and they would hold the process until their time is up.
+      const socket: unknown = connect(target, (...outcome) => {
+        if (socket instanceof Socket) connecting.delete(socket);
+        callback(...outcome);
+      });
+      if (socket instanceof Socket) connecting.add(socket);
+    };
+  }
+
+  function createPool(origin: URL): Pool {
+    return new Pool(origin.origin, {
+      connections: maxInFlight,
+      connect: connectorTo(origin),
+      allowH2: false,
+      pipelining: 1,
+      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      keepAliveTimeout: Math.min(keepAliveMs, UNTOLD_KEEP_ALIVE_MS),
+      keepAliveMaxTimeout: keepAliveMs,
+      // One deadline over everything is kept outside.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  function sweep(): void {
+    const untilMs = performance.now() - keepAliveMs;
+    for (const [origin, entry] of held) {
+      if (entry.users > 0 || entry.unusedSinceMs > untilMs) continue;
+      held.delete(origin);
+      void entry.pool.destroy();
+    }
+    if (held.size > 0) return;
+    clearInterval(sweeping);
+    sweeping = undefined;
+  }
+
+  return {
+    acquire(url) {
+      let entry = held.get(url.origin);
+      if (entry === undefined) {
+        entry = { pool: createPool(url), users: 0, unusedSinceMs: 0 };
+        held.set(url.origin, entry);
+        sweeping ??= setInterval(sweep, keepAliveMs / 2).unref();
+      }
+      const { pool } = entry;
+      entry.users += 1;
+      return {
+        pool,
+        release: () => {
+          entry.users -= 1;
+          entry.unusedSinceMs = performance.now();
+        },
+      };
+    },
+    origins: () => held.size,
+    async close() {
+      clearInterval(sweeping);
+      const pools = [...held.values()].map((entry) => entry.pool);
+      held.clear();
+      const destroyed = Promise.all(pools.map((pool) => pool.destroy()));
+      for (const socket of connecting) socket.destroy();
+      connecting.clear();
+      await destroyed;
+    },
+  };
+}

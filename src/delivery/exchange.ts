@@ -1,0 +1,120 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
+import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
+import { attemptErrorCode } from "./error-code.ts";
+import { responseText } from "./response-text.ts";
+
+/** How one request ended. */
+export type SendResult =
+  | {
+      readonly kind: "answered";
+      readonly statusCode: number;
+      readonly retryAfter?: string;
+      /** The beginning of the answer, see `responseText`. */
+      readonly response?: string;
+    }
+  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode };
+
+/** A longer answer costs its connection; up to here the rest is read and dropped, which is cheaper than a new one. */
+const MAX_READ_BYTES = 16 * 1_024;
+/** 1xx answers before the real one. */
+const MAX_INFORMATIONAL = 16;
+
+/**
+ * One request and what comes back, as undici calls it.
+ *
+ * It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when the connection is free
+ * again or gone. Aborting works at any time: also while undici still connects, when it has no way to be told; the
+ * request is then dropped as it is about to be written.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settle: (result: SendResult) => void;
+  readonly #ended: () => void;
+  readonly #kept: Buffer[] = [];
+  #keptBytes = 0;
+  #readBytes = 0;
+  #informational = 0;
+  #answer: { statusCode: number; retryAfter?: string } | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isSettled = false;
+  #isEnded = false;
+
+  /**
+   * @param settle called once, with the result
+   * @param ended called once, after which nothing more is read or written
+   */
+  constructor(settle: (result: SendResult) => void, ended: () => void) {
+    this.#settle = settle;
+    this.#ended = ended;
+  }
+
+  /** Ends it, as `errorCode` unless it is settled already. */
+  abort(errorCode: AttemptErrorCode): void {
+    this.#result({ kind: "error", errorCode });
+    this.#drop();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isEnded) controller.abort(new Error("no longer wanted"));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    statusCode: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (statusCode < 200) {
+      this.#informational += 1;
+      if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
+      return;
+    }
+    const retryAfter: unknown = headers["retry-after"];
+    this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#readBytes += chunk.byteLength;
+    const missing = DELIVERY_LIMITS.responseBytes - this.#keptBytes;
+    if (missing > 0) {
+      // Copied, as the chunk may be a small part of a large buffer.
+      this.#kept.push(Buffer.from(chunk.subarray(0, missing)));
+      this.#keptBytes += Math.min(missing, chunk.byteLength);
+    }
+    if (this.#readBytes > DELIVERY_LIMITS.responseBytes) this.#answered(true);
+    if (this.#readBytes > MAX_READ_BYTES) this.#drop();
+  }
+
+  onResponseEnd(): void {
+    this.#answered(false);
+    this.#end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#result({ kind: "error", errorCode: attemptErrorCode(error) });
+    this.#end();
+  }
+
+  #answered(cut: boolean): void {
+    if (this.#answer === undefined) return this.#result({ kind: "error", errorCode: "protocol_error" });
+    const response = responseText(Buffer.concat(this.#kept), cut);
+    this.#result({ kind: "answered", ...this.#answer, ...(response === undefined ? {} : { response }) });
+  }
+
+  #result(result: SendResult): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle(result);
+  }
+
+  #drop(): void {
+    this.#end();
+    this.#controller?.abort(new Error("no longer wanted"));
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#ended();
+  }
+}

@@ -1,0 +1,126 @@
+import { EvregError } from "../domain/error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { AttemptResult, Store } from "../store/store.ts";
+import { Backoff } from "./backoff.ts";
+
+const MAX_BATCH = 1_000;
+
+export interface FinisherParts {
+  readonly store: Pick<Store, "finishAttempts">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called after each batch that was stored. */
+  readonly onStored: (results: readonly AttemptResult[]) => void;
+}
+
+/**
+ * Stores finished attempts: together what gathers while the call before is under way, and again after a failure, so that
+ * what a handler has taken is not sent to it once more because the store was away for a while.
+ */
+export class Finisher {
+  readonly #parts: FinisherParts;
+  readonly #backoff: Backoff;
+  readonly #waiting: AttemptResult[] = [];
+  #running: Promise<void> | undefined;
+  #closing = false;
+
+  constructor(parts: FinisherParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.clock);
+  }
+
+  /** Results not stored yet. */
+  get backlog(): number {
+    return this.#waiting.length;
+  }
+
+  add(result: AttemptResult): void {
+    this.#waiting.push(result);
+    this.#running ??= this.#storeAll();
+  }
+
+  /** Resolves when all there is has been stored or, once closing, given up. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Tries once more to store what is left, without waiting for a store that fails. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#backoff.cut();
+    await this.#running;
+  }
+
+  async #storeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.slice(0, MAX_BATCH);
+      try {
+        await this.#store(batch);
+        this.#waiting.splice(0, batch.length);
+        this.#backoff.succeeded();
+      } catch (error) {
+        if (this.#closing) {
+          this.#giveUp(error);
+          break;
+        }
+        if (!this.#backoff.failing) {
+          this.#parts.logger.warn(
+            { error: messageOf(error) },
+            "Finished attempts cannot be recorded; trying on.",
+          );
+        }
+        await this.#backoff.wait();
+        continue;
+      }
+      this.#parts.onStored(batch);
+    }
+    // In the same turn as the last look at `#waiting`, so that nothing is added between and left behind.
+    this.#running = undefined;
+  }
+
+  async #store(batch: readonly AttemptResult[]): Promise<void> {
+    const { store, clock, logger } = this.#parts;
+    let applied: readonly boolean[];
+    try {
+      applied = await store.finishAttempts(batch, clock.now());
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      // Something about one of them; the others must not suffer for it. Its lease will end, and it is sent again.
+      const [first] = batch;
+      if (batch.length === 1) {
+        logger.error(
+          { delivery: first?.deliveryId, error: messageOf(error) },
+          "An attempt cannot be recorded.",
+        );
+        return;
+      }
+      for (const result of batch) await this.#store([result]);
+      return;
+    }
+    applied.forEach((isApplied, index) => {
+      if (isApplied) return;
+      logger.warn(
+        { delivery: batch[index]?.deliveryId },
+        "An attempt ended after its lease; its delivery had moved on.",
+      );
+    });
+  }
+
+  #giveUp(error: unknown): void {
+    const { logger } = this.#parts;
+    logger.error(
+      { attempts: this.#waiting.length, error: messageOf(error) },
+      "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
+    );
+    this.#waiting.length = 0;
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof EvregError && error.code === "unavailable";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

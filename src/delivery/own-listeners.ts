@@ -1,0 +1,43 @@
+import { networkInterfaces } from "node:os";
+import { canonicalAddress } from "../domain/address.ts";
+
+/**
+ * Whether connecting there would reach this service itself, which would let a handler drive its own API.
+ *
+ * @param address an IP address without brackets
+ * @param listeners what the service listens on, as `127.0.0.1:7480` or `[::1]:7480`; a wildcard (`0.0.0.0`, `[::]`)
+ *   stands for every address of this machine
+ */
+export function isOwnListener(address: string, port: number, listeners: readonly string[]): boolean {
+  const target = canonicalAddress(address);
+  if (target === undefined) return false;
+  return listeners.some((listener) => {
+    const colon = listener.lastIndexOf(":");
+    if (Number(listener.slice(colon + 1)) !== port) return false;
+    const host = listener.slice(0, colon).replace(/^\[|\]$/g, "");
+    const own = host === "localhost" ? "127.0.0.1" : canonicalAddress(host);
+    if (own === undefined) return false;
+    // A dual-stack or second listener is close enough to the one named: all of loopback counts as one place.
+    if (own === target || (isLoopback(own) && isLoopback(target))) return true;
+    return isWildcard(own) && (isLoopback(target) || isOfThisMachine(target));
+  });
+}
+
+/** The unspecified address as a destination means loopback on most systems. */
+function isLoopback(canonical: string): boolean {
+  return canonical.startsWith("127.") || canonical === LOOPBACK_V6 || isWildcard(canonical);
+}
+
+function isWildcard(canonical: string): boolean {
+  return canonical === "0.0.0.0" || canonical === UNSPECIFIED_V6;
+}
+
+const LOOPBACK_V6 = canonicalAddress("::1");
+const UNSPECIFIED_V6 = canonicalAddress("::");
+
+/** Asked anew each time: interfaces come and go. */
+function isOfThisMachine(canonical: string): boolean {
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => canonicalAddress(address.replace(/%.*$/, "")) === canonical),
+  );
+}

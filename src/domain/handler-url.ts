@@ -1,0 +1,82 @@
+import { isIP } from "node:net";
+import { createAddressRules, type AddressRules } from "./address.ts";
+import { invalidField, type EvregError } from "./error.ts";
+import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
+
+export interface HandlerPolicy {
+  /** Lets handlers be `http:`. */
+  readonly allowHttp: boolean;
+  /** CIDR blocks that handlers may be in although they are not globally routable. */
+  readonly allowNetworks: readonly string[];
+}
+
+/**
+ * Checks a subscription's handler: an absolute `https:` URL of at most 2,048 characters without user info or fragment,
+ * whose host is not an address deliveries may not go to. Answers the text as given, so that what is listed is what was
+ * sent. A host name is only looked up, and its addresses checked, at each connect.
+ *
+ * Throws `invalid` with `details.field` set to `field`. User info is left out of the error: it may be a password.
+ */
+export function checkHandlerUrl(field: string, handler: unknown, policy: HandlerPolicy): string {
+  if (typeof handler !== "string") throw invalidField(field, "must be a string, the handler's URL", handler);
+  if (handler.length > SUBSCRIPTION_LIMITS.handlerLength) {
+    throw invalidField(
+      field,
+      `is ${handler.length} characters long; at most ${SUBSCRIPTION_LIMITS.handlerLength} are allowed`,
+    );
+  }
+  const url = URL.canParse(handler) ? new URL(handler) : undefined;
+  if (holdsUserInfo(handler, url)) {
+    throw invalidField(field, "must not hold a user name or password; the delivery carries its own secret");
+  }
+  const refuse = (message: string): EvregError => invalidField(field, message, handler);
+  // The parser below would quietly mend all of these, and the stored text would no longer say where deliveries go.
+  // oxlint-disable-next-line no-control-regex
+  if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(handler)) {
+    throw refuse("must not hold spaces, control characters or backslashes; percent-encode them");
+  }
+  if (url === undefined || !handler.isWellFormed() || !/^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(handler)) {
+    throw refuse("must be an absolute URL such as https://example.com/webhooks");
+  }
+  if (url.protocol === "http:") {
+    if (!policy.allowHttp) {
+      throw refuse(
+        "must be an https: URL; http: is only for services whose configuration sets delivery.allowHttp",
+      );
+    }
+  } else if (url.protocol !== "https:") {
+    throw refuse(`must be an https: URL, not ${url.protocol}`);
+  }
+  if (handler.includes("#")) throw refuse("must not hold a fragment (#…), which is never sent");
+  if (url.port === "0") throw refuse("must not name port 0, which nothing can listen on");
+  const refusal = hostRefusal(url, createAddressRules(policy.allowNetworks));
+  if (refusal !== undefined) {
+    throw refuse(
+      `its host is not allowed: it is ${refusal}; only addresses on the public internet, or in networks of delivery.allowNetworks, take deliveries`,
+    );
+  }
+  return handler;
+}
+
+/** The literal address a URL's host is, without brackets, or `undefined` for a name. */
+export function literalAddress(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  return isIP(host) === 0 ? undefined : host;
+}
+
+/** Also where it is empty (`https://@host`) or the rest is no URL: the text could hold a password all the same. */
+function holdsUserInfo(handler: string, url: URL | undefined): boolean {
+  if (url !== undefined && url.username + url.password !== "") return true;
+  return /^[^/?#]*[/\\]{2,}[^/?#\\]*@/.test(handler);
+}
+
+function hostRefusal(url: URL, rules: AddressRules): string | undefined {
+  const literal = literalAddress(url);
+  if (literal !== undefined) return rules.refusal(literal);
+  // RFC 6761: these names are loopback wherever they are looked up, so they need no looking up.
+  if (/^(.*\.)?localhost\.?$/.test(url.hostname)) {
+    const refusals = ["127.0.0.1", "::1"].map((address) => rules.refusal(address));
+    if (refusals.every((refusal) => refusal !== undefined)) return "loopback (RFC 6761)";
+  }
+  return undefined;
+}

@@ -1,0 +1,87 @@
+import type { AttemptErrorCode } from "./delivery.ts";
+
+/** No wait between two attempts is longer, whatever doubling, jitter or a handler's `Retry-After` would make it. */
+export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
+
+/** The waits named in the specification end here; up to it jitter stays far below their tolerance of 250 ms. */
+const SCHEDULED_WAIT_MS = 16_000;
+const SCHEDULED_JITTER_MS = 50;
+const JITTER_SHARE = 0.1;
+
+/**
+ * How long to wait before retry `retry`: 0, 2, 4, 8, 16 seconds for the first five, then doubling up to six hours.
+ *
+ * @param retry from 1
+ * @param fraction chance in [0, 1): lengthens the wait by at most 10 % (50 ms up to 16 s), never shortens it
+ */
+export function retryWaitMs(retry: number, fraction: number): number {
+  if (retry <= 1) return 0;
+  const waitMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1));
+  const mostMs = waitMs * JITTER_SHARE;
+  const jitterMs = fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(mostMs, SCHEDULED_JITTER_MS) : mostMs);
+  return Math.min(LONGEST_WAIT_MS, Math.round(waitMs + jitterMs));
+}
+
+/** The three forms of an HTTP date: IMF-fixdate, RFC 850, asctime. `Date.parse` alone would take many more. */
+const HTTP_DATES = [
+  /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
+  /^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+  /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
+];
+
+/**
+ * The wait a `Retry-After` header asks for, in milliseconds from `nowMs`, at most six hours; 0 for a time gone by.
+ * `undefined` for a value that is neither whole seconds nor an HTTP date: it is then as if the header were not there.
+ */
+export function retryAfterMs(value: string, nowMs: number): number | undefined {
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Math.min(LONGEST_WAIT_MS, Number(text) * 1_000);
+  const form = HTTP_DATES.findIndex((pattern) => pattern.test(text));
+  if (form === -1) return undefined;
+  // asctime names no zone and means UTC.
+  const atMs = Date.parse(form === 2 ? `${text} GMT` : text);
+  return Number.isNaN(atMs) ? undefined : Math.min(LONGEST_WAIT_MS, Math.max(0, atMs - nowMs));
+}
+
+/** What came of one attempt. */
+type Outcome =
+  | { readonly kind: "answered"; readonly statusCode: number; readonly retryAfter?: string }
+  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode };
+
+export interface Attempted {
+  readonly outcome: Outcome;
+  /** Failed attempts before this one that count against `maxRetries`. */
+  readonly failures: number;
+  readonly maxRetries: number;
+  readonly finishedAtMs: number;
+  /** Chance in [0, 1), for the jitter. */
+  readonly fraction: number;
+}
+
+/** What happens to the delivery then. */
+export type Verdict =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "retry"; readonly atMs: number }
+  | { readonly kind: "failed" }
+  | { readonly kind: "gone"; readonly reason: string }
+  | { readonly kind: "returned" };
+
+/**
+ * Judges an attempt: 200–299 delivers, 410 ends the subscription, being interrupted counts for nothing, and all else is
+ * a failure that is retried `maxRetries` times.
+ */
+export function judge(attempted: Attempted): Verdict {
+  const { outcome, failures, maxRetries, finishedAtMs, fraction } = attempted;
+  if (outcome.kind === "error") {
+    if (outcome.errorCode === "interrupted") return { kind: "returned" };
+  } else {
+    if (outcome.statusCode >= 200 && outcome.statusCode <= 299) return { kind: "delivered" };
+    if (outcome.statusCode === 410) return { kind: "gone", reason: "The handler answered 410 Gone." };
+  }
+  if (failures >= maxRetries) return { kind: "failed" };
+  const askedMs =
+    outcome.kind === "answered" && outcome.retryAfter !== undefined
+      ? retryAfterMs(outcome.retryAfter, finishedAtMs)
+      : undefined;
+  return { kind: "retry", atMs: finishedAtMs + Math.max(retryWaitMs(failures + 1, fraction), askedMs ?? 0) };
+}

@@ -1,0 +1,200 @@
+import type { LookupAddress } from "node:dns";
+import { networkInterfaces } from "node:os";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAddressGuard, type Resolve } from "../../src/delivery/address-guard.ts";
+import { isOwnListener } from "../../src/delivery/own-listeners.ts";
+import { createSender } from "../../src/delivery/sender.ts";
+import { createAddressRules } from "../../src/domain/address.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+
+// Whatever gets past the guard ends here, on every address of this machine.
+let canary: Receiver;
+
+beforeAll(async () => {
+  const everywhere = Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ family }) => family === "IPv6"),
+  );
+  canary = await startReceiver({ host: everywhere ? "::" : "0.0.0.0" });
+});
+
+afterAll(async () => {
+  await canary.close();
+});
+
+interface Setup {
+  readonly allowNetworks?: readonly string[];
+  readonly ownAddresses?: readonly string[];
+  readonly resolve?: Resolve;
+}
+
+async function send(url: string, setup: Setup = {}): Promise<unknown> {
+  const { allowNetworks = [], ownAddresses = [], resolve } = setup;
+  const guard = createAddressGuard({
+    rules: createAddressRules(allowNetworks),
+    ownAddresses: () => ownAddresses,
+    ...(resolve === undefined ? {} : { resolve }),
+  });
+  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxInFlight: 8, guard });
+  try {
+    return await sender.send({
+      url,
+      headers: {},
+      body: Buffer.from("{}"),
+      signal: new AbortController().signal,
+    });
+  } finally {
+    await sender.close();
+  }
+}
+
+function answering(...rounds: readonly (readonly string[])[]): Resolve {
+  let round = 0;
+  return (_hostname, callback) => {
+    const found: LookupAddress[] = (rounds[Math.min(round, rounds.length - 1)] ?? []).map((address) => ({
+      address,
+      family: address.includes(":") ? 6 : 4,
+    }));
+    round += 1;
+    setImmediate(callback, null, found);
+  };
+}
+
+const REFUSED = { kind: "error", errorCode: "address_refused" };
+
+describe("no connection is made", () => {
+  it.each([
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f.1",
+    "0177.0.0.1",
+    "0",
+    "0.0.0.0",
+    "[::]",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "１２７.0.0.1",
+    "127。0。0。1",
+    "127.0.0.1.",
+    "10.0.0.1",
+    "169.254.169.254",
+  ])("to http://%s/", async (host) => {
+    const before = canary.accepted;
+    expect(await send(`http://${host}:${canary.port}/`)).toEqual(REFUSED);
+    expect(canary.accepted).toBe(before);
+  });
+
+  it.each(["localhost", "localhost."])("to %s, as the system looks it up", async (host) => {
+    const before = canary.accepted;
+    // Some systems do not know the second form at all.
+    expect([REFUSED, { kind: "error", errorCode: "dns_failed" }]).toContainEqual(
+      await send(`http://${host}:${canary.port}/`),
+    );
+    expect(canary.accepted).toBe(before);
+  });
+
+  it.each([
+    [["127.0.0.1"]],
+    [["::1"]],
+    [["::ffff:127.0.0.1"]],
+    [["0.0.0.0"]],
+    [["1.1.1.1", "127.0.0.1"]],
+    [["127.0.0.1", "1.1.1.1"]],
+    [["2606:4700:4700::1111", "::1"]],
+    [["169.254.169.254"]],
+  ])("to a name that resolves to %j", async (addresses) => {
+    const before = canary.accepted;
+    expect(await send(`http://rebind.test:${canary.port}/`, { resolve: answering(addresses) })).toEqual(
+      REFUSED,
+    );
+    expect(canary.accepted).toBe(before);
+  });
+
+  it("to an address that is not allowed, though another one is", async () => {
+    const setup = { allowNetworks: ["127.0.0.2/32"], resolve: answering(["127.0.0.2", "127.0.0.1"]) };
+    const before = canary.accepted;
+    expect(await send(`http://rebind.test:${canary.port}/`, setup)).toEqual(REFUSED);
+    expect(canary.accepted).toBe(before);
+  });
+});
+
+describe("a name is looked up once a connection", () => {
+  it("and the connection goes to the address that was checked, whatever the name says later", async () => {
+    // A second look-up would answer an address that is not allowed.
+    const setup = { allowNetworks: ["127.0.0.5/32"], resolve: answering(["127.0.0.5"], ["10.0.0.1"]) };
+    expect(await send(`http://rebind.test:${canary.port}/`, setup)).toMatchObject({ statusCode: 200 });
+  });
+
+  it("and shared by those that ask at the same time", async () => {
+    let lookups = 0;
+    const guard = createAddressGuard({
+      rules: createAddressRules(["127.0.0.0/8"]),
+      ownAddresses: () => [],
+      resolve: (_hostname, callback) => {
+        lookups += 1;
+        setImmediate(callback, null, [{ address: "127.0.0.1", family: 4 }]);
+      },
+    });
+    const lookup = guard.lookupFor(80);
+    const ask = (): Promise<unknown> =>
+      new Promise((resolve) => lookup("a.test", { all: true }, (_error, addresses) => resolve(addresses)));
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(lookups).toBe(1);
+    expect(answers).toEqual(Array.from({ length: 20 }, () => [{ address: "127.0.0.1", family: 4 }]));
+    await ask();
+    expect(lookups).toBe(2);
+  });
+
+  it("with one address where one is asked for", async () => {
+    const guard = createAddressGuard({
+      rules: createAddressRules([]),
+      ownAddresses: () => [],
+      resolve: answering(["1.1.1.1"]),
+    });
+    const answer = await new Promise((resolve) => {
+      guard.lookupFor(443)("a.test", { all: false }, (...result) => resolve(result));
+    });
+    expect(answer).toEqual([null, "1.1.1.1", 4]);
+  });
+});
+
+describe("the service's own listeners", () => {
+  const allowNetworks = ["0.0.0.0/0", "::/0"];
+
+  it("are not sent to, however they are spelled", async () => {
+    const before = canary.accepted;
+    const own = (listener: string) => ({ allowNetworks, ownAddresses: [`${listener}:${canary.port}`] });
+    for (const host of ["127.0.0.1", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "localhost", "[::1]"]) {
+      for (const listener of ["127.0.0.1", "0.0.0.0", "[::]", "[::1]", "localhost"]) {
+        expect(await send(`http://${host}:${canary.port}/`, own(listener)), `${host} ${listener}`).toEqual(
+          REFUSED,
+        );
+      }
+    }
+    expect(canary.accepted).toBe(before);
+  });
+
+  it("leave other ports of the same machine alone", async () => {
+    const ownAddresses = [`127.0.0.1:${canary.port + 1}`];
+    expect(await send(`http://127.0.0.1:${canary.port}/`, { allowNetworks, ownAddresses })).toMatchObject({
+      statusCode: 200,
+    });
+  });
+
+  it("on a wildcard are found at every address of the machine", () => {
+    for (const addresses of Object.values(networkInterfaces())) {
+      for (const { address } of addresses ?? []) {
+        expect(isOwnListener(address.replace(/%.*$/, ""), 7480, ["0.0.0.0:7480"]), address).toBe(true);
+      }
+    }
+    expect(isOwnListener("192.0.2.77", 7480, ["0.0.0.0:7480", "[::]:7480"])).toBe(false);
+    expect(isOwnListener("127.0.0.1", 7481, ["0.0.0.0:7480"])).toBe(false);
+    expect(isOwnListener("10.1.2.3", 7480, ["10.1.2.3:7480"])).toBe(true);
+    expect(isOwnListener("10.1.2.4", 7480, ["10.1.2.3:7480"])).toBe(false);
+  });
+});

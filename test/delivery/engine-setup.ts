@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DeliveryConfig } from "../../src/config/config.ts";
+import { createEngine, type Engine, type EngineParts } from "../../src/delivery/engine.ts";
+import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import type { Logger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/until.ts";
+
+export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+/** A log kept in memory. */
+class KeptLog implements Logger {
+  readonly lines: { level: string; fields: Record<string, unknown>; message: string }[] = [];
+  debug = this.#keep("debug");
+  info = this.#keep("info");
+  warn = this.#keep("warn");
+  error = this.#keep("error");
+
+  with(message: string): { fields: Record<string, unknown> }[] {
+    return this.lines.filter((line) => line.message.includes(message));
+  }
+
+  #keep(level: string) {
+    return (fields: object, message: string): void => {
+      this.lines.push({ level, fields: { ...fields }, message });
+    };
+  }
+}
+
+/** A real store in a folder of its own, a clock that stands still, and what tests do with them. */
+export class Bench {
+  readonly clock: ManualClock;
+  readonly log = new KeptLog();
+  readonly store: Store;
+  readonly #folder: string;
+  readonly #engines: Engine[] = [];
+  #names = 0;
+
+  static async open(): Promise<Bench> {
+    const folder = await mkdtemp(join(tmpdir(), "evreg-delivery-"));
+    const owner = {
+      pid: process.pid,
+      command: "test",
+      instance: "test",
+      started_at: new Date().toISOString(),
+    };
+    return new Bench(folder, await openLibsqlStore({ folder, owner, logger: new KeptLog() }));
+  }
+
+  private constructor(folder: string, store: Store) {
+    this.#folder = folder;
+    this.store = store;
+    // Near the real time, as receivers check how old a signature is.
+    this.clock = new ManualClock(Date.now());
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#engines.map((engine) => engine.stop(0)));
+    await this.store.close();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Engine {
+    const engine = createEngine({
+      store: this.store,
+      clock: this.clock,
+      random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
+      logger: this.log,
+      config: {
+        timeoutMs: 10_000,
+        maxInFlight: 64,
+        maxInFlightPerSubscription: 32,
+        allowHttp: true,
+        allowNetworks: ["127.0.0.0/8"],
+        ...config,
+      },
+      ownAddresses: () => [],
+      version: "1.2.3",
+      ...parts,
+    });
+    this.#engines.push(engine);
+    return engine;
+  }
+
+  /** A subscription to an action of its own. */
+  async subscribe(handler: string, maxRetries = 5): Promise<Subscription> {
+    this.#names += 1;
+    const action = `test.${this.#names}`;
+    await this.store.createAction({ action, application: "tests", schemata: {} }, this.clock.now());
+    return this.store.createSubscription(
+      {
+        application: "tests",
+        subscription: "hook",
+        action,
+        handler,
+        maxRetries,
+        active: true,
+        secret: SECRET,
+      },
+      this.clock.now(),
+    );
+  }
+
+  /** Publishes `count` events of a subscription's action; answers their rowids. */
+  async publish(subscription: Subscription, count = 1, payload = '{"a":1}'): Promise<number[]> {
+    const action = await this.store.findAction(subscription.action);
+    if (action === undefined) throw new Error("no such action");
+    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from(payload) };
+    const outcomes = await this.store.recordEvents(
+      Array.from({ length: count }, () => record),
+      this.clock.now(),
+    );
+    return outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.rowid : -1));
+  }
+
+  /** Moves on in steps, with time for the store to answer what each step made the engine ask. */
+  async advance(byMs: number, stepMs = 1_000): Promise<void> {
+    for (let goneMs = 0; goneMs < byMs; goneMs += stepMs) {
+      await this.clock.advance(Math.min(stepMs, byMs - goneMs));
+      // Answers come in the order of the questions.
+      for (let answer = 0; answer < 3; answer += 1) await this.store.findAction("none");
+    }
+  }
+
+  /** The only delivery of a subscription, with its attempts. */
+  async delivery(subscription: Subscription): Promise<DeliveryWithAttempts> {
+    const [found] = await this.store.listDeliveries({ subscription: subscription.rowid, limit: 1 });
+    const delivery = found && (await this.store.findDelivery(found.rowid));
+    if (delivery === undefined) throw new Error("no delivery");
+    return delivery;
+  }
+
+  async statuses(subscription: Subscription): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const { status } of await this.store.listDeliveries({
+      subscription: subscription.rowid,
+      limit: 500,
+    })) {
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  async untilStatus(subscription: Subscription, status: string): Promise<DeliveryWithAttempts> {
+    await until(
+      `the delivery to be ${status}`,
+      async () => (await this.delivery(subscription)).status === status,
+    );
+    return this.delivery(subscription);
+  }
+
+  async untilDelivered(subscription: Subscription, count: number): Promise<void> {
+    await until(
+      `${count} deliveries`,
+      async () => (await this.statuses(subscription))["delivered"] === count,
+    );
+  }
+}
+
+/** The store with some of its tasks replaced: to count calls, or to let them fail as a full disk would. */
+export function storeWith(store: Store, replaced: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const found: unknown = Reflect.get(name in replaced ? replaced : target, name);
+      return typeof found === "function" ? (found.bind(target) as unknown) : found;
+    },
+  });
+}

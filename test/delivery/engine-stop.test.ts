@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import type { AttemptResult } from "../../src/store/store.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, storeWith } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+describe("stopping", () => {
+  it("lets what is under way end within the grace, and begins nothing new", async () => {
+    const gate = Promise.withResolvers<void>();
+    receiver.answer = () => ({ after: gate.promise });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    const stopped = engine.stop(60_000);
+    expect(engine.state()).toBe("stopped");
+    const later = await bench.subscribe(receiver.url);
+    await bench.publish(later);
+    engine.wake();
+    gate.resolve();
+    await stopped;
+    expect((await bench.delivery(subscription)).status).toBe("delivered");
+    expect((await bench.delivery(later)).status).toBe("pending");
+    expect(receiver.requests).toHaveLength(1);
+    expect(bench.clock.pending).toBe(0);
+  });
+
+  it("hands back what does not end, without counting it as a failure", async () => {
+    receiver.script("hang");
+    const subscription = await bench.subscribe(receiver.url, 0);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    const stopped = engine.stop(5_000);
+    await bench.clock.advance(5_000);
+    await stopped;
+    expect(await bench.delivery(subscription)).toMatchObject({
+      attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted" }],
+    });
+    await until("the connection to be dropped", () => receiver.open === 0);
+    // The next start sends it at once, and max_retries 0 has not been used up.
+    await engine.start();
+    const delivery = await bench.untilStatus(subscription, "delivered");
+    expect(delivery.attempts.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
+      [1, "returned"],
+      [2, "delivered"],
+    ]);
+  });
+
+  it("can be hurried by a second stop, and both are told", async () => {
+    receiver.answer = () => "hang";
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    const first = engine.stop(3_600_000);
+    const second = engine.stop(0);
+    await Promise.all([first, second]);
+    expect((await bench.delivery(subscription)).attempts).toMatchObject([{ outcome: "returned" }]);
+    await engine.stop(1_000);
+    expect(engine.state()).toBe("stopped");
+  });
+
+  it("before a start, or twice, is nothing", async () => {
+    const engine = bench.engine();
+    await engine.stop(1_000);
+    await engine.start();
+    await engine.start();
+    expect(engine.state()).toBe("running");
+    await Promise.all([engine.stop(1_000), engine.stop(1_000)]);
+    expect(engine.state()).toBe("stopped");
+    expect(bench.clock.pending).toBe(0);
+  });
+
+  it("and starting again and again loses nothing", async () => {
+    const subscriptions = await Promise.all(Array.from({ length: 3 }, () => bench.subscribe(receiver.url)));
+    for (const subscription of subscriptions) await bench.publish(subscription, 40);
+    const engine = bench.engine({ maxInFlight: 8 });
+    const steps: Promise<void>[] = [];
+    for (let round = 0; round < 60; round += 1) {
+      steps.push(engine.start());
+      if (round % 3 === 0) steps.push(engine.start());
+      if (round % 4 === 0) await Promise.all(steps);
+      engine.wake();
+      if (round % 5 === 0) await new Promise((resolve) => setImmediate(resolve));
+      steps.push(engine.stop(round % 2 === 0 ? 0 : 1_000));
+      if (round % 7 === 0) steps.push(engine.stop(0));
+    }
+    await Promise.all(steps);
+    expect(engine.state()).toBe("stopped");
+    expect(bench.clock.pending).toBe(0);
+    await engine.start();
+    for (const subscription of subscriptions) await bench.untilDelivered(subscription, 40);
+    const ids = new Set(receiver.requests.map((request) => request.headers["webhook-id"]));
+    expect(ids.size).toBe(120);
+  });
+});
+
+describe("leases", () => {
+  const claim = { limit: 10, leaseMs: 60_000, perSubscription: 10, inFlight: new Map<number, number>() };
+
+  it("of a worker that died end, and the delivery is sent", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    expect((await bench.store.claimDue({ ...claim, nowMs: bench.clock.now() })).claims).toHaveLength(1);
+    await bench.engine().start();
+    await bench.advance(59_000);
+    expect(receiver.requests).toHaveLength(0);
+    await bench.advance(11_000);
+    const delivery = await bench.untilStatus(subscription, "delivered");
+    expect(delivery.attempts.map(({ outcome }) => outcome)).toEqual(["returned", "delivered"]);
+    expect(receiver.requests[0]?.headers["x-evreg-delivery"]).toMatch(/_2$/);
+  });
+
+  it("that were lost fence a late result", async () => {
+    const gate = Promise.withResolvers<void>();
+    receiver.script({ status: 500, after: gate.promise });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    // The machine slept; another worker found the lease ended and has the delivery now.
+    const laterMs = bench.clock.now() + 3_600_000;
+    expect(await bench.store.releaseExpired(laterMs)).toBe(1);
+    const { claims } = await bench.store.claimDue({ ...claim, nowMs: laterMs });
+    expect(claims).toHaveLength(1);
+    gate.resolve();
+    await until("the late result to be refused", () => bench.log.with("after its lease").length === 1);
+    expect((await bench.delivery(subscription)).status).toBe("delivering");
+    await engine.stop(0);
+  });
+});
+
+const unavailable = (): Promise<never> => Promise.reject(new EvregError("unavailable", "The disk is full."));
+
+describe("a store that cannot commit", () => {
+  it("is asked again for what is due, less and less often, and deliveries go on by themselves", async () => {
+    let isDown = true;
+    let asked = 0;
+    const store = storeWith(bench.store, {
+      claimDue: (request) => {
+        asked += 1;
+        return isDown ? unavailable() : bench.store.claimDue(request);
+      },
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine({}, { store });
+    await engine.start();
+    await bench.advance(60_000);
+    expect(asked).toBeGreaterThan(5);
+    expect(asked).toBeLessThan(25);
+    expect(bench.log.with("Due deliveries cannot be read")).toHaveLength(1);
+    expect(engine.state()).toBe("running");
+    isDown = false;
+    await bench.advance(5_000);
+    await bench.untilStatus(subscription, "delivered");
+    expect(bench.log.with("Deliveries go on")).toHaveLength(1);
+  });
+
+  it("gets finished attempts later, and nothing is sent twice", async () => {
+    let isDown = true;
+    const refused: (readonly AttemptResult[])[] = [];
+    const store = storeWith(bench.store, {
+      finishAttempts: (results, nowMs) => {
+        if (!isDown) return bench.store.finishAttempts(results, nowMs);
+        refused.push([...results]);
+        return unavailable();
+      },
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 3);
+    await bench.engine({}, { store }).start();
+    await receiver.received(3);
+    // Longer than the leases: they must not be taken for those of a dead worker.
+    await until("a first try", () => refused.length > 0);
+    await bench.advance(120_000);
+    expect(refused.length).toBeGreaterThan(3);
+    isDown = false;
+    await bench.advance(5_000);
+    await bench.untilDelivered(subscription, 3);
+    expect(receiver.requests).toHaveLength(3);
+  });
+
+  it("does not keep the engine from stopping; what could not be recorded is sent again", async () => {
+    let isDown = true;
+    const store = storeWith(bench.store, {
+      finishAttempts: (results, nowMs) =>
+        isDown ? unavailable() : bench.store.finishAttempts(results, nowMs),
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine({}, { store });
+    await engine.start();
+    await receiver.received(1);
+    await until("a first try", () => bench.log.with("cannot be recorded; trying on").length > 0);
+    const stopped = engine.stop(1_000);
+    await bench.clock.advance(1_000);
+    await stopped;
+    expect(bench.log.with("were not recorded before the stop")).toHaveLength(1);
+    isDown = false;
+    await engine.start();
+    await bench.advance(60_000);
+    await bench.untilStatus(subscription, "delivered");
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it("may refuse one result without holding up the others", async () => {
+    const store = storeWith(bench.store, {
+      finishAttempts: (results, nowMs) => {
+        if (results.some(({ statusCode }) => statusCode === 500)) {
+          return Promise.reject(new EvregError("internal", "A row that cannot be."));
+        }
+        return bench.store.finishAttempts(results, nowMs);
+      },
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    receiver.script({ status: 500 });
+    await bench.publish(subscription, 5);
+    await bench.engine({}, { store }).start();
+    await bench.untilDelivered(subscription, 4);
+    expect(bench.log.with("An attempt cannot be recorded")).toHaveLength(1);
+  });
+});

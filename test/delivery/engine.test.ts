@@ -1,0 +1,304 @@
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, SECRET, storeWith } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+describe("a delivery", () => {
+  it("carries the event as published, signed, and is recorded", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    const payload = '{ "2":1, "1":12345678901234567890, "t":"\\u00e9 é" }';
+    const [event] = await bench.publish(subscription, 1, payload);
+    await bench.engine().runOnce();
+
+    const [request] = await receiver.received(1);
+    expect(request?.body.toString()).toBe(
+      `{"event_id":"${event}","action":"${subscription.action}","payload":${payload},"timestamp":"${new Date(bench.clock.now()).toISOString()}","delivery_attempt":1}`,
+    );
+    expect(new Webhook(SECRET).verify(request?.body ?? "", request?.headers ?? {})).toMatchObject({
+      event_id: String(event),
+    });
+    expect(request?.headers).toMatchObject({
+      "content-type": "application/json",
+      authorization: `Bearer ${SECRET}`,
+      "x-evreg-event": subscription.action,
+      "x-evreg-delivery": `${event}_1`,
+    });
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "delivered",
+      attempt: 1,
+      next_attempt_at: null,
+      last_error: null,
+      attempts: [{ attempt: 1, outcome: "delivered", status_code: 200, error_code: null, response: null }],
+    });
+  });
+
+  it("is sent as soon as the engine is woken", async () => {
+    const engine = bench.engine();
+    await engine.start();
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    engine.wake();
+    await bench.untilStatus(subscription, "delivered");
+  });
+
+  it("is found at the start when it was published before", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 100);
+    await bench.engine().start();
+    await bench.untilDelivered(subscription, 100);
+    expect(receiver.requests).toHaveLength(100);
+  });
+
+  it("to an address that is not allowed fails without a connection, and is retried", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine({ allowNetworks: [] }).runOnce();
+    expect(receiver.accepted).toBe(0);
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "waiting",
+      last_error: "address_refused",
+      attempts: [{ outcome: "failed", status_code: null, error_code: "address_refused" }],
+    });
+  });
+
+  it("to the service itself is refused", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine({}, { ownAddresses: () => [`0.0.0.0:${receiver.port}`] }).runOnce();
+    expect(receiver.accepted).toBe(0);
+    expect((await bench.delivery(subscription)).last_error).toBe("address_refused");
+  });
+});
+
+/** Advances to a millisecond before the wait is over, expects silence, and then the next request. */
+async function expectRetryAfter(waitMs: number, requests: number): Promise<void> {
+  await bench.clock.advance(waitMs - 1);
+  expect(receiver.requests).toHaveLength(requests - 1);
+  await bench.clock.advance(1);
+  await receiver.received(requests);
+}
+
+describe("the retry schedule", () => {
+  it("is 0, 2, 4, 8, 16 s, then the delivery has failed", async () => {
+    receiver.answer = () => ({ status: 500, body: "not today" });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine({}, { random: { bytes: (n) => new Uint8Array(n), fraction: () => 0 } }).start();
+    await bench.clock.advance(0);
+    // Two attempts, as the first retry is immediate.
+    await receiver.received(1);
+    await bench.untilStatus(subscription, "waiting");
+    await bench.clock.advance(0);
+    await receiver.received(2);
+    for (const [index, waitMs] of [2_000, 4_000, 8_000, 16_000].entries()) {
+      await bench.untilStatus(subscription, "waiting");
+      await until("the retry to be planned", () => bench.clock.nextTimerMs !== undefined);
+      const planned = Date.parse((await bench.delivery(subscription)).next_attempt_at ?? "");
+      expect(planned - bench.clock.now()).toBe(waitMs);
+      await expectRetryAfter(waitMs, index + 3);
+    }
+    const delivery = await bench.untilStatus(subscription, "failed");
+    expect(receiver.requests).toHaveLength(6);
+    expect(
+      delivery.attempts.map(({ attempt, status_code, response }) => [attempt, status_code, response]),
+    ).toEqual([1, 2, 3, 4, 5, 6].map((attempt) => [attempt, 500, "not today"]));
+    expect(receiver.requests.map((request) => request.headers["x-evreg-delivery"]?.split("_")[1])).toEqual([
+      "1",
+      "2",
+      "3",
+      "4",
+      "5",
+      "6",
+    ]);
+    expect(new Set(receiver.requests.map((request) => request.headers["webhook-id"])).size).toBe(1);
+    // For good: nothing more comes of it.
+    await bench.clock.advance(24 * 3_600_000);
+    expect(receiver.requests).toHaveLength(6);
+  });
+
+  it("ends early with a success", async () => {
+    receiver.script({ status: 503 }, { status: 302 }, { status: 204 });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.runOnce();
+    await engine.runOnce();
+    await engine.runOnce();
+    expect(receiver.requests).toHaveLength(2);
+    await bench.clock.advance(2_200);
+    await engine.runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 3 });
+  });
+
+  it("has no retries with max_retries 0", async () => {
+    receiver.script({ status: 500 });
+    const subscription = await bench.subscribe(receiver.url, 0);
+    await bench.publish(subscription);
+    await bench.engine().runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "failed",
+      attempt: 1,
+      last_error: "HTTP 500",
+    });
+  });
+
+  it("is lengthened by Retry-After", async () => {
+    receiver.script({ status: 429, headers: { "retry-after": "90" } });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine().start();
+    await bench.untilStatus(subscription, "waiting");
+    await until("the retry to be planned", () => bench.clock.nextTimerMs !== undefined);
+    await expectRetryAfter(90_000, 2);
+    await bench.untilStatus(subscription, "delivered");
+  });
+
+  it("counts a handler that does not answer within the time allowed", async () => {
+    receiver.script("hang");
+    const subscription = await bench.subscribe(receiver.url, 0);
+    await bench.publish(subscription);
+    await bench.engine({ timeoutMs: 3_000 }).start();
+    await receiver.received(1);
+    await bench.clock.advance(3_000);
+    const delivery = await bench.untilStatus(subscription, "failed");
+    expect(delivery.attempts).toMatchObject([
+      { error_code: "timeout", duration_ms: 3_000, outcome: "failed" },
+    ]);
+  });
+});
+
+describe("410", () => {
+  it("deactivates the subscription and holds its other deliveries", async () => {
+    receiver.script({ status: 410 });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.runOnce();
+    expect((await bench.delivery(subscription)).status).toBe("failed");
+    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+      active: false,
+      disabled_reason: "The handler answered 410 Gone.",
+    });
+    await bench.publish(subscription);
+    await engine.runOnce();
+    expect(receiver.requests).toHaveLength(1);
+  });
+});
+
+describe("fairness", () => {
+  it("delivers everything to healthy handlers while others hang, with no time gone by", async () => {
+    const hanging = await startReceiver();
+    hanging.answer = () => "hang";
+    const stuck = await Promise.all(Array.from({ length: 10 }, () => bench.subscribe(hanging.url)));
+    for (const subscription of stuck) await bench.publish(subscription, 60);
+    const healthy = await bench.subscribe(receiver.url);
+    await bench.publish(healthy, 200);
+    const engine = bench.engine({ maxInFlight: 64, maxInFlightPerSubscription: 64 });
+    await engine.start();
+    await bench.untilDelivered(healthy, 200);
+    // And one that comes later finds room as well.
+    const later = await bench.subscribe(receiver.url);
+    await bench.publish(later, 50);
+    engine.wake();
+    await bench.untilDelivered(later, 50);
+    expect(hanging.requests.length).toBeLessThan(64);
+    await hanging.close();
+  });
+
+  it("never has more attempts under way than allowed", async () => {
+    let underWay = 0;
+    let most = 0;
+    receiver.answer = () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      const after = new Promise<void>((resolve) => {
+        setImmediate(() => {
+          underWay -= 1;
+          resolve();
+        });
+      });
+      return { after };
+    };
+    const subscriptions = await Promise.all(Array.from({ length: 4 }, () => bench.subscribe(receiver.url)));
+    for (const subscription of subscriptions) await bench.publish(subscription, 50);
+    await bench.engine({ maxInFlight: 5, maxInFlightPerSubscription: 2 }).start();
+    for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
+    expect(most).toBeLessThanOrEqual(5);
+  });
+});
+
+describe("an idle engine", () => {
+  it("asks the store for nothing due until something is", async () => {
+    let claims = 0;
+    const store = storeWith(bench.store, {
+      claimDue: (request) => {
+        claims += 1;
+        return bench.store.claimDue(request);
+      },
+    });
+    receiver.script({ status: 500, headers: { "retry-after": "3600" } });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine({}, { store }).start();
+    await bench.untilStatus(subscription, "waiting");
+    await until("the engine to plan the retry", () => bench.clock.pending === 2);
+    const before = claims;
+    await bench.clock.advance(3_599_999);
+    expect(claims).toBe(before);
+    await bench.clock.advance(1);
+    await bench.untilStatus(subscription, "delivered");
+  });
+
+  it("notices within its pace of lease checks that the clock was set forward", async () => {
+    receiver.script({ status: 500, headers: { "retry-after": "3600" } });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine().start();
+    await bench.untilStatus(subscription, "waiting");
+    await until("the engine to plan the retry", () => bench.clock.pending === 2);
+    bench.clock.set(bench.clock.now() + 3_600_000);
+    await bench.clock.advance(0);
+    await bench.untilStatus(subscription, "delivered");
+  });
+});
+
+describe("what is logged", () => {
+  it("is one line for each attempt, without secrets and without the path and query of the handler", async () => {
+    receiver.script({ status: 500, body: "answer-text" });
+    const subscription = await bench.subscribe(`${receiver.url}/path-token?token=query-token`);
+    const [event] = await bench.publish(subscription, 1, '{"payload":"payload-text"}');
+    const engine = bench.engine();
+    await engine.runOnce();
+    await engine.runOnce();
+    const delivery = await bench.delivery(subscription);
+    expect(bench.log.lines).toHaveLength(2);
+    expect(bench.log.lines[0]?.fields).toMatchObject({
+      delivery: delivery.rowid,
+      event,
+      subscription: subscription.rowid,
+      attempt: 1,
+      status: 500,
+      durationMs: 0,
+      handler: `http://127.0.0.1:${receiver.port}`,
+    });
+    expect(bench.log.lines[1]).toMatchObject({ message: "delivered", fields: { attempt: 2, status: 200 } });
+    const text = JSON.stringify(bench.log.lines);
+    for (const secret of [SECRET, "path-token", "query-token", "payload-text", "answer-text"]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+});

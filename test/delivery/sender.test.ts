@@ -1,0 +1,435 @@
+import type { LookupAddress } from "node:dns";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { createAddressGuard, type Resolve } from "../../src/delivery/address-guard.ts";
+import type { SendResult } from "../../src/delivery/exchange.ts";
+import { createSender, type Sender, type SenderOptions } from "../../src/delivery/sender.ts";
+import { createAddressRules } from "../../src/domain/address.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startReceiver, type Answer, type Receiver } from "../support/receiver.ts";
+import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+import { until } from "../support/until.ts";
+
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): Promise<Receiver> {
+  const receiver = await startReceiver(options);
+  cleanups.push(() => receiver.close());
+  return receiver;
+}
+
+interface SenderSetup extends Partial<Omit<SenderOptions, "guard">> {
+  allowNetworks?: readonly string[];
+  ownAddresses?: readonly string[];
+  resolve?: Resolve;
+}
+
+function senderWith(setup: SenderSetup = {}): Sender {
+  const { allowNetworks = LOOPBACK, ownAddresses = [], resolve, ...options } = setup;
+  const guard = createAddressGuard({
+    rules: createAddressRules(allowNetworks),
+    ownAddresses: () => ownAddresses,
+    ...(resolve === undefined ? {} : { resolve }),
+  });
+  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxInFlight: 64, ...options, guard });
+  cleanups.push(() => sender.close());
+  return sender;
+}
+
+function post(sender: Sender, url: string, signal = new AbortController().signal): Promise<SendResult> {
+  return sender.send({
+    url,
+    headers: { "Content-Type": "application/json" },
+    body: Buffer.from("{}"),
+    signal,
+  });
+}
+
+/** Names and the addresses they resolve to; others are not found. */
+function names(table: Readonly<Record<string, readonly string[]>>): Resolve {
+  return (hostname, callback) => {
+    const found: LookupAddress[] = (table[hostname] ?? []).map((address) => ({
+      address,
+      family: address.includes(":") ? 6 : 4,
+    }));
+    setImmediate(callback, null, found);
+  };
+}
+
+describe("a request", () => {
+  it("is a POST with the headers and the bytes given, and nothing a browser would add", async () => {
+    const receiver = await receiverWith();
+    const body = Buffer.from('{"payload":{"é":1.10}}');
+    const headers = { "Content-Type": "application/json", "X-Evreg-Event": "a.b" };
+    const sent = await senderWith().send({
+      url: `${receiver.url}?a=1&b=%20#x`,
+      headers,
+      body,
+      signal: new AbortController().signal,
+    });
+    expect(sent).toEqual({ kind: "answered", statusCode: 200 });
+    const [request] = receiver.requests;
+    expect(request?.method).toBe("POST");
+    expect(request?.path).toBe("/hook?a=1&b=%20");
+    expect(request?.body.equals(body)).toBe(true);
+    expect(Object.keys(request?.headers ?? {}).toSorted()).toEqual(
+      ["connection", "content-length", "content-type", "host", "x-evreg-event"].toSorted(),
+    );
+  });
+
+  it("uses its connections again after small answers", async () => {
+    const clock = new ManualClock();
+    const receiver = await receiverWith();
+    const sender = senderWith({ clock });
+    for (const answer of [{ body: "ok" }, { status: 500, body: "x".repeat(9_000) }, { status: 204 }, {}]) {
+      for (let time = 0; time < 5; time += 1) {
+        receiver.script(answer);
+        await post(sender, receiver.url);
+        await until("the rest of the answer to be read", () => clock.pending === 0);
+      }
+    }
+    // undici lets a connection rest for a moment after each answer and may open a second one meanwhile.
+    expect(receiver.accepted).toBeLessThanOrEqual(2);
+  });
+
+  it("takes no proxy from the environment", async () => {
+    const proxy = await receiverWith();
+    const receiver = await receiverWith();
+    const before = process.env["HTTP_PROXY"];
+    process.env["HTTP_PROXY"] = `http://127.0.0.1:${proxy.port}`;
+    process.env["NODE_USE_ENV_PROXY"] = "1";
+    try {
+      expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: 200 });
+    } finally {
+      delete process.env["NODE_USE_ENV_PROXY"];
+      if (before === undefined) delete process.env["HTTP_PROXY"];
+      else process.env["HTTP_PROXY"] = before;
+    }
+    expect(proxy.accepted).toBe(0);
+  });
+});
+
+describe("an answer", () => {
+  it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is told as it is", async (status) => {
+    const receiver = await receiverWith();
+    receiver.script({ status });
+    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "answered", statusCode: status });
+  });
+
+  it.each([301, 302, 303, 307, 308])("%i is not followed", async (status) => {
+    const other = await receiverWith();
+    const receiver = await receiverWith();
+    receiver.script({ status, headers: { location: other.url } });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ kind: "answered", statusCode: status });
+    expect(other.accepted).toBe(0);
+  });
+
+  it("brings its Retry-After and its first 1,024 bytes", async () => {
+    const receiver = await receiverWith();
+    receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
+    expect(await post(senderWith(), receiver.url)).toEqual({
+      kind: "answered",
+      statusCode: 503,
+      retryAfter: "7",
+      response: "ä".repeat(512),
+    });
+  });
+
+  it("is not decompressed, so a bomb stays small", async () => {
+    const receiver = await receiverWith();
+    receiver.script({ headers: { "content-encoding": "gzip" }, body: gzipSync(Buffer.alloc(50_000_000)) });
+    const sent = await post(senderWith(), receiver.url);
+    expect(sent).toMatchObject({ kind: "answered", statusCode: 200 });
+    expect(Buffer.byteLength((sent as { response?: string }).response ?? "")).toBeLessThanOrEqual(1_024);
+  });
+
+  it("of any length is cut off after a few kilobytes", async () => {
+    let written = 0;
+    let closed = false;
+    const endless: Answer = {
+      raw(socket) {
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n");
+        const chunk = Buffer.alloc(65_536, "a");
+        const write = (): void => {
+          while (socket.writable && socket.write(chunk)) written += chunk.byteLength;
+        };
+        socket.on("drain", write);
+        socket.on("close", () => {
+          closed = true;
+        });
+        write();
+      },
+    };
+    const receiver = await receiverWith();
+    receiver.script(endless);
+    expect(await post(senderWith(), receiver.url)).toMatchObject({
+      statusCode: 200,
+      response: "a".repeat(1_024),
+    });
+    await until("the connection to be dropped", () => closed);
+    // What the two kernels' buffers hold, far from the hundred megabytes announced.
+    expect(written).toBeLessThan(20_000_000);
+  });
+
+  it.each([
+    ["that is not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
+    ["with a broken status line", "HTTP/1.1 abc\r\n\r\n"],
+    ["with two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
+    ["with a broken chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+    [
+      "that switches protocols",
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    ],
+    ["with too many informational ones before it", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)],
+    ["with headers of 100 kB", `HTTP/1.1 200 OK\r\nA: ${"a".repeat(100_000)}\r\n\r\n`],
+    ["with a million small headers", `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(1_000_000)}\r\n`],
+  ])("%s is a protocol error", async (_name, text) => {
+    const receiver = await receiverWith();
+    receiver.script({ raw: (socket) => socket.write(text) });
+    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "protocol_error" });
+  });
+
+  it("that ends too early is an error, not a success", async () => {
+    const receiver = await receiverWith();
+    receiver.script({ raw: (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab") });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ kind: "error" });
+  });
+
+  it("without a length ends with its connection", async () => {
+    const receiver = await receiverWith();
+    receiver.script({ raw: (socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nfine") });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: 200, response: "fine" });
+  });
+});
+
+/** Moves the time on once the request is with the handler, and expects the attempt to end by that alone. */
+async function expectTimeout(
+  answer: Answer,
+  whenSeen: (receiver: Receiver) => Promise<unknown>,
+): Promise<void> {
+  const clock = new ManualClock();
+  const receiver = await receiverWith();
+  receiver.script(answer);
+  const sent = post(senderWith({ clock, timeoutMs: 10_000 }), receiver.url);
+  await whenSeen(receiver);
+  await clock.advance(9_999);
+  expect(receiver.open).toBe(1);
+  await clock.advance(1);
+  expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+  await until("the connection to be dropped", () => receiver.open === 0);
+  expect(clock.pending).toBe(0);
+}
+
+describe("the deadline", () => {
+  it("ends a wait for headers", () => expectTimeout("hang", (receiver) => receiver.received(1)));
+
+  it("ends headers that come in drips", async () => {
+    let sockets: Socket[] = [];
+    await expectTimeout(
+      { raw: (socket) => void sockets.push(socket.on("error", () => {})) },
+      async (receiver) => {
+        await receiver.received(1);
+        for (const part of ["HTTP/1.1 2", "00 OK\r\n", "A: b\r\n"]) sockets[0]?.write(part);
+      },
+    );
+    sockets = [];
+  });
+
+  it("ends a body that comes in drips, though its status was 200", async () => {
+    await expectTimeout(
+      {
+        raw: (socket) =>
+          socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n"),
+      },
+      (receiver) => receiver.received(1),
+    );
+  });
+
+  it("ends a body that stops in the middle", async () => {
+    await expectTimeout(
+      { raw: (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc") },
+      (receiver) => receiver.received(1),
+    );
+  });
+
+  it("ends a name look-up that hangs, and nothing is sent when it succeeds later", async () => {
+    const clock = new ManualClock();
+    const receiver = await receiverWith();
+    let answer: (() => void) | undefined;
+    const resolve: Resolve = (_hostname, callback) => {
+      answer = () => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+    };
+    const sender = senderWith({ clock, timeoutMs: 10_000, resolve });
+    const sent = post(sender, `http://slow.test:${receiver.port}/hook`);
+    await until("the look-up to begin", () => answer !== undefined);
+    await clock.advance(10_000);
+    expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+    answer?.();
+    // The late connection may open, but the next request is the first the handler sees.
+    const direct = await post(sender, receiver.url);
+    expect(direct).toMatchObject({ statusCode: 200 });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it("is kept over connecting as well", async () => {
+    // A listener whose queue is full answers no more connections.
+    const full = createServer();
+    await new Promise<void>((resolve) => {
+      full.listen({ port: 0, host: "127.0.0.1", backlog: 0 }, resolve);
+    });
+    cleanups.push(async () => {
+      full.close();
+    });
+    const clock = new ManualClock();
+    const tls = senderWith({ clock, timeoutMs: 10_000 });
+    // The connection opens; the TLS handshake that must follow never does.
+    const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
+    await until("the connection to open", () => tls.origins() === 1);
+    await clock.advance(10_000);
+    expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
+  });
+});
+
+describe("an interruption", () => {
+  it("ends what is under way, and what has not begun", async () => {
+    const receiver = await receiverWith();
+    receiver.script("hang");
+    const sender = senderWith();
+    const controller = new AbortController();
+    const sent = post(sender, receiver.url, controller.signal);
+    await receiver.received(1);
+    controller.abort();
+    expect(await sent).toEqual({ kind: "error", errorCode: "interrupted" });
+    expect(await post(sender, receiver.url, controller.signal)).toEqual({
+      kind: "error",
+      errorCode: "interrupted",
+    });
+    await until("the connection to be dropped", () => receiver.open === 0);
+    expect(receiver.requests).toHaveLength(1);
+  });
+});
+
+describe("a connection that fails", () => {
+  it("is reset", async () => {
+    const receiver = await receiverWith();
+    receiver.script("reset");
+    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "connection_reset" });
+  });
+
+  it("is closed without an answer", async () => {
+    const receiver = await receiverWith();
+    receiver.script({ raw: (socket) => socket.end() });
+    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "connection_reset" });
+  });
+
+  it("is refused", async () => {
+    const receiver = await receiverWith();
+    await receiver.close();
+    expect(await post(senderWith(), receiver.url)).toEqual({
+      kind: "error",
+      errorCode: "connection_refused",
+    });
+  });
+
+  it("is refused at every address of a name", async () => {
+    const receiver = await receiverWith();
+    await receiver.close();
+    const sender = senderWith({ resolve: names({ "two.test": ["127.0.0.1", "127.0.0.2"] }) });
+    expect(await post(sender, `http://two.test:${receiver.port}/`)).toEqual({
+      kind: "error",
+      errorCode: "connection_refused",
+    });
+  });
+
+  it("cannot be looked up", async () => {
+    const sender = senderWith({ resolve: names({}) });
+    expect(await post(sender, "https://nothing.test/")).toEqual({ kind: "error", errorCode: "dns_failed" });
+  });
+
+  it("is tried at a second address when the first does not answer", async () => {
+    const receiver = await receiverWith();
+    const sender = senderWith({ resolve: names({ "two.test": ["127.0.0.2", "127.0.0.1"] }) });
+    expect(await post(sender, `http://two.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
+  });
+});
+
+describe("TLS", () => {
+  it("is verified against the name of the handler", async () => {
+    const receiver = await receiverWith({ tls: true });
+    const resolve = names({ "handler.test": ["127.0.0.1"], "other.test": ["127.0.0.1"] });
+    const sender = senderWith({ ca: TEST_CERTIFICATE, resolve });
+    expect(await post(sender, `https://handler.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
+    expect(await post(sender, `https://127.0.0.1:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
+    expect(await post(sender, `https://other.test:${receiver.port}/`)).toEqual({
+      kind: "error",
+      errorCode: "tls_failed",
+    });
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it("does not trust a certificate nobody vouches for, even with verification turned off in the environment", async () => {
+    const receiver = await receiverWith({ tls: true });
+    const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+    try {
+      expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "tls_failed" });
+    } finally {
+      if (before === undefined) delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+      else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
+    }
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  it("with something that does not speak it fails", async () => {
+    const receiver = await receiverWith();
+    expect(await post(senderWith(), `https://127.0.0.1:${receiver.port}/`)).toEqual({
+      kind: "error",
+      errorCode: "tls_failed",
+    });
+  });
+});
+
+describe("connections nobody uses", () => {
+  it("are closed, and their pools with them", async () => {
+    const sender = senderWith({ keepAliveMs: 30, maxInFlight: 8 });
+    const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
+    await Promise.all(
+      receivers.flatMap((receiver) => [post(sender, receiver.url), post(sender, receiver.url)]),
+    );
+    expect(receivers.every((receiver) => receiver.requests.length === 2)).toBe(true);
+    await until("all connections to be closed", () => receivers.every((receiver) => receiver.open === 0));
+    await until("all pools to be gone", () => sender.origins() === 0);
+  });
+
+  it("leave nothing behind for origins that cannot be reached", async () => {
+    const sender = senderWith({ keepAliveMs: 30, resolve: names({ "refused.test": ["10.0.0.1"] }) });
+    const receiver = await receiverWith();
+    await receiver.close();
+    await Promise.all(
+      Array.from({ length: 200 }, (_, index) => {
+        const urls = [
+          `https://a${index}.test/`,
+          `http://refused.test:${1_000 + index}/`,
+          `http://127.0.0.1:${receiver.port}/`,
+        ];
+        return post(sender, urls[index % 3] ?? "");
+      }),
+    );
+    await until("all pools to be gone", () => sender.origins() === 0);
+  });
+
+  it("never exceed the bound for one origin", async () => {
+    const receiver = await receiverWith();
+    const sender = senderWith({ maxInFlight: 4 });
+    await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
+    expect(receiver.accepted).toBeLessThanOrEqual(4);
+    expect(receiver.requests).toHaveLength(40);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import { judge, LONGEST_WAIT_MS, retryAfterMs, retryWaitMs } from "../../src/domain/retry.ts";
+
+const ALMOST_ONE = 1 - Number.EPSILON;
+const HOUR_MS = 3_600_000;
+
+describe("retryWaitMs", () => {
+  it.each([
+    [1, 0],
+    [2, 2_000],
+    [3, 4_000],
+    [4, 8_000],
+    [5, 16_000],
+    [6, 32_000],
+    [7, 64_000],
+    [14, 8_192_000],
+    [15, 16_384_000],
+    [16, 6 * HOUR_MS],
+    [17, 6 * HOUR_MS],
+    [20, 6 * HOUR_MS],
+    [2_000, 6 * HOUR_MS],
+  ])("waits as scheduled before retry %i: %i ms", (retry, waitMs) => {
+    expect(retryWaitMs(retry, 0)).toBe(waitMs);
+  });
+
+  it("is never shorter than scheduled, at most 10 % longer, never beyond six hours", () => {
+    for (let retry = 1; retry <= 25; retry += 1) {
+      const scheduledMs = retryWaitMs(retry, 0);
+      for (const fraction of [0, 0.001, 0.25, 0.5, 0.999, ALMOST_ONE]) {
+        const waitMs = retryWaitMs(retry, fraction);
+        expect(waitMs).toBeGreaterThanOrEqual(scheduledMs);
+        expect(waitMs).toBeLessThanOrEqual(Math.min(scheduledMs * 1.1, LONGEST_WAIT_MS));
+        expect(Number.isInteger(waitMs)).toBe(true);
+      }
+    }
+  });
+
+  it("keeps the waits of the specification within 50 ms", () => {
+    for (const retry of [1, 2, 3, 4, 5]) {
+      expect(retryWaitMs(retry, ALMOST_ONE) - retryWaitMs(retry, 0)).toBeLessThanOrEqual(50);
+    }
+    expect(retryWaitMs(1, ALMOST_ONE)).toBe(0);
+  });
+
+  it("spreads later waits by chance", () => {
+    expect(retryWaitMs(8, 0.5)).toBe(128_000 * 1.05);
+  });
+});
+
+describe("retryAfterMs", () => {
+  const nowMs = Date.parse("2026-11-21T10:00:00Z");
+
+  it.each([
+    ["0", 0],
+    ["1", 1_000],
+    [" 120 ", 120_000],
+    ["21600", 6 * HOUR_MS],
+    ["21601", 6 * HOUR_MS],
+    ["99999999999999999999999", 6 * HOUR_MS],
+    ["Sat, 21 Nov 2026 10:00:30 GMT", 30_000],
+    ["Saturday, 21-Nov-26 10:00:30 GMT", 30_000],
+    ["Sat Nov 21 10:00:30 2026", 30_000],
+    ["Sat, 21 Nov 2026 09:00:00 GMT", 0],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", 0],
+    ["Sun, 22 Nov 2026 10:00:00 GMT", 6 * HOUR_MS],
+  ])("%j asks for %i ms", (value, waitMs) => {
+    expect(retryAfterMs(value, nowMs)).toBe(waitMs);
+  });
+
+  it.each([
+    "",
+    "-1",
+    "1.5",
+    "1e3",
+    "+5",
+    "0x10",
+    "soon",
+    "5 s",
+    "1, 2",
+    "2026-11-21T10:00:30Z",
+    "Nov 21 2026",
+    "٣",
+    "Sat, 99 Nov 2026 10:00:00 GMT",
+    "Sat, 21 Abc 2026 10:00:00 GMT",
+  ])("%j means nothing", (value) => {
+    expect(retryAfterMs(value, nowMs)).toBeUndefined();
+  });
+});
+
+const base = { failures: 0, maxRetries: 5, finishedAtMs: 1_000_000, fraction: 0 };
+const answered = (statusCode: number, retryAfter?: string) =>
+  ({ kind: "answered", statusCode, ...(retryAfter === undefined ? {} : { retryAfter }) }) as const;
+
+const waitAfter = (failures: number, retryAfter: string) => {
+  const verdict = judge({ ...base, failures, outcome: answered(503, retryAfter) });
+  return verdict.kind === "retry" ? verdict.atMs - base.finishedAtMs : verdict.kind;
+};
+
+describe("judge", () => {
+  it.each([200, 201, 202, 204, 226, 250, 299])("%i delivers", (status) => {
+    expect(judge({ ...base, failures: 5, outcome: answered(status) })).toEqual({ kind: "delivered" });
+  });
+
+  it.each([300, 301, 302, 304, 307, 308, 400, 401, 404, 408, 409, 429, 499, 500, 502, 503, 504, 599, 999])(
+    "%i is a failure that is retried",
+    (status) => {
+      expect(judge({ ...base, outcome: answered(status) })).toEqual({ kind: "retry", atMs: 1_000_000 });
+      expect(judge({ ...base, failures: 5, outcome: answered(status) })).toEqual({ kind: "failed" });
+    },
+  );
+
+  it("follows the schedule by the failures that count, then fails", () => {
+    const waits = [0, 1, 2, 3, 4, 5].map((failures) => {
+      const verdict = judge({ ...base, failures, outcome: answered(500) });
+      return verdict.kind === "retry" ? verdict.atMs - base.finishedAtMs : verdict.kind;
+    });
+    expect(waits).toEqual([0, 2_000, 4_000, 8_000, 16_000, "failed"]);
+  });
+
+  it("never retries with max_retries 0", () => {
+    expect(judge({ ...base, maxRetries: 0, outcome: answered(500) })).toEqual({ kind: "failed" });
+    expect(judge({ ...base, maxRetries: 0, outcome: { kind: "error", errorCode: "timeout" } })).toEqual({
+      kind: "failed",
+    });
+  });
+
+  it("ends the subscription at 410, whatever retries are left", () => {
+    expect(judge({ ...base, outcome: answered(410, "5") })).toMatchObject({ kind: "gone" });
+  });
+
+  it("lengthens a wait by Retry-After and never shortens it", () => {
+    expect(waitAfter(0, "30")).toBe(30_000);
+    expect(waitAfter(4, "1")).toBe(16_000);
+    expect(waitAfter(1, "nonsense")).toBe(2_000);
+    expect(waitAfter(0, "999999999")).toBe(LONGEST_WAIT_MS);
+    expect(waitAfter(5, "30")).toBe("failed");
+  });
+
+  it("counts an interrupted attempt for nothing, even after the last retry", () => {
+    expect(judge({ ...base, failures: 5, outcome: { kind: "error", errorCode: "interrupted" } })).toEqual({
+      kind: "returned",
+    });
+  });
+
+  it.each([
+    "timeout",
+    "dns_failed",
+    "address_refused",
+    "connection_refused",
+    "tls_failed",
+    "network_error",
+  ] as const)("%s is retried", (errorCode) => {
+    expect(judge({ ...base, failures: 1, outcome: { kind: "error", errorCode } })).toEqual({
+      kind: "retry",
+      atMs: 1_002_000,
+    });
+  });
+});
