@@ -7,18 +7,21 @@
  */
 export class RawJson {
   readonly bytes: Uint8Array;
+  /** Whether the scanner has passed the bytes. What `fromValue` and `fromText` make has yet to be held to its rules. */
+  readonly scanned: boolean;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, scanned = true) {
     this.bytes = bytes;
+    this.scanned = scanned;
   }
 
   /** The bytes of `JSON.stringify(value)`; for callers that start from a value and have no bytes to keep. */
   static fromValue(value: unknown): RawJson {
-    return new RawJson(Buffer.from(JSON.stringify(value)));
+    return new RawJson(Buffer.from(JSON.stringify(value)), false);
   }
 
   static fromText(text: string): RawJson {
-    return new RawJson(Buffer.from(text));
+    return new RawJson(Buffer.from(text), false);
   }
 
   text(): string {

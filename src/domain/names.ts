@@ -1,0 +1,62 @@
+import { invalidField } from "./error.ts";
+import type { EvregError } from "./error.ts";
+
+/** Characters in an action's name and in a label. */
+export const NAME_LENGTH = 128;
+
+const ACTION = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
+/** Control and format characters, unassigned and private ones, lone surrogates, line and paragraph separators. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+const VERSION_SUFFIX = /\.v([1-9]\d{0,8})$/;
+
+/**
+ * An action's name: 1 to 128 characters of `[A-Za-z0-9_-]` in segments joined by single dots.
+ * @throws `invalid` with the field at fault
+ */
+export function checkActionName(field: string, value: unknown): string {
+  if (typeof value !== "string") throw invalidField(field, "must be a string", value);
+  if (value === "") throw invalidField(field, "must not be empty", value);
+  if (value.length > NAME_LENGTH) throw tooLong(field, value);
+  if (!ACTION.test(value)) {
+    throw invalidField(
+      field,
+      "must be letters, digits, _ and - in segments joined by single dots, such as user.created",
+      value,
+    );
+  }
+  return value;
+}
+
+/**
+ * The name of an application or a subscription: 1 to 128 printable characters.
+ * @returns the name without the spaces around it
+ * @throws `invalid` with the field at fault
+ */
+export function checkLabel(field: string, value: unknown): string {
+  if (typeof value !== "string") throw invalidField(field, "must be a string", value);
+  const label = value.trim();
+  if (label === "") throw invalidField(field, "must not be empty", value);
+  // Characters outside the basic plane have two UTF-16 units; counting starts only where that can matter.
+  if (label.length > 2 * NAME_LENGTH || Array.from(label).length > NAME_LENGTH) throw tooLong(field, label);
+  if (UNPRINTABLE.test(label)) {
+    throw invalidField(field, "must not contain control or invisible characters", label);
+  }
+  return label;
+}
+
+/**
+ * The name for a breaking change's new action: `user.created` → `user.created.v2` → `user.created.v3`. A name too long to
+ * take the suffix is cut to make room.
+ */
+export function nextVersionName(action: string): string {
+  const version = VERSION_SUFFIX.exec(action);
+  const stem = version === null ? action : action.slice(0, version.index);
+  const suffix = `.v${version === null ? 2 : Number(version[1]) + 1}`;
+  return stem.slice(0, NAME_LENGTH - suffix.length).replace(/\.$/, "") + suffix;
+}
+
+/** Refuses a name of more than 128 characters, without sending all of it back. */
+export function tooLong(field: string, value: string): EvregError {
+  const start = `${value.slice(0, NAME_LENGTH).toWellFormed()}…`;
+  return invalidField(field, `must have at most ${NAME_LENGTH} characters`, start);
+}

@@ -1,0 +1,115 @@
+/** Up to this many keys, comparing each with each is cheaper than hashing them. */
+const PAIRWISE_KEYS = 8;
+/** Above this many keys a `Set` of strings is used, so that the table below stays small. */
+const HASHED_KEYS = 2_048;
+/** Keys made to collide would make the table's probes grow with the square; beyond this many a key, the `Set` decides. */
+const PROBES_PER_KEY = 8;
+
+const INITIAL_KEYS = 256;
+const KEPT_KEYS = 65_536;
+
+const slots = new Int32Array(HASHED_KEYS * 2);
+const hashes = new Int32Array(HASHED_KEYS);
+
+/**
+ * The keys of the objects now open, as spans between the quotes. An object's own keys always lie together at the end
+ * when it closes, as the objects inside it have taken theirs away by then.
+ */
+export class KeyStack {
+  top = 0;
+  starts = new Int32Array(INITIAL_KEYS);
+  ends = new Int32Array(INITIAL_KEYS);
+
+  /** Empties it, and gives back the memory of an unusually large document. */
+  clear(): void {
+    this.top = 0;
+    if (this.starts.length <= KEPT_KEYS) return;
+    this.starts = new Int32Array(INITIAL_KEYS);
+    this.ends = new Int32Array(INITIAL_KEYS);
+  }
+
+  push(start: number, end: number): void {
+    if (this.top === this.starts.length) {
+      this.starts = grown(this.starts);
+      this.ends = grown(this.ends);
+    }
+    this.starts[this.top] = start;
+    this.ends[this.top] = end;
+    this.top++;
+  }
+}
+
+function grown(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}
+
+/**
+ * Index (in the stack) of the first key from `base` up that repeats an earlier one, or -1.
+ * @param escaped whether any of the keys holds an escape: then they are compared decoded
+ */
+export function findDuplicate(bytes: Uint8Array, keys: KeyStack, base: number, escaped: boolean): number {
+  const count = keys.top - base;
+  if (escaped || count > HASHED_KEYS) return findBySet(bytes, keys, base);
+  return count <= PAIRWISE_KEYS ? findPairwise(bytes, keys, base) : findByHash(bytes, keys, base);
+}
+
+function findPairwise(bytes: Uint8Array, keys: KeyStack, base: number): number {
+  for (let late = base + 1; late < keys.top; late++) {
+    for (let early = base; early < late; early++) {
+      if (sameKey(bytes, keys, early, late)) return late;
+    }
+  }
+  return -1;
+}
+
+function findByHash(bytes: Uint8Array, keys: KeyStack, base: number): number {
+  const count = keys.top - base;
+  const mask = (1 << (33 - Math.clz32(count))) - 1;
+  slots.fill(0, 0, mask + 1);
+  let probes = count * PROBES_PER_KEY;
+  for (let index = 0; index < count; index++) {
+    const hash = hashOf(bytes, keys.starts[base + index]!, keys.ends[base + index]!);
+    hashes[index] = hash;
+    let slot = (hash ^ (hash >>> 15)) & mask;
+    for (let held = slots[slot]!; held !== 0; held = slots[slot]!) {
+      if (hashes[held - 1] === hash && sameKey(bytes, keys, base + held - 1, base + index))
+        return base + index;
+      if (--probes < 0) return findBySet(bytes, keys, base);
+      slot = (slot + 1) & mask;
+    }
+    slots[slot] = index + 1;
+  }
+  return -1;
+}
+
+function findBySet(bytes: Uint8Array, keys: KeyStack, base: number): number {
+  const seen = new Set<string>();
+  for (let index = base; index < keys.top; index++) {
+    seen.add(keyText(bytes, keys.starts[index]!, keys.ends[index]!));
+    if (seen.size !== index - base + 1) return index;
+  }
+  return -1;
+}
+
+function sameKey(bytes: Uint8Array, keys: KeyStack, a: number, b: number): boolean {
+  let left = keys.starts[a]!;
+  let right = keys.starts[b]!;
+  const end = keys.ends[a]!;
+  if (end - left !== keys.ends[b]! - right) return false;
+  while (left < end) if (bytes[left++] !== bytes[right++]) return false;
+  return true;
+}
+
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5 | 0;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);
+  return hash;
+}
+
+/** A key with its escapes resolved, from the span between its quotes. */
+export function keyText(bytes: Uint8Array, start: number, end: number): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+  return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { checkActionName, checkLabel, nextVersionName } from "../../src/domain/names.ts";
+
+const refusal = (check: () => unknown): EvregError => {
+  try {
+    check();
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+  }
+  throw new Error("accepted");
+};
+
+describe("an action's name", () => {
+  test.each(["user.created", "a", "A-1_b.c.v2", "0", "x".repeat(128), `${"a.".repeat(63)}bc`])(
+    "a good one is taken (%#)",
+    (name) => {
+      expect(checkActionName("action", name)).toBe(name);
+    },
+  );
+
+  test.each([
+    "",
+    ".",
+    "a.",
+    ".a",
+    "a..b",
+    "a b",
+    "a/b",
+    "ä",
+    "a\n",
+    "a\u0000",
+    "x".repeat(129),
+    "user.created ",
+    5,
+    null,
+    undefined,
+    {},
+  ])("a bad one is refused (%#)", (name) => {
+    const error = refusal(() => checkActionName("action", name));
+    expect(error.code).toBe("invalid");
+    expect(error.details["field"]).toBe("action");
+  });
+
+  test("a very long one is not sent back whole", () => {
+    expect(String(refusal(() => checkActionName("action", "x".repeat(1e6))).details["value"])).toHaveLength(
+      129,
+    );
+  });
+});
+
+describe("a label", () => {
+  test.each([
+    ["billing", "billing"],
+    ["  Order Service \n", "Order Service"],
+    ["größe 😀", "größe 😀"],
+    ["😀".repeat(128), "😀".repeat(128)],
+  ])("a good one is taken, trimmed (%#)", (given, label) => {
+    expect(checkLabel("application", given)).toBe(label);
+  });
+
+  test.each([
+    "",
+    "   ",
+    "a\u0000b",
+    "a\nb",
+    "a\u202eb",
+    "a\u200bb",
+    "a\u2028b",
+    "\ud800",
+    "x".repeat(129),
+    "😀".repeat(129),
+    "x".repeat(1e6),
+    5,
+    null,
+  ])("a bad one is refused (%#)", (label) => {
+    expect(refusal(() => checkLabel("application", label)).code).toBe("invalid");
+  });
+});
+
+describe("the name of a next version", () => {
+  test.each([
+    ["user.created", "user.created.v2"],
+    ["user.created.v2", "user.created.v3"],
+    ["user.created.v9", "user.created.v10"],
+    ["user.v2.created", "user.v2.created.v2"],
+    ["user.created.v0", "user.created.v0.v2"],
+    ["user.created.v02", "user.created.v02.v2"],
+    ["v2", "v2.v2"],
+    ["user.rev2", "user.rev2.v2"],
+    ["x".repeat(128), `${"x".repeat(125)}.v2`],
+    [`${"x".repeat(124)}.yyy`, `${"x".repeat(124)}.v2`],
+    [`a.v${"9".repeat(9)}`, "a.v1000000000"],
+    [`a.v${"9".repeat(20)}`, `a.v${"9".repeat(20)}.v2`],
+  ])("follows the last (%#)", (name, next) => {
+    expect(nextVersionName(name)).toBe(next);
+    expect(checkActionName("action", next)).toBe(next);
+  });
+});

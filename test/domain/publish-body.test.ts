@@ -1,0 +1,215 @@
+import { describe, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import {
+  checkIdempotencyKey,
+  parseBatchBody,
+  parseBatchItem,
+  parsePayload,
+  parsePublishBody,
+} from "../../src/domain/publish-body.ts";
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+const limits = { payloadBytes: 1_000 };
+
+function refusal(action: () => unknown): EvregError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+    throw error;
+  }
+  throw new Error("accepted");
+}
+
+const batch = (...items: string[]): Uint8Array => bytes(`{"events":[${items.join()}]}`);
+const fill = (size: number): string => `{"a":"${"x".repeat(size - 8)}"}`;
+const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1);
+
+/** What a single publish, a line of NDJSON and an item of a batch have in common. */
+const WAYS: [
+  string,
+  (text: string) => { action: string; payload: { text(): string }; idempotency_key?: string },
+][] = [
+  ["a single publish", (text) => parsePublishBody(bytes(text), limits)],
+  ["a line of a batch", (text) => parseBatchItem(bytes(text), limits)],
+  [
+    "an item of a batch",
+    (text) => {
+      const [first, second, third] = parseBatchBody(
+        bytes(`{"events":[{"action":"a","payload":{}}, ${text} ,{"action":"c","payload":{"z":1}}]}`),
+        limits,
+      );
+      expect(first).toMatchObject({ action: "a" });
+      expect(third).toMatchObject({ action: "c" });
+      if (second instanceof EvregError) throw second;
+      return second!;
+    },
+  ],
+];
+
+describe.each(WAYS)("%s", (_, parse) => {
+  test("keeps the payload's bytes", () => {
+    const payload = '{ "10":1,\t"2": 12345678901234567890, "x":1.50, "y":1e400, "é":"\\u00e9" }';
+    const event = parse(`{ "payload" : ${payload} , "action":"user.cre\\u0061ted" }`);
+    expect(event.action).toBe("user.created");
+    expect(event.payload.text()).toBe(payload);
+    expect("idempotency_key" in event).toBe(false);
+  });
+
+  test("takes an idempotency key", () => {
+    const event = parse('{"action":"a","payload":{},"idempotency_key":"order 1"}');
+    expect(event.idempotency_key).toBe("order 1");
+  });
+
+  const refused: [string, string, string, unknown][] = [
+    ["[]", "body", "must be an object with action and payload", null],
+    ['{"payload":{}}', "action", "is required", null],
+    ['{"action":"a"}', "payload", "is required", null],
+    ['{"action":5,"payload":{}}', "action", "must be a string", 5],
+    [
+      `{"action":"${"x".repeat(129)}","payload":{}}`,
+      "action",
+      "at most 128 characters",
+      `${"x".repeat(128)}…`,
+    ],
+    ['{"action":"a","payload":[1]}', "payload", "must be an object", [1]],
+    ['{"action":"a","payload":null}', "payload", "must be an object", null],
+    ['{"action":"a","payload":"{}"}', "payload", "must be an object", "{}"],
+    ['{"action":"a","payload":{},"rowid":1}', "rowid", "the service assigns it", null],
+    ['{"action":"a","payload":{},"paylaod":{}}', "paylaod", "is not a known member", null],
+    ['{"action":"a","payload":{},"idempotency_key":""}', "idempotency_key", "1 to 255 printable ASCII", ""],
+    ['{"action":"a","payload":{},"idempotency_key":7}', "idempotency_key", "must be a string", 7],
+    ['{"action":"a","payload":{},"idempotency_key":"é"}', "idempotency_key", "printable ASCII", "é"],
+  ];
+  test.each(refused)("refuses %.60s", (text, field, message, value) => {
+    const error = refusal(() => parse(text));
+    expect(error.code).toBe("invalid");
+    expect(error.details["field"]).toBe(field);
+    expect(error.message).toContain(message);
+    expect(error.details["value"]).toEqual(value);
+  });
+
+  test("refuses a payload over the limit, with both sizes", () => {
+    expect(parse(`{"action":"a","payload":${fill(1_000)}}`).payload.text()).toHaveLength(1_000);
+    const error = refusal(() => parse(`{"action":"a","payload":${fill(1_001)}}`));
+    expect(error.code).toBe("too_large");
+    expect(error.details).toEqual({ limit: 1_000, size: 1_001 });
+  });
+
+  test("counts 64 levels of nesting from the payload's root", () => {
+    expect(parse(`{"action":"a","payload":${nested(64)}}`).payload.text()).toBe(nested(64));
+    const error = refusal(() => parse(`{"action":"a","payload":${nested(65)}}`));
+    expect(error.code).toBe("malformed");
+    expect(error.message).toContain("nested deeper than");
+  });
+
+  test.each(['{"a":1,"a":2}', '{"a":"\\ud800"}', '{"a":{"b":[{"c":1,"\\u0063":2}]}}'])(
+    "refuses %s",
+    (payload) => {
+      expect(refusal(() => parse(`{"action":"a","payload":${payload}}`)).code).toBe("malformed");
+    },
+  );
+
+  test("refuses a member given twice", () => {
+    expect(refusal(() => parse('{"action":"a","payload":{},"payload":{"b":1}}')).code).toBe("malformed");
+  });
+});
+
+describe("a batch", () => {
+  const item = '{"action":"a","payload":{}}';
+
+  test("has 1 to 1,000 items", () => {
+    expect(parseBatchBody(batch(item), limits)).toHaveLength(1);
+    expect(parseBatchBody(batch(...Array<string>(1_000).fill(item)), limits)).toHaveLength(1_000);
+    expect(refusal(() => parseBatchBody(batch(), limits)).message).toContain(
+      "must have 1 to 1,000 items, not 0",
+    );
+    const many = refusal(() => parseBatchBody(batch(...Array<string>(1_001).fill(item)), limits));
+    expect(many.code).toBe("invalid");
+    expect(many.details["field"]).toBe("events");
+    expect(many.message).toContain("not 1,001");
+  });
+
+  test.each([
+    ["[]", "body"],
+    ["{}", "events"],
+    ['{"events":{}}', "events"],
+    ['{"events":[{}],"atomic":true}', "atomic"],
+    ['{"items":[]}', "items"],
+  ])("that is none is refused: %s", (text, field) => {
+    const error = refusal(() => parseBatchBody(bytes(text), limits));
+    expect(error.code).toBe("invalid");
+    expect(error.details["field"]).toBe(field);
+  });
+
+  test.each([
+    '{"events":[{"action":"a","payload":{}}',
+    '{"events":[{"action":"a","payload":{,}}]}',
+    "",
+    "{]",
+  ])("that is not JSON is refused as a whole: %s", (text) => {
+    expect(refusal(() => parseBatchBody(bytes(text), limits)).code).toBe("malformed");
+  });
+
+  test.each(['{"events":[],"events":[]}', '{"events":[],"\\ud800":1}'])(
+    "with a fault of its own is refused as a whole: %s",
+    (text) => {
+      expect(refusal(() => parseBatchBody(bytes(text), limits)).code).toBe("malformed");
+    },
+  );
+
+  test("reports each bad item in its place and keeps the others", () => {
+    const deep = "[".repeat(500) + "]".repeat(500);
+    const items = [
+      item,
+      "7",
+      '{"action":"a","payload":{"x":1,"x":2}}',
+      '{"action":"b","payload":{"ok":"\\u0041"}}',
+      `{"action":"a","payload":{"deep":${deep}}}`,
+      '{"action":"a","payload":{"s":"\\udc00"}}',
+      `{"action":"a","payload":{"s":"${"x".repeat(2_000)}"}}`,
+    ];
+    const results = parseBatchBody(bytes(`{"events":[\n${items.join(",\n")}\n]}`), limits);
+    expect(results.map((result) => (result instanceof EvregError ? result.code : result.action))).toEqual([
+      "a",
+      "invalid",
+      "malformed",
+      "b",
+      "malformed",
+      "malformed",
+      "too_large",
+    ]);
+    expect((results[2] as EvregError).details).toMatchObject({ line: 4, reason: "duplicate_key" });
+    expect((results[4] as EvregError).message).toContain("nested deeper than");
+  });
+
+  test("an item with very many members costs no more than reading it", () => {
+    const wide = `{${Array.from({ length: 100_000 }, (_, index) => `"m${index}":0`).join()}}`;
+    const [error] = parseBatchBody(batch(wide), limits);
+    expect((error as EvregError).details["field"]).toBe("m0");
+  });
+});
+
+describe("a payload on its own", () => {
+  test("keeps its bytes without the space around it", () => {
+    expect(parsePayload(bytes(' {"b":1, "a":2}\n'), limits).text()).toBe('{"b":1, "a":2}');
+  });
+
+  test("is an object within the limits", () => {
+    expect(refusal(() => parsePayload(bytes("[]"), limits)).code).toBe("invalid");
+    expect(refusal(() => parsePayload(bytes("{"), limits)).code).toBe("malformed");
+    expect(refusal(() => parsePayload(bytes(nested(65)), limits)).code).toBe("malformed");
+    expect(refusal(() => parsePayload(bytes(nested(64)), { payloadBytes: 9 })).code).toBe("too_large");
+  });
+});
+
+describe("an idempotency key", () => {
+  test("is 1 to 255 printable ASCII characters", () => {
+    expect(checkIdempotencyKey("Idempotency-Key", "x".repeat(255))).toHaveLength(255);
+    for (const value of ["", "x".repeat(256), "a\u007f", "a\n", "ü", 5, null]) {
+      expect(refusal(() => checkIdempotencyKey("Idempotency-Key", value)).details["field"]).toBe(
+        "Idempotency-Key",
+      );
+    }
+  });
+});

@@ -1,0 +1,131 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { bytesOf, memberOf, textOf, valueOf } from "../../src/json/node.ts";
+import type { JsonNode } from "../../src/json/node.ts";
+import { scanJson } from "../../src/json/scanner.ts";
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+describe("the parts of a document", () => {
+  const text = ' { "a" : 1.50 , "p\\u0061yload":{ "10":1, "2" : [ ] } ,"é":[ "x", null ] } ';
+  const document = bytes(text);
+
+  test("are cut out as they came, spaces inside and all", () => {
+    const root = scanJson(document, { record: [8, 8] });
+    expect(textOf(document, root)).toBe(text.trim());
+    expect(root.children.map(({ name, kind }) => [name, kind])).toEqual([
+      ["a", "number"],
+      ["payload", "object"],
+      ["é", "array"],
+    ]);
+    const payload = memberOf(root, "payload")!;
+    expect(textOf(document, payload)).toBe('{ "10":1, "2" : [ ] }');
+    expect(Buffer.from(bytesOf(document, payload)).toString()).toBe('{ "10":1, "2" : [ ] }');
+    expect(payload.children.map((child) => textOf(document, child))).toEqual(["1", "[ ]"]);
+    expect(valueOf(document, memberOf(root, "é")!)).toEqual(["x", null]);
+    expect(memberOf(root, "b")).toBeUndefined();
+  });
+
+  test("are recorded as deep and as many as asked for, and all counted there", () => {
+    const root = scanJson(bytes("[[1,2,3],[4],[5,6]]"), { record: [2, 1] });
+    expect(root.count).toBe(3);
+    expect(root.children.map(({ count, children }) => [count, children.length])).toEqual([
+      [3, 1],
+      [1, 1],
+    ]);
+    expect(scanJson(bytes("[[1]]")).children).toEqual([]);
+  });
+
+  test("can be scanned in place, with errors placed in the whole", () => {
+    const whole = bytes('[1,\n{"a":2}, {"b":tru}]');
+    const span = { start: 4, end: 11 };
+    expect(textOf(whole, scanJson(whole, { span, record: [4] }))).toBe('{"a":2}');
+    expect(() => scanJson(whole, { span: { start: 13, end: 22 } })).toThrow("line 2, column 15 (byte 18)");
+    expect(() => scanJson(whole, { span: { start: 4, end: 10 } })).toThrow("found the end");
+  });
+
+  test("below the recorded levels only syntax counts, when so asked", () => {
+    const lenient = { record: [4, 4], syntaxOnlyBelow: true };
+    expect(() => scanJson(bytes('[[{"a":1,"a":2,"b":"\\ud800"}]]'), lenient)).not.toThrow();
+    expect(() => scanJson(bytes('[["\\ud800"]]'), lenient)).toThrow("surrogate");
+    expect(() => scanJson(bytes('{"a":1,"a":2}'), lenient)).toThrow("twice");
+    expect(() => scanJson(bytes("[[{]]"), lenient)).toThrow("expected a key");
+  });
+
+  test("of any document, put together again, are that document's value", () => {
+    const rebuild = (source: Uint8Array, node: JsonNode): unknown => {
+      if (node.kind === "array") return node.children.map((child) => rebuild(source, child));
+      if (node.kind !== "object") return valueOf(source, node);
+      return Object.fromEntries(node.children.map((child) => [child.name, rebuild(source, child)]));
+    };
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(0, 1, 3), (value, indent) => {
+        const written = bytes(JSON.stringify(value, null, indent));
+        const root = scanJson(written, { record: Array<number>(8).fill(Infinity) });
+        expect(rebuild(written, root)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      { numRuns: 500, seed: 3 },
+    );
+  });
+});
+
+describe("hostile documents", () => {
+  test("keys made to share one hash are still told apart", () => {
+    const keys = collidingKeys(7);
+    expect(keys).toHaveLength(128);
+    const members = keys.map((key) => `"${key}":0`);
+    expect(() => scanJson(bytes(`{${members.join()}}`))).not.toThrow();
+    expect(() => scanJson(bytes(`{${[...members, members[70]].join()}}`))).toThrow("twice");
+  });
+
+  test.each([
+    ["wide objects", `{${Array.from({ length: 400_000 }, (_, i) => `"k${i}":0`).join()}}`],
+    [
+      "many middling objects",
+      `[${`{${Array.from({ length: 60 }, (_, i) => `"key${i}":0`).join()}},`.repeat(5_000)}0]`,
+    ],
+    [
+      "long equal beginnings",
+      `{${Array.from({ length: 2_000 }, (_, i) => `"${"x".repeat(2_000)}${i}":0`).join()}}`,
+    ],
+    ["escaped keys", `{${Array.from({ length: 200_000 }, (_, i) => `"\\u0061${i}":0`).join()}}`],
+    ["nothing but opening", "[".repeat(4_000_000)],
+    ["one long string", `"${"\\n".repeat(2_000_000)}"`],
+    ["many errors on one line", `{"a":1${" ".repeat(4_000_000)}x`],
+  ])("%s are dealt with in linear time", (_, text) => {
+    expect(secondsFor(text)).toBeLessThan(3);
+  });
+});
+
+/** Keys with one FNV-1a hash: each block has two forms that lead from one state to the same next state. */
+function collidingKeys(blocks: number): string[] {
+  let state = 0x811c9dc5 | 0;
+  let keys = [""];
+  for (let block = 0; block < blocks; block++) {
+    const seen = new Map<number, string>();
+    for (let counter = 0; ; counter++) {
+      const text = (Math.imul(counter, 0x9e3779b1) >>> 0).toString(36);
+      let hash = state;
+      for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+      const other = seen.get(hash);
+      if (other !== undefined) {
+        keys = keys.flatMap((key) => [key + other, key + text]);
+        state = hash;
+        break;
+      }
+      seen.set(hash, text);
+    }
+  }
+  return keys;
+}
+
+function secondsFor(text: string): number {
+  const input = bytes(text);
+  const began = process.cpuUsage();
+  try {
+    scanJson(input);
+  } catch {
+    // Refused is fine; slow is not.
+  }
+  return process.cpuUsage(began).user / 1e6;
+}

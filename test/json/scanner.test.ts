@@ -1,0 +1,261 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { parseJson } from "../../src/json/parse.ts";
+import { MAX_NESTING, scanJson } from "../../src/json/scanner.ts";
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+function refusal(input: string | Uint8Array, options = {}): EvregError {
+  try {
+    scanJson(typeof input === "string" ? bytes(input) : input, options);
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+    throw error;
+  }
+  throw new Error(`accepted ${JSON.stringify(input)}`);
+}
+
+describe("what is JSON", () => {
+  const accepted = [
+    "0",
+    "-0",
+    "-0.0e+10",
+    "12.5E-3",
+    "1e400",
+    "12345678901234567890",
+    '""',
+    '"a\\"b\\\\c\\/d\\b\\f\\n\\r\\t"',
+    '"\\ud83d\\ude00 \\uD83D\\uDE00 \\u00e9 \\uFFFF"',
+    '"é 😀 \u007f \u2028"',
+    "true",
+    " \t\r\nnull\n ",
+    "[]",
+    "{}",
+    "[ ]",
+    "{ }",
+    '[1,[2,[3]],{"a":[]}]',
+    '{"":1,"a":{"":2}}',
+    '{"__proto__":{"x":1},"constructor":2}',
+    "[" + '{"a":1},'.repeat(1_000) + "0]",
+  ];
+  test.each(accepted)("%s", (text) => {
+    expect(() => scanJson(bytes(text))).not.toThrow();
+    expect(parseJson(bytes(text))).toEqual(JSON.parse(text));
+  });
+
+  const refused: [string, string, string][] = [
+    ["", "byte 0", "it is empty"],
+    ["  ", "byte 2", "it is empty"],
+    ["nul", "byte 0", "did you mean null?"],
+    ["True", "byte 0", 'expected a value, found "T"'],
+    ["NaN", "byte 0", 'found "N"'],
+    ["'a'", "byte 0", `found "'"`],
+    ["// x", "byte 0", 'found "/"'],
+    ["01", "byte 1", "nothing may follow"],
+    ["1 2", "byte 2", "nothing may follow"],
+    ["{} x", "byte 3", "nothing may follow"],
+    ["-", "byte 1", "a digit is missing"],
+    ["-a", "byte 1", "a digit is missing"],
+    ["+1", "byte 0", 'found "+"'],
+    [".5", "byte 0", 'found "."'],
+    ["1.", "byte 2", "a digit is missing"],
+    ["1.e5", "byte 2", "a digit is missing"],
+    ["1e", "byte 2", "a digit is missing"],
+    ["1e+", "byte 3", "a digit is missing"],
+    ["0x10", "byte 1", "nothing may follow"],
+    ['"abc', "byte 0", "no closing quote"],
+    ['"abc\\', "byte 4", "escape does not exist"],
+    ['"a\nb"', "byte 2", "control character"],
+    ['"a\u0000b"', "byte 2", "control character"],
+    ['"\\x41"', "byte 1", "escape does not exist"],
+    ['"\\u12g4"', "byte 1", "four hexadecimal digits"],
+    ['"\\u12', "byte 1", "four hexadecimal digits"],
+    ["[1,]", "byte 3", 'expected a value, found "]"'],
+    ["[1 2]", "byte 3", "expected a comma or a closing bracket"],
+    ["[1", "byte 2", "found the end"],
+    ["[1}", "byte 2", "expected a comma or a closing bracket"],
+    ["]", "byte 0", 'found "]"'],
+    ['{"a":1,}', "byte 7", "expected a key in double quotes after the comma"],
+    ["{a:1}", "byte 1", "expected a key in double quotes"],
+    ['{"a" 1}', "byte 5", "expected a colon"],
+    ['{"a":}', "byte 5", 'expected a value, found "}"'],
+    ['{"a":1', "byte 6", "found the end"],
+    ['{"a":1]', "byte 6", "a closing brace"],
+    ["\u00a01", "byte 0", "expected a value"],
+    ["\u2028", "byte 0", "expected a value"],
+  ];
+  test.each(refused)("not %j", (text, place, what) => {
+    expect(() => JSON.parse(text)).toThrow();
+    const error = refusal(text);
+    expect(error.code).toBe("malformed");
+    expect(error.message).toContain(`(${place})`);
+    expect(error.message).toContain(what);
+    expect(error.details["reason"]).toBe("syntax");
+  });
+
+  test("a fault is placed by line and column, counted in characters", () => {
+    const error = refusal('{\n  "é😀": tru\n}');
+    expect(error.message).toBe(
+      "Malformed JSON at line 2, column 9 (byte 14): expected a value; did you mean true?.",
+    );
+    expect(error.details).toEqual({ line: 2, column: 9, byte: 14, reason: "syntax" });
+  });
+});
+
+describe("what would be altered on its way", () => {
+  const duplicates = [
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '{"\\u0061":1,"b":0,"a":2}',
+    '{"\\/":1,"/":2}',
+    '{"":1,"":2}',
+    '{"x":{"a":1,"b":[{"c":1,"c":2}]}}',
+    '{"é":1,"\\u00e9":2}',
+    `{${Array.from({ length: 40 }, (_, i) => `"k${i}":${i}`).join()},"k17":0}`,
+    `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":${i}`).join()},"k4321":0}`,
+  ];
+  test.each(duplicates)("a key twice: %.60s", (text) => {
+    const error = refusal(text);
+    expect(error.code).toBe("malformed");
+    expect(error.details["reason"]).toBe("duplicate_key");
+    expect(error.message).toMatch(/the key ".*" is in this object twice\.$/);
+  });
+
+  test("names the second of two equal keys by place", () => {
+    expect(refusal('{"a":1,\n "b":2, "a":3}').details).toMatchObject({ line: 2, column: 9 });
+  });
+
+  test.each(['{"a":{"a":1},"b":{"a":2}}', '[{"a":1},{"a":1}]', '{"a":1,"A":2,"a ":3,"\\\\u0061":4}'])(
+    "the same key in different objects, and keys that only look alike, pass: %s",
+    (text) => expect(() => scanJson(bytes(text))).not.toThrow(),
+  );
+
+  test.each([
+    '"\\ud800"',
+    '"\\udc00"',
+    '"\\ud83dx"',
+    '"\\ud83d\\u0041"',
+    '"\\ude00\\ud83d"',
+    '{"\\udfff":1}',
+    '["\\ud800\\ud800\\udc00"]',
+  ])("a lone surrogate: %s", (text) => expect(refusal(text).details["reason"]).toBe("lone_surrogate"));
+
+  test("nesting deeper than allowed, in lists, objects and both", () => {
+    expect(() => scanJson(bytes(nested(MAX_NESTING)))).not.toThrow();
+    expect(() => scanJson(bytes(objects(MAX_NESTING)))).not.toThrow();
+    expect(refusal(nested(MAX_NESTING + 1)).details["reason"]).toBe("nesting");
+    expect(refusal(objects(MAX_NESTING + 1)).message).toContain("deeper than 64 levels");
+    expect(refusal("[".repeat(1_000_000)).details["reason"]).toBe("nesting");
+    expect(refusal("[[]]", { maxNesting: 1 }).details["reason"]).toBe("nesting");
+  });
+});
+
+describe("encoding", () => {
+  const broken: [string, number[], number][] = [
+    ["overlong slash", [0x22, 0xc0, 0xaf, 0x22], 1],
+    ["encoded surrogate", [0x22, 0xed, 0xa0, 0x80, 0x22], 1],
+    ["beyond U+10FFFF", [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22], 1],
+    ["lone continuation", [0x5b, 0x22, 0x61, 0x80, 0x22, 0x5d], 3],
+    ["cut off character", [0x22, 0xe2, 0x82, 0x22], 1],
+    ["latin-1", [0x22, 0x63, 0x61, 0x66, 0xe9, 0x22], 4],
+    ["UTF-16", [0xff, 0xfe, 0x31, 0x00], 0],
+  ];
+  test.each(broken)("%s", (_, list, _place) => {
+    const error = refusal(Uint8Array.from(list));
+    expect(error.details["reason"]).toBe("encoding");
+    expect(error.message).toContain("not UTF-8");
+  });
+
+  test("says where it begins to be wrong", () => {
+    expect(refusal(Uint8Array.from([0x22, 0x63, 0xff, 0x22])).details["byte"]).toBe(2);
+  });
+
+  test("a byte order mark", () => {
+    expect(refusal("\ufeff{}").message).toContain("byte order mark");
+    expect(() => scanJson(bytes('"\ufeff"'))).not.toThrow();
+  });
+});
+
+describe("against JSON.parse", () => {
+  test("documents, whole and damaged", () => {
+    const damaged = fc.tuple(
+      fc.json(),
+      fc.nat(),
+      fc.constantFrom("", '"', "{", "}", "[", "]", ",", ":", "\\", "0", " ", "e", ".", "-", "\u0001"),
+    );
+    fc.assert(
+      fc.property(damaged, ([text, at, put]) => {
+        agrees(text);
+        const place = at % (text.length + 1);
+        agrees(text.slice(0, place) + put + text.slice(place + 1));
+        agrees(text.slice(0, place) + put + text.slice(place));
+      }),
+      { numRuns: 1_000, seed: 7 },
+    );
+  });
+
+  test("strings of everything that has a meaning in JSON", () => {
+    const piece = fc.constantFrom(
+      ...Array.from('{}[],:"\\u0dD8be+-.1 \n\t'),
+      "true",
+      "null",
+      '"a"',
+      "\\u00",
+      "\\ud83d\\ude00",
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => agrees(pieces.join(""))),
+      { numRuns: 20_000, seed: 11 },
+    );
+  });
+
+  test("any bytes", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (input) => {
+        let decoded: string | undefined;
+        try {
+          decoded = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input);
+        } catch {
+          // Not UTF-8.
+        }
+        if (decoded === undefined) expect(refusal(input).details["reason"]).toBe("encoding");
+        else agrees(decoded);
+      }),
+      { numRuns: 5_000, seed: 13 },
+    );
+  });
+
+  test("what passes parses to the same value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+        expect(parseJson(bytes(JSON.stringify(value)))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      { numRuns: 500, seed: 17 },
+    );
+  });
+});
+
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+
+const objects = (levels: number) => '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
+
+/** What JSON.parse accepts, less what is refused on top of it. */
+function agrees(text: string): void {
+  let parsed = true;
+  try {
+    JSON.parse(text);
+  } catch {
+    parsed = false;
+  }
+  let fault: EvregError | undefined;
+  try {
+    scanJson(bytes(text));
+  } catch (error) {
+    fault = error as EvregError;
+  }
+  const reason = fault?.details["reason"];
+  if (parsed) expect(["duplicate_key", "lone_surrogate", "nesting", undefined]).toContain(reason);
+  // A text with a lone surrogate is changed by the encoding itself; anything else refused there is refused here.
+  else expect(fault).toBeDefined();
+}
