@@ -1,0 +1,99 @@
+import type { SchemaWarning } from "../domain/action.ts";
+import { compileDocument } from "./compile.ts";
+import { readSchema } from "./document.ts";
+import type { SchemaDocument, SchemaNode } from "./document.ts";
+import { pointerTo } from "./field-path.ts";
+import { isCheckedFormat } from "./formats.ts";
+import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject } from "./keywords.ts";
+import type { JsonObject } from "./keywords.ts";
+import { SCHEMA_LIMITS } from "./limits.ts";
+import { PatternSyntaxError } from "./pattern-syntax.ts";
+import { PatternCompiler } from "./pattern.ts";
+import { refuseSchema } from "./refusal.ts";
+
+/**
+ * Whether a document may become the schema of an action: JSON Schema draft-07, safe to compile, and bounded in what a
+ * check can cost (`SCHEMA_LIMITS`).
+ * @returns what is legal but checks nothing, so probably a slip
+ * @throws `invalid` with the place (`schemata.properties.zip.pattern`) and the reason
+ */
+export function checkSchema(schemata: unknown): { warnings: SchemaWarning[] } {
+  const document = readSchema(schemata);
+  const patterns = new PatternCompiler();
+  for (const node of document.nodes) checkLimits(document, node, patterns);
+  compileDocument(document);
+  return { warnings: document.nodes.flatMap(warningsOf) };
+}
+
+function checkLimits(
+  { schemata }: SchemaDocument,
+  { schema, pointer }: SchemaNode,
+  patterns: PatternCompiler,
+): void {
+  if (!isObject(schema)) return;
+  const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
+    throw refuseSchema(schemata, steps.reduce<string>(pointerTo, pointer), message, value);
+  };
+  const checkPattern = (pattern: string, steps: readonly string[]): void => {
+    if (pattern.length > SCHEMA_LIMITS.patternLength) {
+      refuse(
+        steps,
+        `must be a pattern of at most ${SCHEMA_LIMITS.patternLength.toLocaleString("en")} characters`,
+      );
+    }
+    try {
+      patterns.compile(pattern);
+    } catch (error) {
+      if (!(error instanceof PatternSyntaxError)) throw error;
+      refuse(steps, `the pattern ${error.message}`, pattern);
+    }
+  };
+  if (typeof schema["pattern"] === "string") checkPattern(schema["pattern"], ["pattern"]);
+  for (const pattern of Object.keys(schema["patternProperties"] ?? {})) {
+    checkPattern(pattern, ["patternProperties", pattern]);
+  }
+  if (Array.isArray(schema["enum"]) && schema["enum"].length > SCHEMA_LIMITS.enumValues) {
+    refuse(["enum"], `must list at most ${SCHEMA_LIMITS.enumValues.toLocaleString("en")} values`);
+  }
+  for (const keyword of ["oneOf", "items"]) {
+    const list = schema[keyword];
+    if (Array.isArray(list) && list.length > SCHEMA_LIMITS.branches) {
+      refuse([keyword], `must list at most ${SCHEMA_LIMITS.branches} schemas`);
+    }
+  }
+}
+
+function warningsOf({ schema, pointer }: SchemaNode): SchemaWarning[] {
+  if (!isObject(schema)) return [];
+  const warnings: SchemaWarning[] = [];
+  for (const keyword of Object.keys(schema)) {
+    const message = messageFor(keyword, schema);
+    if (message !== undefined) warnings.push({ pointer: pointerTo(pointer, keyword), message });
+  }
+  return warnings;
+}
+
+function messageFor(keyword: string, schema: JsonObject): string | undefined {
+  if (keyword === "nullable") {
+    return 'nullable is not part of JSON Schema and checks nothing; write "type": ["string", "null"] instead';
+  }
+  if (!isKnown(keyword)) {
+    // By custom such a name marks an extension on purpose.
+    if (keyword.startsWith("x-")) return undefined;
+    const meant = closestKeyword(keyword);
+    const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+    return `${shown(keyword)} is not a keyword of draft-07 and checks nothing${hint}`;
+  }
+  if (schema["$ref"] !== undefined) {
+    if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
+    return `${keyword} is ignored beside $ref in draft-07; put both into allOf`;
+  }
+  if (keyword === "format" && typeof schema["format"] === "string" && !isCheckedFormat(schema["format"])) {
+    return `the format ${shown(schema["format"])} is not known and checks nothing`;
+  }
+  return undefined;
+}
+
+function shown(word: string): string {
+  return JSON.stringify(word.length > 64 ? `${word.slice(0, 64).toWellFormed()}…` : word);
+}

@@ -1,0 +1,70 @@
+import { Ajv } from "ajv";
+import { addKeywords } from "./ajv-keywords.ts";
+import type { PartTable } from "./ajv-keywords.ts";
+import { BudgetExceeded, refillBudget } from "./budget.ts";
+import { checkCallGraph } from "./call-graph.ts";
+import { readSchema } from "./document.ts";
+import type { SchemaDocument } from "./document.ts";
+import { shortened } from "./failure.ts";
+import type { Failure } from "./failure.ts";
+import { faultOf } from "./fault.ts";
+import { fieldName } from "./field-path.ts";
+import { FORMATS } from "./formats.ts";
+import { VALIDATION_STEPS } from "./limits.ts";
+import { takeApart } from "./parts.ts";
+import { PatternCompiler } from "./pattern.ts";
+
+/** A compiled schema. */
+export interface Validator {
+  /**
+   * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
+   * JSON-shaped and nested at most as deep as the scanner lets a payload be.
+   */
+  validate(value: unknown): Failure | undefined;
+}
+
+/**
+ * Compiles a schema that `checkSchema` has accepted. Takes about a millisecond for twenty properties.
+ * @throws `invalid` with the place, for one it would not have accepted
+ */
+export function compileSchema(schemata: unknown): Validator {
+  return compileDocument(readSchema(schemata));
+}
+
+export function compileDocument(document: SchemaDocument): Validator {
+  const parts = takeApart(document);
+  checkCallGraph(document.schemata, parts);
+  refillBudget();
+  const table: PartTable = [];
+  // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
+  const ajv = new Ajv({
+    meta: false,
+    validateSchema: false,
+    addUsedSchema: false,
+    strict: false,
+    strictNumbers: true,
+    logger: false,
+    messages: false,
+    ownProperties: true,
+    formats: FORMATS,
+    // V8 optimises what is run often; Ajv's own passes take nine tenths of the time to compile and save none of it.
+    code: { regExp: new PatternCompiler().engine(), optimize: false },
+  });
+  addKeywords(ajv, table);
+  for (const { schema } of parts) table.push(ajv.compile(schema));
+  return { validate: (value) => check(table, value) };
+}
+
+function check(table: PartTable, value: unknown): Failure | undefined {
+  const validate = table[0]!;
+  refillBudget();
+  try {
+    if (validate(value)) return undefined;
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    const message = `takes more than ${VALIDATION_STEPS.toLocaleString("en")} steps to check against its schema`;
+    return { field: "", message, value: null };
+  }
+  const fault = faultOf(validate.errors ?? [], value);
+  return { field: fieldName(fault.path), message: fault.message, value: shortened(fault.value) };
+}

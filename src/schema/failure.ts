@@ -1,0 +1,32 @@
+import { VALUE_BYTES } from "./limits.ts";
+
+/** Why a value does not conform. */
+export interface Failure {
+  /** Where, from the root of the value: `address.zip`, `items[2].sku`; `""` is the root itself. */
+  readonly field: string;
+  /** The rest of a sentence that begins with the field: `must be a string`, `is required`. */
+  readonly message: string;
+  /** The offending value, `null` when it is missing; one of more than 1 KiB is cut (see `shortened`). */
+  readonly value: unknown;
+}
+
+/**
+ * A value fit to be sent back: itself up to 1 KiB of JSON, beyond that the beginning of its JSON as a string that ends in
+ * an ellipsis. Infinite numbers, which JSON cannot hold, become strings.
+ */
+export function shortened(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (typeof value !== "object" && typeof value !== "string") return value;
+  if (typeof value === "string" && value.length > VALUE_BYTES) return cut(value);
+  const text = JSON.stringify(value);
+  if (Buffer.byteLength(text) <= VALUE_BYTES) return value;
+  return cut(typeof value === "string" ? value : text);
+}
+
+function cut(text: string): string {
+  const bytes = Buffer.from(text.slice(0, VALUE_BYTES).toWellFormed());
+  let end = Math.min(bytes.length, VALUE_BYTES - 3);
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--;
+  return `${bytes.toString("utf8", 0, end)}…`;
+}

@@ -1,0 +1,54 @@
+import type { ErrorObject } from "ajv";
+import { pathOf, valueAt } from "./field-path.ts";
+import type { FieldPath } from "./field-path.ts";
+import { messageOf } from "./messages.ts";
+
+export interface Fault {
+  readonly path: FieldPath;
+  readonly message: string;
+  readonly value: unknown;
+}
+
+/** The fault Ajv found in a value, told as one place and one sentence part. */
+export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
+  const error = governingError(errors);
+  const path = pathOf(error.instancePath, value);
+  const property = propertyAtFault(error);
+  if (property === undefined) {
+    const found = valueAt(path, value);
+    return { path, message: messageOf(error, found), value: found };
+  }
+  const inner = [...path, property];
+  return { path: inner, message: messageOf(error, undefined), value: valueAt(inner, value) };
+}
+
+/**
+ * The one error to tell of those Ajv leaves when it stops at the first that matters. The last is the keyword that failed;
+ * those before it come from the branches of an `anyOf`, `oneOf` or `if`. Of several branches the one meant is most likely
+ * the one that got deepest into the value, or the only one that did not fail at the type already.
+ */
+export function governingError(errors: readonly ErrorObject[]): ErrorObject {
+  const last = errors.at(-1)!;
+  if (last.keyword === "if") return errors.at(-2) ?? last;
+  if (last.keyword !== "anyOf" && last.keyword !== "oneOf") return last;
+  const branches = errors.slice(0, -1);
+  const depth = Math.max(...branches.map(depthOf));
+  if (depth > depthOf(last)) return branches.find((error) => depthOf(error) === depth)!;
+  const others = branches.filter(({ keyword }) => keyword !== "type");
+  if (others.length === 1) return others[0]!;
+  if (branches.length === 0 || others.length > 0) return last;
+  const types = new Set(branches.flatMap(({ params }) => (params as { type: string | string[] }).type));
+  return { ...branches[0]!, params: { type: [...types] } };
+}
+
+function depthOf(error: ErrorObject): number {
+  return error.instancePath.split("/").length + (propertyAtFault(error) === undefined ? 0 : 1);
+}
+
+/** The property an error is about when that is not the value it was found at but one missing or too many in it. */
+function propertyAtFault(error: ErrorObject): string | undefined {
+  const params = error.params as Record<string, unknown>;
+  const name =
+    params["missingProperty"] ?? params["additionalProperty"] ?? params["propertyName"] ?? error.propertyName;
+  return typeof name === "string" ? name : undefined;
+}

@@ -1,0 +1,150 @@
+export type JsonObject = Record<string, unknown>;
+
+/** How a keyword of draft-07 holds other schemas, and whether those look at the same value or at one inside it. */
+interface Applicator {
+  readonly holds: "schema" | "list" | "map";
+  readonly looksAt: "same" | "inside" | "nothing";
+}
+
+const same = (holds: Applicator["holds"]): Applicator => ({ holds, looksAt: "same" });
+const inside = (holds: Applicator["holds"]): Applicator => ({ holds, looksAt: "inside" });
+
+/**
+ * The keywords with schemas inside. `items` may also be a list, and an entry of `dependencies` a list of names. `$defs`
+ * is a later draft's word for `definitions`; it is read as a place to keep schemas, as in practice it is used so.
+ */
+const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
+  ["definitions", { holds: "map", looksAt: "nothing" }],
+  ["$defs", { holds: "map", looksAt: "nothing" }],
+  ["allOf", same("list")],
+  ["anyOf", same("list")],
+  ["oneOf", same("list")],
+  ["not", same("schema")],
+  ["if", same("schema")],
+  ["then", same("schema")],
+  ["else", same("schema")],
+  ["dependencies", same("map")],
+  ["properties", inside("map")],
+  ["patternProperties", inside("map")],
+  ["additionalProperties", inside("schema")],
+  ["propertyNames", inside("schema")],
+  ["items", inside("schema")],
+  ["additionalItems", inside("schema")],
+  ["contains", inside("schema")],
+]);
+
+/** Keywords that say something about a value without checking it. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  "$id",
+  "$schema",
+  "$comment",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "readOnly",
+  "writeOnly",
+  "contentMediaType",
+  "contentEncoding",
+]);
+
+const ASSERTIONS: ReadonlySet<string> = new Set([
+  "type",
+  "enum",
+  "const",
+  "multipleOf",
+  "maximum",
+  "exclusiveMaximum",
+  "minimum",
+  "exclusiveMinimum",
+  "maxLength",
+  "minLength",
+  "pattern",
+  "format",
+  "maxItems",
+  "minItems",
+  "uniqueItems",
+  "maxProperties",
+  "minProperties",
+  "required",
+]);
+
+export function isAnnotation(keyword: string): boolean {
+  return ANNOTATIONS.has(keyword);
+}
+
+export function isAssertion(keyword: string): boolean {
+  return ASSERTIONS.has(keyword);
+}
+
+/** Whether the keyword only keeps schemas for others to refer to. */
+export function isDefinitions(keyword: string): boolean {
+  return APPLICATORS.get(keyword)?.looksAt === "nothing";
+}
+
+function isApplicator(keyword: string): boolean {
+  return APPLICATORS.has(keyword);
+}
+
+export function isKnown(keyword: string): boolean {
+  return keyword === "$ref" || isAssertion(keyword) || isApplicator(keyword) || isAnnotation(keyword);
+}
+
+export interface Subschema {
+  readonly keyword: string;
+  /** Steps from the schema that holds it: `["properties", "zip"]`. */
+  readonly steps: readonly (string | number)[];
+  readonly schema: unknown;
+  readonly looksAt: Applicator["looksAt"];
+}
+
+/** The schemas directly inside one, in the document's order. Beside a `$ref` only definitions count. */
+export function* subschemasOf(schema: JsonObject): Generator<Subschema> {
+  const reference = typeof schema["$ref"] === "string";
+  for (const [keyword, value] of Object.entries(schema)) {
+    const applicator = APPLICATORS.get(keyword);
+    if (applicator === undefined || (reference && applicator.looksAt !== "nothing")) continue;
+    const { looksAt } = applicator;
+    if (applicator.holds === "schema" && !Array.isArray(value)) {
+      yield { keyword, steps: [keyword], schema: value, looksAt };
+    } else if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) {
+        yield { keyword, steps: [keyword, index], schema: item as unknown, looksAt };
+      }
+    } else if (isObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        if (!Array.isArray(member)) yield { keyword, steps: [keyword, name], schema: member, looksAt };
+      }
+    }
+  }
+}
+
+/** The known keyword a misspelt one was probably meant to be. */
+export function closestKeyword(word: string): string | undefined {
+  const lower = word.toLowerCase();
+  const known = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"];
+  return (
+    known.find((keyword) => keyword.toLowerCase() === lower) ??
+    (word.length < 4 || word.length > 32
+      ? undefined
+      : known.find((keyword) => distance(lower, keyword.toLowerCase()) <= 2))
+  );
+}
+
+/** Letters to insert, remove or replace to make one word the other. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

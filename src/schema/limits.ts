@@ -1,0 +1,28 @@
+/** What a schema may cost. It comes from outside, yet runs inside: each figure keeps one of its costs bounded. */
+export const SCHEMA_LIMITS = {
+  /** Bytes of the document written as JSON. */
+  bytes: 64 * 1024,
+  /** Levels of objects and arrays in the document. */
+  depth: 64,
+  /** Schemas in the document, definitions included. */
+  subschemas: 1_000,
+  /** Values of one `enum`. */
+  enumValues: 1_000,
+  /** Characters of one pattern. */
+  patternLength: 1_024,
+  /** Branches of one `oneOf` and places of one list of `items`: the only two that cannot be compiled in parts. */
+  branches: 256,
+  /** Schemas there are once every `$ref` is replaced by what it refers to; a recursive one counts once. */
+  expandedSubschemas: 100_000,
+  /** Memory and steps all patterns of a schema take when made into automata (see `automaton.ts`). */
+  automatonBytes: 6 * 1024 * 1024,
+  automatonWork: 1_000_000,
+  /** Bytes of call stack one level of a recursive payload may take. */
+  stackBytesPerLevel: 12 * 1024,
+} as const;
+
+/** Steps the check of one payload may take: a subschema, a character of a pattern or a format, a value compared. */
+export const VALIDATION_STEPS = 10_000_000;
+
+/** Bytes of JSON up to which an offending value is sent back whole. */
+export const VALUE_BYTES = 1_024;

@@ -1,0 +1,27 @@
+import { Ajv } from "ajv";
+import type { AnySchemaObject, ValidateFunction } from "ajv";
+import { faultOf } from "./fault.ts";
+import { pathOf, valueAt } from "./field-path.ts";
+import { refuseSchemaAt } from "./refusal.ts";
+
+let draft07: ValidateFunction | undefined;
+
+/**
+ * Holds one schema of a document to the meta-schema of draft-07.
+ * @throws `invalid` with the place
+ */
+export function checkMeta(document: unknown, pointer: string): void {
+  draft07 ??= compileMeta();
+  const place = pathOf(pointer, document);
+  const schema = valueAt(place, document);
+  if (draft07(schema)) return;
+  const fault = faultOf(draft07.errors ?? [], schema);
+  throw refuseSchemaAt([...place, ...fault.path], fault.message, fault.value);
+}
+
+function compileMeta(): ValidateFunction {
+  const ajv = new Ajv({ strict: false, logger: false, ownProperties: true });
+  const validate = ajv.getSchema<AnySchemaObject>("http://json-schema.org/draft-07/schema");
+  if (validate === undefined) throw new Error("Ajv came without the meta-schema of draft-07.");
+  return validate;
+}

@@ -1,0 +1,156 @@
+import { CALL, STEPS } from "./ajv-keywords.ts";
+import type { SchemaDocument, SchemaNode } from "./document.ts";
+import { isCheckedFormat } from "./formats.ts";
+import { Holder } from "./holder.ts";
+import { isAssertion } from "./keywords.ts";
+import type { JsonObject } from "./keywords.ts";
+
+/** A schema as Ajv gets it: draft-07 keywords that check something, every reference a call into the list of parts. */
+export interface Part {
+  /** Place in the document, as a JSON pointer. */
+  readonly pointer: string;
+  readonly schema: JsonObject | boolean;
+  /** Schemas run when it is run once, those of lists and maps of any length left aside: they count by themselves. */
+  readonly weight: number;
+}
+
+/** With more children than this, a schema is taken apart: the code Ajv makes nests with each, and its time with the square. */
+const WIDTH = 32;
+/** What a call takes besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
+const CALL_WEIGHT = 10;
+/** Keywords that may be split over several schemas that must all hold, or one of which must. */
+const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
+
+/**
+ * Takes a document apart into schemas for Ajv; the first part is the root.
+ *
+ * Ajv never sees the document itself: unknown keywords, unknown formats, `nullable` (which Ajv would honour) and what
+ * stands beside a `$ref` are left out, so that they check nothing, as draft-07 says.
+ */
+export function takeApart(document: SchemaDocument): readonly Part[] {
+  const parts = new Parts();
+  parts.numberOf(document.root);
+  return parts.finish();
+}
+
+interface Built {
+  readonly schema: JsonObject | boolean;
+  readonly weight: number;
+}
+
+class Parts {
+  readonly #parts: Part[] = [];
+  readonly #numbers = new Map<SchemaNode, number>();
+  readonly #waiting: SchemaNode[] = [];
+  /** Place of the part being built, for those split off it. */
+  #pointer = "";
+
+  /** The part for a schema others refer to; it is built later, so that nothing recurses along references. */
+  numberOf(node: SchemaNode): number {
+    let number = this.#numbers.get(node);
+    if (number === undefined) {
+      number = this.#parts.push({ pointer: node.pointer, schema: true, weight: 0 }) - 1;
+      this.#numbers.set(node, number);
+      this.#waiting.push(node);
+    }
+    return number;
+  }
+
+  finish(): readonly Part[] {
+    for (let node = this.#waiting.shift(); node !== undefined; node = this.#waiting.shift()) {
+      this.#pointer = node.pointer;
+      this.#parts[this.#numbers.get(node)!] = this.#part(this.#build(node));
+    }
+    return this.#parts;
+  }
+
+  #add(built: Built): Built {
+    const number = this.#parts.push(this.#part(built)) - 1;
+    return { schema: { [CALL]: number }, weight: 1 };
+  }
+
+  #part({ schema, weight }: Built): Part {
+    return { pointer: this.#pointer, ...counted({ schema, weight: weight + CALL_WEIGHT }) };
+  }
+
+  #build(node: SchemaNode): Built {
+    if (typeof node.schema === "boolean") return { schema: node.schema, weight: 1 };
+    if (node.target !== undefined) return this.#refer(node.target);
+    const schema: JsonObject = {};
+    let weight = 1;
+    for (const [keyword, value] of Object.entries(node.schema)) {
+      if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
+      schema[keyword] = value;
+      if (keyword === "required") weight += (value as unknown[]).length >> 3;
+    }
+    const held = new Holder(schema);
+    const dependencies = node.schema["dependencies"];
+    for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
+      if (Array.isArray(value)) held.put(["dependencies", name], value);
+    }
+    for (const { keyword, steps, looksAt, node: child } of node.subschemas) {
+      if (looksAt === "nothing") continue;
+      let built = this.#build(child);
+      if (keyword !== "properties" && looksAt === "inside" && steps.length > 0) built = counted(built);
+      else weight += built.weight;
+      held.put(steps, built.schema);
+    }
+    held.rehouseProto();
+    held.rehouseContains();
+    return { schema: this.#narrow(schema), weight };
+  }
+
+  /** A reference; to a schema without any inside, such as `{ "type": "string" }`, the schema itself. */
+  #refer(target: SchemaNode): Built {
+    if (target.subschemas.length === 0 && target.target === undefined) return this.#build(target);
+    return { schema: { [CALL]: this.numberOf(target) }, weight: 1 };
+  }
+
+  #narrow(schema: JsonObject): JsonObject {
+    const groups: unknown[] = [];
+    for (const keyword of SPLIT_MAPS) {
+      const map = schema[keyword];
+      if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
+      for (const group of grouped(Object.entries(map as JsonObject))) {
+        groups.push(
+          this.#add({ schema: { [keyword]: Object.fromEntries(group) }, weight: group.length }).schema,
+        );
+      }
+      // The names stay, as additionalProperties needs them.
+      if (keyword === "dependencies") delete schema[keyword];
+      else schema[keyword] = Object.fromEntries(Object.keys(map as object).map((name) => [name, true]));
+    }
+    if (groups.length > 0)
+      schema["allOf"] = [...groups, ...((schema["allOf"] as unknown[] | undefined) ?? [])];
+    for (const keyword of ["allOf", "anyOf"]) {
+      let list = schema[keyword] as unknown[] | undefined;
+      while (list !== undefined && list.length > WIDTH) {
+        list = grouped(list).map(
+          (group) => this.#add({ schema: { [keyword]: group }, weight: group.length }).schema,
+        );
+      }
+      if (list !== undefined) schema[keyword] = list;
+    }
+    for (const keyword of ["oneOf", "items"]) {
+      const list = schema[keyword];
+      if (Array.isArray(list) && list.length > WIDTH) {
+        schema[keyword] = list.map((one: JsonObject | boolean) =>
+          typeof one === "boolean" ? one : this.#add({ schema: one, weight: 1 }).schema,
+        );
+      }
+    }
+    return schema;
+  }
+}
+
+/** The same, counting its steps when run. */
+function counted({ schema, weight }: Built): Built {
+  if (typeof schema === "boolean") return { schema, weight };
+  return { schema: { ...schema, [STEPS]: weight }, weight };
+}
+
+function grouped<T>(list: readonly T[]): T[][] {
+  const groups: T[][] = [];
+  for (let at = 0; at < list.length; at += WIDTH) groups.push(list.slice(at, at + WIDTH));
+  return groups;
+}

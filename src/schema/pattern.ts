@@ -1,0 +1,56 @@
+import { RE2JS } from "re2js";
+import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
+import { AutomatonBudget, fitsAutomaton } from "./automaton.ts";
+import { spend } from "./budget.ts";
+import { PatternSyntaxError, toRe2Syntax } from "./pattern-syntax.ts";
+
+/**
+ * Compiles the patterns of one schema, each to an expression that takes linear time on any text.
+ * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
+ */
+export class PatternCompiler {
+  readonly #budget = new AutomatonBudget();
+  readonly #compiled = new Map<string, RegExpLike>();
+
+  compile(pattern: string): RegExpLike {
+    let compiled = this.#compiled.get(pattern);
+    if (compiled === undefined) {
+      compiled = this.#build(pattern);
+      this.#compiled.set(pattern, compiled);
+    }
+    return compiled;
+  }
+
+  /** This compiler in the shape Ajv asks for. */
+  engine(): RegExpEngine {
+    return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
+  }
+
+  #build(pattern: string): RegExpLike {
+    const expression = parse(toRe2Syntax(pattern));
+    if (!fitsAutomaton(expression, this.#budget)) {
+      throw new PatternSyntaxError(
+        "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
+      );
+    }
+    return {
+      test(text) {
+        spend(1 + text.length);
+        return expression.test(text);
+      },
+      // Ajv keeps one expression for all whose text is the same.
+      toString: () => `re2:${pattern}`,
+    } as RegExpLike;
+  }
+}
+
+function parse(source: string): RE2JS {
+  try {
+    return RE2JS.compile(source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    if (reason.includes("repeat count"))
+      throw new PatternSyntaxError("repeats something more than 1,000 times");
+    throw new PatternSyntaxError(`cannot be used: ${reason.replace(/^error parsing regexp: /, "")}`);
+  }
+}

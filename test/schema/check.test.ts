@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { checkSchema } from "../../src/schema/check.ts";
+import { accepted, refused } from "./refused.ts";
+
+const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
+
+describe("a document that is no draft-07 schema", () => {
+  const cases: [unknown, string, string][] = [
+    [true, "schemata", "must be a JSON Schema object"],
+    [null, "schemata", "must be a JSON Schema object"],
+    [[], "schemata", "must be a JSON Schema object"],
+    ["{}", "schemata", "must be a JSON Schema object"],
+    [{ type: "strin" }, "schemata.type", 'must be one of "array"'],
+    [{ type: 5 }, "schemata.type", "must"],
+    [{ type: [] }, "schemata.type", "must match"],
+    [{ properties: { zip: { minLength: -1 } } }, "schemata.properties.zip.minLength", "at least 0"],
+    [
+      { properties: { "odd name": { minLength: "1" } } },
+      'schemata.properties["odd name"].minLength',
+      "an integer",
+    ],
+    [{ items: [{ required: "a" }] }, "schemata.items[0].required", "must be a list"],
+    [{ required: ["a", "a"] }, "schemata.required", "the same item twice"],
+    [{ properties: [] }, "schemata.properties", "must be an object"],
+    [{ properties: { a: 5 } }, "schemata.properties.a", "must be a schema"],
+    [{ allOf: [] }, "schemata.allOf", "at least 1 item"],
+    [{ allOf: { a: {} } }, "schemata.allOf", "must be a list"],
+    [{ multipleOf: 0 }, "schemata.multipleOf", "greater than 0"],
+    [{ enum: "a" }, "schemata.enum", "must be a list"],
+    [{ $defs: { a: { type: "x" } } }, "schemata.$defs.a.type", "must be one of"],
+    [
+      JSON.parse('{"properties":{"__proto__":{"type":"x"}}}'),
+      "schemata.properties.__proto__.type",
+      "must be one of",
+    ],
+  ];
+  test.each(cases)("%j", (schemata, field, message) => {
+    const refusal = refused(schemata);
+    expect(refusal.field).toBe(field);
+    expect(refusal.message).toContain(message);
+  });
+});
+
+describe("what other dialects have", () => {
+  test.each([
+    ["https://json-schema.org/draft/2020-12/schema"],
+    ["https://json-schema.org/draft/2019-09/schema"],
+    ["http://json-schema.org/draft-04/schema#"],
+    ["http://json-schema.org/schema#"],
+    ["http://example.com/draft-07/schema#"],
+  ])("$schema %s is refused", ($schema) => {
+    expect(refused({ $schema })).toMatchObject({ field: "schemata.$schema" });
+    expect(refused({ properties: { a: { $schema } } }).field).toBe("schemata.properties.a.$schema");
+  });
+
+  test.each(["http", "https"])("draft-07 itself is taken as %s, with and without #", (scheme) => {
+    expect(warnings({ $schema: `${scheme}://json-schema.org/draft-07/schema` })).toEqual([]);
+    expect(warnings({ $schema: `${scheme}://json-schema.org/draft-07/schema#` })).toEqual([]);
+  });
+
+  test("$async and $data are refused, wherever they stand", () => {
+    expect(refused({ $async: true }).field).toBe("schemata.$async");
+    expect(refused({ definitions: { a: { not: { $async: true } } } }).field).toBe(
+      "schemata.definitions.a.not.$async",
+    );
+    expect(refused({ properties: { a: { maximum: { $data: "1/b" } } } }).field).toBe(
+      "schemata.properties.a.maximum.$data",
+    );
+    expect(refused({ const: { $data: "/a" } }).message).toContain("cannot take its values from the payload");
+  });
+
+  test("a property may be called $data, $async or $ref", () => {
+    const schema = accepted({
+      properties: { $data: { type: "string" }, $async: { type: "string" }, $ref: { type: "string" } },
+    });
+    expect(schema.validate({ $data: "a", $async: "b", $ref: "c" })).toBeUndefined();
+    expect(schema.validate({ $ref: 1 })).toMatchObject({ field: "$ref", message: "must be a string" });
+  });
+});
+
+describe("warnings", () => {
+  test("a slip is told with the keyword that was probably meant", () => {
+    expect(warnings({ requried: ["a"], properties: { "a/b": { minlength: 1, foo: {} } } })).toEqual([
+      {
+        pointer: "/requried",
+        message: '"requried" is not a keyword of draft-07 and checks nothing; did you mean required?',
+      },
+      {
+        pointer: "/properties/a~1b/minlength",
+        message: '"minlength" is not a keyword of draft-07 and checks nothing; did you mean minLength?',
+      },
+      { pointer: "/properties/a~1b/foo", message: '"foo" is not a keyword of draft-07 and checks nothing' },
+    ]);
+  });
+
+  test("an unknown format checks nothing", () => {
+    expect(warnings({ format: "emial" })).toEqual([
+      { pointer: "/format", message: 'the format "emial" is not known and checks nothing' },
+    ]);
+    expect(accepted({ format: "emial" }).validate("x")).toBeUndefined();
+  });
+
+  test("nullable checks nothing, as draft-07 does not know it", () => {
+    expect(warnings({ type: "string", nullable: true })).toEqual([
+      { pointer: "/nullable", message: expect.stringContaining('"type": ["string", "null"]') as string },
+    ]);
+    expect(accepted({ type: "string", nullable: true }).validate(null)).toMatchObject({
+      message: "must be a string",
+    });
+  });
+
+  test("what stands beside a $ref is ignored, and said so", () => {
+    const schemata = {
+      properties: { a: { $ref: "#/definitions/text", maxLength: 2, description: "fine" } },
+      definitions: { text: { type: "string" } },
+    };
+    expect(warnings(schemata).map(({ pointer }) => pointer)).toEqual(["/properties/a/maxLength"]);
+    expect(accepted(schemata).validate({ a: "long" })).toBeUndefined();
+    expect(accepted(schemata).validate({ a: 1 })).toMatchObject({ field: "a" });
+  });
+
+  test("annotations, definitions, extensions marked with x- and known formats are no slips", () => {
+    const schemata = {
+      $id: "https://example.com/user",
+      $comment: "c",
+      title: "t",
+      description: "d",
+      default: {},
+      examples: [1],
+      readOnly: true,
+      writeOnly: false,
+      contentEncoding: "base64",
+      contentMediaType: "text/plain",
+      "x-owner": "billing",
+      definitions: { a: true },
+      $defs: { b: {} },
+      properties: Object.fromEntries(
+        ["email", "uuid", "date-time", "date", "time", "ipv4", "ipv6", "uri", "hostname", "regex"].map(
+          (format) => [format, { format }],
+        ),
+      ),
+    };
+    expect(warnings(schemata)).toEqual([]);
+  });
+});
+
+describe("limits", () => {
+  test("64 levels", () => {
+    expect(() => checkSchema(nested(64))).not.toThrow();
+    expect(refused(nested(65)).message).toContain("deeper than 64 levels");
+    expect(refused(nested(100_000)).message).toContain("deeper than 64 levels");
+  });
+
+  test("64 KiB", () => {
+    expect(() => checkSchema({ description: "x".repeat(65_536 - 18) })).not.toThrow();
+    expect(refused({ description: "x".repeat(65_536 - 17) }).message).toContain(
+      "at most 65,536 bytes as JSON, not 65,537",
+    );
+  });
+
+  test("1,000 schemas", () => {
+    expect(() => checkSchema({ properties: many(999, () => ({ type: "string" })) })).not.toThrow();
+    expect(refused({ properties: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
+    expect(refused({ definitions: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
+  });
+
+  test("1,000 values of an enum", () => {
+    expect(() => checkSchema({ enum: Array.from({ length: 1_000 }, (_, index) => index) })).not.toThrow();
+    expect(refused({ enum: Array.from({ length: 1_001 }, (_, index) => index) })).toMatchObject({
+      field: "schemata.enum",
+    });
+  });
+
+  test("1,024 characters of a pattern", () => {
+    expect(() => checkSchema({ pattern: "a".repeat(1_024) })).not.toThrow();
+    expect(refused({ pattern: "a".repeat(1_025) })).toMatchObject({ field: "schemata.pattern" });
+    expect(refused({ patternProperties: { ["a".repeat(1_025)]: true } }).message).toContain(
+      "at most 1,024 characters",
+    );
+  });
+
+  test("256 branches of a oneOf and places of a list of items", () => {
+    expect(() => checkSchema({ oneOf: Array(256).fill(true) })).not.toThrow();
+    expect(refused({ oneOf: Array(257).fill(true) }).message).toContain("at most 256 schemas");
+    expect(refused({ items: Array(257).fill(true) }).message).toContain("at most 256 schemas");
+  });
+});
+
+const nested = (levels: number): unknown => {
+  let schema: unknown = {};
+  for (let level = 1; level < levels; level++) schema = { not: schema };
+  return schema;
+};
+const many = (count: number, of: (index: number) => unknown) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, of(index)]));

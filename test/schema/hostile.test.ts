@@ -1,0 +1,252 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+import { describe, expect, test } from "vitest";
+import { budget } from "../../src/schema/budget.ts";
+import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { accepted, refused } from "./refused.ts";
+
+// Schemas and payloads made to stall, to overflow the stack or to break out. Work is bounded by counting, so most of these
+// look at the count; where a stall is the point, the bound in seconds is generous and the defect would take minutes.
+
+const many = <T>(count: number, of: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => of(index));
+const map = (count: number, of: (index: number) => unknown) =>
+  Object.fromEntries(many(count, (index) => [`p${index}`, of(index)]));
+const nested = (open: string, close: string, levels: number): unknown =>
+  JSON.parse(open.repeat(levels) + "0" + close.repeat(levels));
+
+const TOO_MANY = {
+  field: "",
+  message: "takes more than 10,000,000 steps to check against its schema",
+  value: null,
+};
+
+describe("schemas that multiply", () => {
+  test("a chain of double references is refused by what it stands for", () => {
+    const definitions = Object.fromEntries(
+      many(30, (index) => [
+        `d${index}`,
+        { allOf: [{ $ref: `#/definitions/d${index + 1}` }, { $ref: `#/definitions/d${index + 1}` }] },
+      ]),
+    );
+    const schemata = {
+      $ref: "#/definitions/d0",
+      definitions: { ...definitions, d30: { type: "object", minProperties: 0 } },
+    };
+    expect(refused(schemata).message).toContain("more than 100,000 schemas once every $ref is followed");
+  });
+
+  test.each([
+    ["allOf", (schema: unknown) => ({ allOf: [schema, schema] })],
+    [
+      "anyOf",
+      (schema: unknown) => ({ anyOf: [{ allOf: [schema, false] }, { allOf: [schema, false] }, schema] }),
+    ],
+    ["oneOf", (schema: unknown) => ({ oneOf: [schema, schema] })],
+    ["not", (schema: unknown) => ({ allOf: [{ not: { not: schema } }, schema] })],
+    ["if", (schema: unknown) => ({ if: schema, then: schema })],
+  ])("a recursive %s that doubles with each level of the payload stops at the limit of steps", (_, twice) => {
+    const schema = accepted({ properties: { a: twice({ $ref: "#" }) } });
+    const deep = nested('{"a":', "}", 63);
+    expect(schema.validate(deep)).toEqual(TOO_MANY);
+    // The same again, and a small payload after it, are not touched by what went before.
+    expect(schema.validate(deep)).toEqual(TOO_MANY);
+    expect(accepted({ properties: { a: { $ref: "#" } } }).validate(deep)).toBeUndefined();
+  });
+
+  test("a thousand schemas over a list of a million", () => {
+    const schema = accepted({ allOf: many(450, () => ({ items: { type: "number" } })) });
+    expect(schema.validate(Array(1_000_000).fill(1))).toEqual(TOO_MANY);
+  });
+
+  test("a large payload of an ordinary schema is nowhere near the limit", () => {
+    const item = {
+      type: "object",
+      properties: map(10, () => ({ type: "integer" })),
+      required: ["p0"],
+      additionalProperties: false,
+    };
+    const schema = accepted({ type: "array", items: item });
+    const payload = many(20_000, () => map(10, (index) => index));
+    expect(JSON.stringify(payload).length).toBeGreaterThan(1_000_000);
+    expect(schema.validate(payload)).toBeUndefined();
+    expect(VALIDATION_STEPS - budget.left).toBeLessThan(VALIDATION_STEPS / 10);
+  });
+});
+
+describe("texts that backtrack", () => {
+  test("patterns take linear time on them", () => {
+    for (const [pattern, text] of [
+      ["^(a+)+$", `${"a".repeat(500_000)}!`],
+      ["(x+x+)+y", "x".repeat(500_000)],
+      ["^(\\w+\\s?)*$", `${"word ".repeat(100_000)}!`],
+      ["(.*)*(.*)*=", "a".repeat(500_000)],
+    ] as const) {
+      expect(accepted({ pattern }).validate(text)).toMatchObject({
+        message: `must match the pattern ${pattern}`,
+      });
+    }
+  }, 10_000);
+
+  test("every character a pattern reads counts as a step", () => {
+    const schema = accepted({ allOf: many(20, (index) => ({ pattern: `^a*(?:a|b{0,${index}})$` })) });
+    expect(schema.validate("a".repeat(1_000_000))).toEqual(TOO_MANY);
+  });
+
+  test("formats are bounded too", () => {
+    const text = `http://${"::".repeat(20_000)} `;
+    expect(accepted({ format: "url" }).validate(text)).toEqual(TOO_MANY);
+    for (const format of [
+      "uri",
+      "email",
+      "hostname",
+      "ipv6",
+      "date-time",
+      "uri-template",
+      "json-pointer",
+      "regex",
+    ]) {
+      for (const seed of ["a", "a.", "a-", "1:", "/", "%41", "{a}", "(", "2020-01-01T"]) {
+        accepted({ format }).validate(`a@${seed.repeat(100_000)}!`);
+      }
+    }
+  }, 15_000);
+
+  test("lengths count only where they must", () => {
+    const schema = accepted({ allOf: many(900, () => ({ minLength: 1, maxLength: 10_000_000 })) });
+    expect(schema.validate("😀".repeat(250_000))).toBeUndefined();
+    expect(VALIDATION_STEPS - budget.left).toBeLessThan(10_000);
+    const counting = accepted({ allOf: many(900, () => ({ minLength: 310_000 })) });
+    expect(counting.validate("😀".repeat(250_000) + "a".repeat(100_000))).toEqual(TOO_MANY);
+  });
+});
+
+describe("comparisons of many with many", () => {
+  test("uniqueItems on 20,000 objects", () => {
+    const items = many(20_000, (index) => ({ id: index, tags: ["a", "b"], of: { b: 1, a: index % 7 } }));
+    const schema = accepted({ uniqueItems: true });
+    expect(schema.validate(items)).toBeUndefined();
+    expect(schema.validate([...items, items[12_345]])).toMatchObject({
+      message: "must not hold the same item twice (items 12345 and 20000)",
+    });
+  }, 5_000);
+
+  test("an enum of 1,000 objects against 50,000", () => {
+    const schema = accepted({ items: { enum: many(1_000, (index) => ({ a: index, b: [index] })) } });
+    expect(
+      schema.validate(many(50_000, (index) => ({ b: [index % 1_000], a: index % 1_000 }))),
+    ).toBeUndefined();
+  }, 5_000);
+
+  test("contains with a match only at the end", () => {
+    const schema = accepted({ contains: { const: "x" } });
+    expect(schema.validate([...Array<number>(500_000).fill(1), "x"])).toBeUndefined();
+  }, 5_000);
+});
+
+describe("depth and width", () => {
+  test("a payload as deep as it may be, on every kind of recursion and the widest schemas allowed", () => {
+    const leaf = { type: ["string", "number", "object", "array"], minProperties: 0, maxLength: 9 };
+    const schemas: Record<string, unknown> = {
+      properties: { properties: { ...map(400, () => leaf), a: { $ref: "#" } } },
+      additional: { additionalProperties: { $ref: "#" }, allOf: many(300, () => leaf) },
+      patterns: { patternProperties: { ...map(200, () => leaf), "^a$": { $ref: "#" } } },
+      anyOf: {
+        anyOf: [...many(200, () => ({ type: "string", maxLength: 0 })), { properties: { a: { $ref: "#" } } }],
+      },
+      oneOf: {
+        oneOf: [...many(100, () => ({ type: "string", maxLength: 0 })), { properties: { a: { $ref: "#" } } }],
+      },
+      chain: {
+        properties: { a: { $ref: "#/definitions/d0" } },
+        definitions: {
+          ...Object.fromEntries(
+            many(10, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
+          ),
+          d10: { properties: { a: { $ref: "#/definitions/d0" } } },
+        },
+      },
+    };
+    const deep = nested('{"a":', "}", 64);
+    for (const [name, schemata] of Object.entries(schemas)) {
+      const schema = accepted(schemata);
+      // Called from deep down a stack, as a handler may be.
+      expect([name, atDepth(1_000, () => schema.validate(deep))]).toEqual([name, undefined]);
+    }
+    expect(
+      accepted({ items: { $ref: "#" }, uniqueItems: true }).validate(nested("[", "]", 64)),
+    ).toBeUndefined();
+  });
+
+  test("recursion that would need more stack than there is, is refused with the schema", () => {
+    const chain = Object.fromEntries(
+      many(200, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
+    );
+    const schemata = {
+      $ref: "#/definitions/d0",
+      definitions: { ...chain, d200: { properties: { a: { $ref: "#" } } } },
+    };
+    expect(refused(schemata).message).toContain("chains too many references");
+    expect(
+      refused({
+        oneOf: [...many(255, () => ({ minimum: 1, maximum: 2, multipleOf: 3 })), { items: { $ref: "#" } }],
+      }).message,
+    ).toContain("chains too many");
+  });
+
+  test("a long chain without recursion, and every wide schema allowed, compile and run", () => {
+    const chain = Object.fromEntries(
+      many(450, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
+    );
+    const long = accepted({ $ref: "#/definitions/d0", definitions: { ...chain, d450: { type: "string" } } });
+    expect(long.validate(1)).toEqual({ field: "", message: "must be a string", value: 1 });
+    const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
+    for (const schemata of [
+      { properties: map(990, () => leaf) },
+      { patternProperties: map(990, () => leaf) },
+      { dependencies: map(990, () => leaf) },
+      { allOf: many(990, () => leaf) },
+      { anyOf: many(990, () => leaf) },
+      { oneOf: many(256, () => leaf) },
+      { items: many(256, () => leaf) },
+      { required: many(4_000, (index) => `r${index}`) },
+    ]) {
+      const schema = atDepth(1_000, () => accepted(schemata));
+      schema.validate({ p1: "a" });
+      schema.validate(["a"]);
+      schema.validate("zzz");
+    }
+  }, 15_000);
+});
+
+describe("schemas that would become code", () => {
+  test.each([
+    '"];globalThis.broken=1;//',
+    "'+(globalThis.broken=1)+'",
+    "\u2028globalThis.broken=1",
+    "`${globalThis.broken=1}`",
+    "*/globalThis.broken=1/*",
+    "\\",
+  ])("names and values stay data: %j", (text) => {
+    const schemata = {
+      $id: `https://example.com/${encodeURIComponent(text)}`,
+      title: text,
+      properties: { [text]: { const: text }, other: { enum: [text, { [text]: 1 }] } },
+      required: [text],
+      dependencies: { [text]: [text] },
+      propertyNames: { enum: [text, "other"] },
+      additionalProperties: { $ref: "#/definitions/x" },
+      definitions: { x: { default: text, format: text } },
+      [text]: true,
+    };
+    const schema = accepted(schemata);
+    expect(schema.validate({ [text]: text, other: text })).toBeUndefined();
+    expect(schema.validate({ [text]: 1 })?.field).toBe(`[${JSON.stringify(text)}]`);
+    expect(schema.validate({})?.message).toBe("is required");
+    expect("broken" in globalThis).toBe(false);
+  });
+});
+
+/** Calls from so many frames down. */
+function atDepth<T>(frames: number, run: () => T): T {
+  return frames === 0 ? run() : atDepth(frames - 1, run);
+}

@@ -1,0 +1,143 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { PatternSyntaxError } from "../../src/schema/pattern-syntax.ts";
+import { PatternCompiler } from "../../src/schema/pattern.ts";
+import { accepted, refused } from "./refused.ts";
+
+const matches = (pattern: string, text: string) => new PatternCompiler().compile(pattern).test(text);
+
+describe("a pattern means what ECMA-262 says", () => {
+  const cases: [string, string[], string[]][] = [
+    ["a", ["a", "xay"], ["", "A"]],
+    ["^[A-Z]{2}-\\d{4}$", ["AB-1234"], ["AB-1234\n", "xAB-1234"]],
+    ["^\\s$", [" ", "\t", "\v", "\f", "\u00a0", "\ufeff", "\u2028", "\u3000"], ["", "x", "\u200b"]],
+    ["^\\S$", ["x", "\u200b", "é", "😀"], [" ", "\u00a0", "\u2029"]],
+    ["^[\\s\\d]$", ["\u00a0", "7"], ["x"]],
+    ["^[^\\s]$", ["x"], ["\u00a0"]],
+    ["^[\\s\\S]$", ["\n", "x", "\u00a0", "😀"], [""]],
+    ["^.$", ["x", "é", "😀", "\v"], ["\n", "\r", "\u2028", "\u2029", ""]],
+    ["^\\w$", ["a", "_", "9"], ["é", "-"]],
+    ["^\\d$", ["3"], ["٣"]],
+    ["\\bfoo\\b", ["a foo b"], ["afoob"]],
+    ["^[\\b]$", ["\b"], ["b"]],
+    ["^\\cA$", ["\u0001"], ["A"]],
+    ["^\\u00e9\\x41$", ["éA"], ["é"]],
+    ["^\\u{1F600}$", ["😀"], ["u"]],
+    ["^\\ud83d\\ude00$", ["😀"], []],
+    ["^[\\ud83d\\ude00-\\ud83d\\ude02]$", ["😁"], ["\ud83d"]],
+    ["^\\p{L}+$", ["aé字"], ["1"]],
+    ["^\\p{Letter}\\P{Lu}$", ["éé"], ["éÉ"]],
+    ["^\\p{Script=Greek}$", ["λ"], ["l"]],
+    ["^(?<year>\\d{4})-(?:\\d\\d)$", ["2026-01"], ["26-01"]],
+    ["^[[:a]+$", ["[:a"], ["b"]],
+    ["^[a\\]-]+$", ["a]-"], ["b"]],
+    ["^[^]$", ["\n"], [""]],
+    ["[]", [], ["", "a"]],
+    ["^\\/\\.\\-\\_$", ["/.-_"], []],
+    ["^\\0$", ["\u0000"], ["0"]],
+    ["^a{2,3}?b*?c+?$", ["aac", "aaabcc"], ["ac"]],
+    ["^\\A\\z$", ["Az"], [""]],
+    ["^{}$", ["{}"], [""]],
+    ["", ["", "x"], []],
+    ["$^", [""], ["x"]],
+    ["a|^b|$", ["xa", "b", ""], []],
+  ];
+  test.each(cases)("%s", (pattern, yes, no) => {
+    for (const text of yes) expect([text, matches(pattern, text)]).toEqual([text, true]);
+    for (const text of no) expect([text, matches(pattern, text)]).toEqual([text, false]);
+  });
+
+  test("on any text, for any pattern made of the common pieces", () => {
+    const atom = fc.constantFrom(
+      "a",
+      "b",
+      "1",
+      "é",
+      "😀",
+      " ",
+      "\\s",
+      "\\S",
+      "\\d",
+      "\\D",
+      "\\w",
+      "\\W",
+      ".",
+      "[ab]",
+      "[^a]",
+      "[\\s1]",
+      "[a-é]",
+      "\\n",
+      "\\b",
+      "\\u0061",
+      "\\x31",
+      "[\\w-]",
+      "\\.",
+      "\\p{L}",
+    );
+    const piece = fc
+      .tuple(atom, fc.constantFrom("", "", "*", "+", "?", "{2}", "{1,2}", "*?"))
+      .map(([one, times]) => (one === "\\b" ? one : one + times));
+    const sequence = fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join(""));
+    const pattern = fc
+      .tuple(fc.constantFrom("", "^"), sequence, sequence, fc.constantFrom("", "$"), fc.boolean())
+      .map(([start, one, other, end, choice]) =>
+        choice ? `${start}(?:${one}|(${other})+)${end}` : start + one + end,
+      );
+    const text = fc.array(
+      fc.constantFrom("a", "b", "1", "é", "😀", " ", "\u00a0", "\n", "\r", "_", ".", "-", "A"),
+      { maxLength: 6 },
+    );
+    fc.assert(
+      fc.property(pattern, fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
+        const ours = new PatternCompiler().compile(source);
+        const theirs = new RegExp(source, "u");
+        for (const one of texts) {
+          const string = one.join("");
+          expect([source, string, ours.test(string)]).toEqual([source, string, theirs.test(string)]);
+        }
+      }),
+      { numRuns: 1_500, seed: 23 },
+    );
+  });
+});
+
+describe("a pattern that cannot be used is refused in plain words", () => {
+  test.each([
+    ["(?=a)b", "lookahead"],
+    ["(?!a)b", "lookahead"],
+    ["(?<=a)b", "lookbehind"],
+    ["(?<!a)b", "lookbehind"],
+    ["(a)\\1", "refers back"],
+    ["(?<n>a)\\k<n>", "refers back"],
+    ["a{1,2000}", "more than 1,000 times"],
+    ["((a{1,100}){1,100}){1,100}", "more than 1,000 times"],
+    ["(", "not a regular expression of ECMA-262"],
+    ["a**", "not a regular expression of ECMA-262"],
+    ["(?P<n>a)", "not a regular expression of ECMA-262"],
+    ["(?i:a)", "sets flags"],
+    ["a[ab]{900}c", "too many states"],
+    ["(?:.{0,200}x){0,4}y", "too many states"],
+  ])("%s", (pattern, reason) => {
+    expect(() => matches(pattern, "")).toThrow(PatternSyntaxError);
+    const { field, message } = refused({ properties: { a: { pattern } } });
+    expect(field).toBe("schemata.properties.a.pattern");
+    expect(message).toContain(reason);
+    expect(refused({ patternProperties: { [pattern]: true } }).message).toContain(reason);
+  });
+
+  test("all patterns of a schema together have a limit too", () => {
+    const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `[a-z]{${index + 100}}x$` }));
+    expect(() => accepted({ allOf: patterns.slice(0, 4) })).not.toThrow();
+    expect(refused({ allOf: patterns }).message).toContain("too many states");
+  });
+});
+
+test("patterns do not stand in for one another", () => {
+  const schema = accepted({
+    properties: { a: { pattern: "^a" }, b: { pattern: "^b" } },
+    patternProperties: { "^c": { pattern: "^c" } },
+  });
+  expect(schema.validate({ a: "a", b: "b", c1: "c" })).toBeUndefined();
+  expect(schema.validate({ a: "a", b: "a" })).toMatchObject({ field: "b" });
+  expect(schema.validate({ c1: "a" })).toMatchObject({ field: "c1" });
+});

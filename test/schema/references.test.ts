@@ -1,0 +1,217 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+import { describe, expect, test } from "vitest";
+import { accepted, refused } from "./refused.ts";
+
+const fails = (schemata: unknown, value: unknown) => accepted(schemata).validate(value) !== undefined;
+
+describe("a $ref", () => {
+  const text = { type: "string" };
+  const found: [string, unknown][] = [
+    ["into definitions", { properties: { a: { $ref: "#/definitions/t" } }, definitions: { t: text } }],
+    ["into $defs", { properties: { a: { $ref: "#/$defs/t" } }, $defs: { t: text } }],
+    ["to another property", { properties: { a: { $ref: "#/properties/b" }, b: text } }],
+    ["into an unknown keyword", { properties: { a: { $ref: "#/components/t" } }, components: { t: text } }],
+    [
+      "deep into an unknown keyword",
+      { properties: { a: { $ref: "#/x/0/t" } }, x: [{ t: { $ref: "#/x/1" } }, text] },
+    ],
+    [
+      "with escapes",
+      { properties: { a: { $ref: "#/definitions/a~1b~0c%25%20%22" } }, definitions: { 'a/b~c% "': text } },
+    ],
+    ["by name", { properties: { a: { $ref: "#text" } }, definitions: { t: { $id: "#text", ...text } } }],
+    [
+      "by the document's address",
+      {
+        $id: "https://e.com/s",
+        properties: { a: { $ref: "https://e.com/s#/definitions/t" } },
+        definitions: { t: text },
+      },
+    ],
+    [
+      "by a relative address",
+      { $id: "https://e.com/d/s", properties: { a: { $ref: "s#/definitions/t" } }, definitions: { t: text } },
+    ],
+    [
+      "by an inner address",
+      {
+        $id: "https://e.com/s",
+        properties: { a: { $ref: "t.json" } },
+        definitions: { t: { $id: "t.json", ...text } },
+      },
+    ],
+    [
+      "by an address with a name",
+      {
+        properties: { a: { $ref: "http://e.com/x#n" } },
+        definitions: { t: { $id: "http://e.com/x#n", ...text } },
+      },
+    ],
+    [
+      "by a name inside another address",
+      {
+        $id: "http://e.com/s",
+        properties: { a: { $ref: "n.json#n" } },
+        definitions: { t: { $id: "n.json", definitions: { u: { $id: "#n", ...text } } } },
+      },
+    ],
+    [
+      "by a URN",
+      {
+        $id: "urn:uuid:1",
+        properties: { a: { $ref: "urn:uuid:1#/definitions/t" } },
+        definitions: { t: text },
+      },
+    ],
+    [
+      "through others",
+      {
+        properties: { a: { $ref: "#/definitions/x" } },
+        definitions: { x: { $ref: "#/definitions/y" }, y: { $ref: "#/definitions/t" }, t: text },
+      },
+    ],
+    [
+      "from where the base address is another",
+      {
+        properties: {
+          a: { $id: "http://e.com/a/", allOf: [{ $ref: "b" }], definitions: { b: { $id: "b", ...text } } },
+        },
+      },
+    ],
+  ];
+  test.each(found)("%s is followed", (_, schemata) => {
+    expect(accepted(schemata).validate({ a: "x" })).toBeUndefined();
+    expect(accepted(schemata).validate({ a: 1 })).toEqual({
+      field: "a",
+      message: "must be a string",
+      value: 1,
+    });
+  });
+
+  test("at the root, with its definitions beside it", () => {
+    const schemata = { $ref: "#/definitions/t", definitions: { t: { required: ["a"] } } };
+    expect(accepted(schemata).validate({})).toMatchObject({ field: "a", message: "is required" });
+  });
+
+  test("to true or false", () => {
+    expect(fails({ $ref: "#/definitions/t", definitions: { t: true } }, 1)).toBe(false);
+    expect(fails({ $ref: "#/definitions/t", definitions: { t: false } }, 1)).toBe(true);
+  });
+
+  test("beside an $id, which is ignored there", () => {
+    const schemata = {
+      $id: "http://e.com/s",
+      properties: { a: { $id: "http://other.org/", $ref: "t.json" } },
+      definitions: { t: { $id: "t.json", type: "string" } },
+    };
+    expect(fails(schemata, { a: 1 })).toBe(true);
+  });
+
+  const lost: [string, unknown, string, string][] = [
+    ["elsewhere", { $ref: "http://example.com/schema" }, "schemata.$ref", "never fetched"],
+    [
+      "to a file",
+      { properties: { a: { $ref: "other.json#/definitions/a" } } },
+      "schemata.properties.a.$ref",
+      "never fetched",
+    ],
+    [
+      "to the meta-schema",
+      { $ref: "http://json-schema.org/draft-07/schema#" },
+      "schemata.$ref",
+      "never fetched",
+    ],
+    [
+      "elsewhere, from a definition nothing uses",
+      { definitions: { a: { $ref: "x" } } },
+      "schemata.definitions.a.$ref",
+      "never fetched",
+    ],
+    ["to nothing", { $ref: "#/definitions/a" }, "schemata.$ref", "does not exist"],
+    ["to an inherited name", { $ref: "#/constructor" }, "schemata.$ref", "does not exist"],
+    ["to no schema", { $ref: "#/title", title: "x" }, "schemata.$ref", "not a schema"],
+    ["to a broken schema", { $ref: "#/x", x: { type: "y" } }, "schemata.x.type", "must be one of"],
+    ["to an unknown name", { $ref: "#foo" }, "schemata.$ref", "no $id"],
+    ["with a bad escape", { $ref: "#/%zz" }, "schemata.$ref", "percent"],
+    ["that is no address", { $ref: "http://[" }, "schemata.$ref", "not an address"],
+    [
+      "to an address used twice",
+      { definitions: { a: { $id: "#x" }, b: { $id: "#x" } } },
+      "schemata.definitions.b.$id",
+      "another schema",
+    ],
+  ];
+  test.each(lost)("%s is refused", (_, schemata, field, message) => {
+    const refusal = refused(schemata);
+    expect(refusal.field).toBe(field);
+    expect(refusal.message).toContain(message);
+  });
+});
+
+describe("recursion", () => {
+  const endless: [string, unknown][] = [
+    ["to itself", { $ref: "#" }],
+    ["through allOf", { allOf: [{ $ref: "#" }] }],
+    ["through not", { not: { $ref: "#" } }],
+    ["through if", { if: { $ref: "#" }, then: true }],
+    ["through dependencies", { dependencies: { a: { $ref: "#" } } }],
+    [
+      "in a circle",
+      {
+        properties: { x: { $ref: "#/definitions/a" } },
+        definitions: {
+          a: { anyOf: [{ $ref: "#/definitions/b" }] },
+          b: { oneOf: [{ $ref: "#/definitions/a" }] },
+        },
+      },
+    ],
+  ];
+  test.each(endless)("%s without going deeper is refused", (_, schemata) => {
+    expect(refused(schemata).message).toContain("never end");
+  });
+
+  test("that goes deeper is a tree", () => {
+    const tree = {
+      type: "object",
+      properties: {
+        value: { type: "number" },
+        children: { type: "array", items: { $ref: "#" } },
+        named: { additionalProperties: { $ref: "#" } },
+      },
+      required: ["value"],
+    };
+    const schema = accepted(tree);
+    expect(
+      schema.validate({ value: 1, children: [{ value: 2 }, { value: 3, named: { a: { value: 4 } } }] }),
+    ).toBeUndefined();
+    expect(
+      schema.validate({ value: 1, children: [{ value: 2 }, { value: 3, named: { "a b": {} } }] }),
+    ).toMatchObject({
+      field: 'children[1].named["a b"].value',
+    });
+  });
+
+  test("across definitions, as expressions have it", () => {
+    const schemata = {
+      $ref: "#/definitions/expression",
+      definitions: {
+        expression: { oneOf: [{ $ref: "#/definitions/literal" }, { $ref: "#/definitions/sum" }] },
+        literal: { type: "number" },
+        sum: {
+          type: "object",
+          properties: {
+            left: { $ref: "#/definitions/expression" },
+            right: { $ref: "#/definitions/expression" },
+          },
+          required: ["left", "right"],
+        },
+      },
+    };
+    const schema = accepted(schemata);
+    expect(schema.validate({ left: 1, right: { left: 2, right: 3 } })).toBeUndefined();
+    expect(schema.validate({ left: 1, right: { left: 2 } })).toMatchObject({
+      field: "right.right",
+      message: "is required",
+    });
+  });
+});
