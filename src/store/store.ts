@@ -129,7 +129,7 @@ export type RecordOutcome =
       readonly timestampedMs: number;
       readonly deliveries: number;
     }
-  /** The key was used before with the same action and payload. */
+  /** The key was used before with the same action and payload, whatever revision this record names. */
   | {
       readonly kind: "replayed";
       readonly rowid: number;

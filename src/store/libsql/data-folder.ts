@@ -1,0 +1,81 @@
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { EvregError } from "../../domain/error.ts";
+
+const DATA_FILE = "evreg.db";
+
+export function dataFileOf(folder: string): string {
+  return join(folder, DATA_FILE);
+}
+
+/**
+ * Makes the folder (0700) where it is missing, and finds out whether it can be written to. What is there keeps its
+ * permissions.
+ * @throws EvregError `usage` when the path is no folder, `unavailable` when it cannot be written to
+ */
+export function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+  if (!statSync(folder).isDirectory()) throw notAFolder(folder);
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+}
+
+/**
+ * Makes an empty data file (0600) where there is none, and finds out whether it can be written to.
+ *
+ * To be called only while this process has no connection to the file (see `held-folders.ts`).
+ * @returns its path
+ * @throws EvregError as above
+ */
+export function prepareFile(folder: string): string {
+  const path = dataFileOf(folder);
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
+    if (!statSync(path).isFile())
+      throw new EvregError(
+        "usage",
+        `${path} is not a file. Move it away, or give another folder with --data.`,
+      );
+    try {
+      accessSync(path, constants.R_OK | constants.W_OK);
+    } catch (denied) {
+      throw unusable(path, denied);
+    }
+  }
+  return path;
+}
+
+function notAFolder(folder: string): EvregError {
+  return new EvregError(
+    "usage",
+    `${folder} is not a folder, so no data can be kept in it. Give another one with --data.`,
+    { folder },
+  );
+}
+
+function unusable(path: string, error: unknown): EvregError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
+  const why: Record<string, string> = {
+    EACCES: "this user has no permission; change its owner or permissions",
+    EPERM: "this user has no permission; change its owner or permissions",
+    EROFS: "it is on a file system that can only be read; make it writable",
+    ENOSPC: "the disk is full; make room",
+  };
+  const reason = why[code ?? ""] ?? `the system says: ${message}. Make it usable`;
+  return new EvregError(
+    "unavailable",
+    `The data folder cannot be written to: ${path}: ${reason}, or give another folder with --data.`,
+    { folder: path },
+    { cause: error },
+  );
+}

@@ -1,0 +1,70 @@
+import type { Attempt, Delivery, DeliveryWithAttempts } from "../../domain/delivery.ts";
+import { EvregError } from "../../domain/error.ts";
+import { toIso } from "../../runtime/clock.ts";
+import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
+import type { Sql } from "./sql.ts";
+import { isRowid } from "./text.ts";
+
+interface AttemptRow {
+  readonly attempt: number;
+  readonly started_ms: number;
+  readonly duration_ms: number;
+  readonly outcome: Attempt["outcome"];
+  readonly status_code: number | null;
+  readonly error_code: Attempt["error_code"];
+  readonly response: ArrayBuffer | null;
+}
+
+export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
+  const row = await findRow(sql, id);
+  if (row === undefined) return undefined;
+  const attempts = await sql.rows<AttemptRow>(
+    `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code, response
+      FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
+    id,
+  );
+  return { ...deliveryOf(row), attempts: attempts.map(attemptOf) };
+}
+
+export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
+  const row = await findRow(sql, id);
+  if (row === undefined) return undefined;
+  if (row.deleted_ms !== null) {
+    throw conflict(row, `its subscription ${row.subscription} was deleted, so it cannot be sent again`);
+  }
+  if (row.status !== "failed" && row.status !== "waiting" && row.status !== "delivered") {
+    const next = row.status === "held" ? "reactivate its subscription first" : "it is on its way already";
+    throw conflict(row, `it is ${row.status}; ${next}`);
+  }
+  await sql.run(
+    "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
+    nowMs,
+    id,
+  );
+  const again = await findRow(sql, id);
+  return again === undefined ? undefined : deliveryOf(again);
+}
+
+function conflict(row: DeliveryRow, why: string): EvregError {
+  return new EvregError("conflict", `Delivery ${row.id} cannot be retried: ${why}.`, {
+    rowid: row.id,
+    status: row.status,
+  });
+}
+
+function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
+  if (!isRowid(id)) return Promise.resolve(undefined);
+  return sql.first<DeliveryRow>(`${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`, id);
+}
+
+function attemptOf(row: AttemptRow): Attempt {
+  return {
+    attempt: row.attempt,
+    started_at: toIso(row.started_ms),
+    duration_ms: row.duration_ms,
+    outcome: row.outcome,
+    status_code: row.status_code,
+    error_code: row.error_code,
+    response: row.response === null ? null : Buffer.from(row.response).toString("utf8"),
+  };
+}

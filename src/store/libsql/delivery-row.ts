@@ -1,0 +1,64 @@
+import type { Delivery, DeliveryStatus } from "../../domain/delivery.ts";
+import { toIso } from "../../runtime/clock.ts";
+
+export interface DeliveryRow {
+  readonly id: number;
+  readonly event_id: number;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly status: DeliveryStatus;
+  readonly attempt: number;
+  readonly due_ms: number | null;
+  readonly last_error: string | null;
+  readonly created_ms: number;
+  readonly finished_ms: number | null;
+  readonly deleted_ms: number | null;
+}
+
+/** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
+const STATUS = `CASE d.state WHEN 1 THEN 'delivering' WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed'
+    ELSE CASE WHEN s.deleted_ms IS NOT NULL THEN 'cancelled' WHEN s.active = 0 THEN 'held'
+      WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
+  END`;
+
+/** The same as a condition, the other way round. */
+export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
+  pending: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0",
+  waiting: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0",
+  held: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 0",
+  cancelled: "d.due_ms IS NOT NULL AND s.deleted_ms IS NOT NULL",
+  delivering: "d.lease_until_ms IS NOT NULL",
+  delivered: "d.state = 2",
+  failed: "d.state = 3",
+};
+
+/** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
+export const SELECT_DELIVERY = `
+  SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
+    d.attempt, d.due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
+
+export const JOIN_NAMES = `
+  CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+  CROSS JOIN event AS e ON e.rowid = d.event_id
+  CROSS JOIN action AS a ON a.rowid = e.action_id`;
+
+export function deliveryOf(row: DeliveryRow): Delivery {
+  const planned = row.status === "pending" || row.status === "waiting" ? row.due_ms : null;
+  const finished = row.status === "cancelled" ? row.deleted_ms : row.finished_ms;
+  return {
+    rowid: row.id,
+    event_id: row.event_id,
+    subscription_id: row.subscription_id,
+    application: row.application,
+    subscription: row.subscription,
+    action: row.action,
+    status: row.status,
+    attempt: row.attempt,
+    next_attempt_at: planned === null ? null : toIso(planned),
+    last_error: row.last_error,
+    timestamped: toIso(row.created_ms),
+    finished_at: finished === null ? null : toIso(finished),
+  };
+}

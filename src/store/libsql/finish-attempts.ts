@@ -1,0 +1,129 @@
+import type { AttemptErrorCode } from "../../domain/delivery.ts";
+import type { NextStep } from "../store.ts";
+import type { Span } from "./bytes-out.ts";
+import type { Sql } from "./sql.ts";
+
+/** A result as it crosses the thread; the answer's text lies in the flight's bytes, so whatever it holds is kept. */
+export interface WireResult {
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly statusCode: number | null;
+  readonly errorCode: AttemptErrorCode | null;
+  readonly response: Span | null;
+  readonly next: NextStep;
+}
+
+export interface FinishCall {
+  readonly nowMs: number;
+  readonly results: readonly WireResult[];
+}
+
+interface Leased {
+  readonly id: number;
+  readonly subscription_id: number;
+  readonly claim_id: number | null;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly last_error: string | null;
+}
+
+type Outcome = "delivered" | "failed" | "returned";
+
+/**
+ * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still
+ * the delivery's, and once. That a subscription was paused or deleted meanwhile needs no care here: what is due again
+ * is then held or cancelled by that.
+ */
+export async function finishAttempts(
+  sql: Sql,
+  calls: readonly FinishCall[],
+  bytes: Uint8Array,
+): Promise<readonly (readonly boolean[])[]> {
+  const open = await loadLeased(sql, calls);
+  const deliveries: unknown[] = [];
+  const attempts: unknown[] = [];
+  const gone: [subscriptionId: number, reason: string][] = [];
+  const applied = calls.map(({ results, nowMs }) =>
+    results.map((result) => {
+      const row = open.get(result.deliveryId);
+      if (row?.claim_id !== result.claimId) return false;
+      open.delete(row.id);
+      const outcome = outcomeOf(result.next);
+      deliveries.push([row.id, ...moved(row, result, outcome, nowMs)]);
+      attempts.push([
+        row.id,
+        row.attempt,
+        Math.round(result.startedAtMs),
+        Math.max(0, Math.round(result.durationMs)),
+        outcome,
+        result.statusCode,
+        result.errorCode ?? (outcome === "returned" ? "interrupted" : null),
+        // substr counts from 1.
+        ...(result.response === null ? [null, null] : [result.response[0] + 1, result.response[1]]),
+      ]);
+      if (result.next.kind === "gone") gone.push([row.subscription_id, result.next.reason]);
+      return true;
+    }),
+  );
+  await moveDeliveries(sql, deliveries);
+  await insertAttempts(sql, attempts, bytes);
+  for (const [id, reason] of gone) {
+    await sql.run(
+      "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
+      reason,
+      id,
+    );
+  }
+  return applied;
+}
+
+function outcomeOf(next: NextStep): Outcome {
+  if (next.kind === "delivered" || next.kind === "returned") return next.kind;
+  return "failed";
+}
+
+/** state, failures, due_ms, finished_ms, last_error */
+function moved(row: Leased, result: WireResult, outcome: Outcome, nowMs: number): readonly unknown[] {
+  const { next, statusCode, errorCode } = result;
+  if (outcome === "delivered") return [2, row.failures, null, nowMs, null];
+  if (outcome === "returned") return [0, row.failures, nowMs, null, row.last_error];
+  const error = statusCode === null ? (errorCode ?? "network_error") : (errorCode ?? `HTTP ${statusCode}`);
+  if (next.kind === "retry") return [0, row.failures + 1, Math.ceil(next.atMs), null, error];
+  return [3, row.failures + 1, null, nowMs, error];
+}
+
+async function loadLeased(sql: Sql, calls: readonly FinishCall[]): Promise<Map<number, Leased>> {
+  const ids = new Set(calls.flatMap(({ results }) => results.map((result) => result.deliveryId)));
+  const rows = await sql.rows<Leased>(
+    `SELECT d.rowid AS id, d.subscription_id, d.claim_id, d.attempt, d.failures, d.last_error
+      FROM json_each(?) AS r CROSS JOIN delivery AS d ON d.rowid = r.value`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+async function moveDeliveries(sql: Sql, deliveries: readonly unknown[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await sql.run(
+    `UPDATE delivery SET state = r.state, failures = r.failures, due_ms = r.due_ms, finished_ms = r.finished_ms,
+        last_error = r.last_error, claim_id = NULL, claimed_ms = NULL, lease_until_ms = NULL
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS failures, value ->> 3 AS due_ms,
+          value ->> 4 AS finished_ms, value ->> 5 AS last_error FROM json_each(?)) AS r
+      WHERE delivery.rowid = r.id`,
+    JSON.stringify(deliveries),
+  );
+}
+
+async function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): Promise<void> {
+  if (attempts.length === 0) return;
+  await sql.run(
+    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response)
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+        CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END
+      FROM json_each(?1)`,
+    JSON.stringify(attempts),
+    bytes,
+  );
+}

@@ -1,0 +1,91 @@
+import { BytesOut } from "./bytes-out.ts";
+import { type Connection, inSavepoint } from "./connection.ts";
+import { EngineFailure } from "./engine-failure.ts";
+import { toWireError, type WireOp, type WireOutcome } from "./messages.ts";
+import { MERGED_WRITES, type MergedName, type WriteName, WRITES } from "./operations.ts";
+import type { Sql } from "./sql.ts";
+
+/** Writes of a flight that are done together: one by itself, or all calls of one merged kind. */
+interface Group {
+  /** Where their outcomes go. */
+  readonly places: number[];
+  run(sql: Sql): Promise<readonly unknown[]>;
+  /** The same one by one, for when doing them together failed. */
+  apart(): readonly Group[];
+}
+
+/**
+ * Does all writes of a flight in one transaction and answers once it is committed. A write that fails is undone and
+ * answered by itself; the others go on.
+ * @throws EngineFailure when the transaction as a whole is lost
+ */
+export async function fly(
+  connection: Connection,
+  ops: readonly WireOp[],
+  bytes: Uint8Array,
+): Promise<{ outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined }> {
+  const out = new BytesOut();
+  const outcomes: WireOutcome[] = [];
+  const groups = groupsOf(ops, bytes, out);
+  await connection.write(async (sql) => {
+    for (const group of groups) await runGroup(sql, group, outcomes);
+  });
+  return { outcomes, bytes: out.pack() };
+}
+
+async function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): Promise<void> {
+  try {
+    const results = await inSavepoint(sql, () => group.run(sql));
+    for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    const [first] = group.places;
+    if (group.places.length > 1) {
+      for (const one of group.apart()) await runGroup(sql, one, outcomes);
+    } else if (first !== undefined) {
+      outcomes[first] = { error: toWireError(error) };
+    }
+  }
+}
+
+/** In the order of their first call. Calls of a flight were under way together, so any order among them is a true one. */
+function groupsOf(ops: readonly WireOp[], bytes: Uint8Array, out: BytesOut): readonly Group[] {
+  const groups: Group[] = [];
+  const merged = new Map<MergedName, { places: number[]; calls: unknown[] }>();
+  for (const [place, op] of ops.entries()) {
+    if ("args" in op) {
+      const run = (sql: Sql): Promise<unknown[]> =>
+        runWrite(sql, op.name, op.args, out).then((result) => [result]);
+      groups.push({ places: [place], run, apart: () => [] });
+      continue;
+    }
+    const known = merged.get(op.name);
+    if (known !== undefined) {
+      known.places.push(place);
+      known.calls.push(op.call);
+      continue;
+    }
+    const fresh = { places: [place], calls: [op.call] };
+    merged.set(op.name, fresh);
+    groups.push(mergedGroup(op.name, fresh.places, fresh.calls, bytes));
+  }
+  return groups;
+}
+
+function mergedGroup(name: MergedName, places: number[], calls: unknown[], bytes: Uint8Array): Group {
+  return {
+    places,
+    run: (sql) =>
+      (MERGED_WRITES[name] as (sql: Sql, calls: unknown[], bytes: Uint8Array) => Promise<readonly unknown[]>)(
+        sql,
+        calls,
+        bytes,
+      ),
+    apart: () => places.map((place, index) => mergedGroup(name, [place], [calls[index]], bytes)),
+  };
+}
+
+function runWrite(sql: Sql, name: WriteName, args: readonly unknown[], out: BytesOut): Promise<unknown> {
+  const write = WRITES[name] as (sql: Sql, ...args: unknown[]) => Promise<unknown>;
+  return write(sql, ...args, out);
+}

@@ -1,0 +1,116 @@
+import type { Store } from "../store.ts";
+import { bytesAt, type Span } from "./bytes-out.ts";
+import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
+import type { Keeper } from "./keeper.ts";
+import { fromWireError, type WireOutcome } from "./messages.ts";
+import type {
+  MergedResult,
+  ReadArgs,
+  ReadName,
+  ReadResult,
+  WriteArgs,
+  WriteName,
+  WriteResult,
+} from "./operations.ts";
+import { finishWrite, recordWrite } from "./packed-writes.ts";
+
+/**
+ * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
+ * @param letGo called once, after the last write and before the file is free
+ */
+export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () => Promise<void>): Store {
+  let closing: Promise<void> | undefined;
+
+  async function read<N extends ReadName>(
+    name: N,
+    ...args: ReadArgs<N>
+  ): Promise<{ value: ReadResult<N>; bytes: ArrayBuffer | undefined }> {
+    const { outcomes, bytes } = await keeper.read(name, args);
+    return { value: valueOf(outcomes[0]) as ReadResult<N>, bytes };
+  }
+
+  async function write<N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> {
+    const { outcome } = await add({ bytes: 0, rows: 1, pack: () => ({ name, args }) });
+    return valueOf(outcome) as WriteResult<N>;
+  }
+
+  function add(queued: QueuedWrite): Promise<Landed> {
+    return queue.add(queued);
+  }
+
+  const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
+    (await read(name, ...args)).value;
+
+  return {
+    createAction: (input, nowMs) => write("createAction", input, nowMs),
+    findAction: (name) => ask("findAction", name),
+    listActions: (query) => ask("listActions", query),
+    reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
+
+    async recordEvents(batch, nowMs, options) {
+      if (batch.length === 0) return [];
+      const { outcome } = await add(recordWrite(batch, nowMs, options?.atomic === true));
+      const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
+      for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
+      return outcomes;
+    },
+    async listEvents(query) {
+      const { value, bytes } = await read("listEvents", query);
+      return { events: value.events.map((event) => withPayload(event, bytes)), total: value.total };
+    },
+    async findEvent(id) {
+      const { value, bytes } = await read("findEvent", id);
+      return value === undefined ? undefined : withPayload(value, bytes);
+    },
+
+    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs),
+    findSubscription: (id) => ask("findSubscription", id),
+    listSubscriptions: (query) => ask("listSubscriptions", query),
+    updateSubscription: (id, patch) => write("updateSubscription", id, patch),
+    deleteSubscription: (id, nowMs) => write("deleteSubscription", id, nowMs),
+
+    listDeliveries: (query) => ask("listDeliveries", query),
+    findDelivery: (id) => ask("findDelivery", id),
+    retryDelivery: (id, nowMs) => write("retryDelivery", id, nowMs),
+
+    async claimDue(request) {
+      const { outcome, bytes } = await add({
+        bytes: 0,
+        rows: 1,
+        pack: () => ({ name: "claimDue", args: [request] }),
+      });
+      const { claims, nextDueAtMs } = valueOf(outcome) as WriteResult<"claimDue">;
+      return { claims: claims.map((claim) => withPayload(claim, bytes)), nextDueAtMs };
+    },
+    async finishAttempts(results, nowMs) {
+      if (results.length === 0) return [];
+      const { outcome } = await add(finishWrite(results, nowMs));
+      return valueOf(outcome) as MergedResult<"finishAttempts">;
+    },
+    releaseExpired: (nowMs) => write("releaseExpired", nowMs),
+
+    createToken: (input, nowMs) => write("createToken", input, nowMs),
+    findToken: (hash) => ask("findToken", hash),
+    listTokens: () => ask("listTokens"),
+    revokeToken: (id) => write("revokeToken", id),
+    async touchTokens(uses) {
+      if (uses.length > 0) await write("touchTokens", uses);
+    },
+
+    condition: () => keeper.condition(),
+    close: () => (closing ??= letGo()),
+  };
+}
+
+function valueOf(outcome: WireOutcome | undefined): unknown {
+  if (outcome === undefined) throw new Error("a question was not answered");
+  if ("error" in outcome) throw fromWireError(outcome.error);
+  return outcome.ok;
+}
+
+function withPayload<T extends { readonly payload: Span }>(
+  value: T,
+  bytes: ArrayBuffer | undefined,
+): Omit<T, "payload"> & { payload: Uint8Array } {
+  return { ...value, payload: bytesAt(bytes, value.payload) };
+}

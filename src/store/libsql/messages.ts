@@ -1,0 +1,89 @@
+import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
+import type { FailureKind } from "./engine-failure.ts";
+import type { MergedName, ReadName, WriteName } from "./operations.ts";
+
+/** What the worker is started with. */
+export interface WorkerSetup {
+  /** The data file. */
+  readonly path: string;
+  /**
+   * Leases left in the file are released when it is opened (its lock proves that whoever held them is gone); not when
+   * the worker only takes the place of another one, whose leases are being worked on.
+   */
+  readonly release: boolean;
+  readonly nowMs: number;
+}
+
+/** One write inside a flight. */
+export type WireOp =
+  | { readonly name: WriteName; readonly args: readonly unknown[] }
+  | { readonly name: MergedName; readonly call: unknown };
+
+export type ToWorker =
+  | {
+      readonly kind: "flight";
+      readonly id: number;
+      readonly ops: readonly WireOp[];
+      readonly bytes?: ArrayBuffer;
+    }
+  | { readonly kind: "read"; readonly id: number; readonly name: ReadName; readonly args: readonly unknown[] }
+  | { readonly kind: "close" };
+
+export interface WireError {
+  readonly code: EvregErrorCode;
+  readonly message: string;
+  readonly details: ErrorDetails;
+  /** For the log only. */
+  readonly cause?: string;
+}
+
+export interface WireFailure {
+  readonly failure: FailureKind;
+  readonly reason: string;
+}
+
+export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
+
+export interface OpenReport {
+  /** The largest rowid an event ever had. */
+  readonly lastEvent: number;
+  readonly migrated: readonly number[];
+  readonly copy?: string;
+  readonly released: number;
+}
+
+export type FromWorker =
+  | { readonly kind: "ready"; readonly report: OpenReport }
+  /** It could not be opened; the worker ends. */
+  | { readonly kind: "refused"; readonly refusal: WireFailure | WireError }
+  /** Committed: the outcome of each write, in order. */
+  | {
+      readonly kind: "landed";
+      readonly id: number;
+      readonly outcomes: readonly WireOutcome[];
+      readonly bytes?: ArrayBuffer;
+    }
+  /** The flight as a whole did nothing, or (`fatal`) nobody knows. */
+  | { readonly kind: "aborted"; readonly id: number; readonly failure: WireFailure }
+  | {
+      readonly kind: "answer";
+      readonly id: number;
+      readonly outcome: WireOutcome;
+      readonly bytes?: ArrayBuffer;
+    }
+  | { readonly kind: "unread"; readonly id: number; readonly failure: WireFailure };
+
+export function toWireError(error: unknown): WireError {
+  const { code, message, details } = asEvregError(error);
+  if (error instanceof EvregError) return { code, message, details };
+  return {
+    code,
+    message,
+    details,
+    cause: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  };
+}
+
+export function fromWireError({ code, message, details, cause }: WireError): EvregError {
+  return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
+}

@@ -1,0 +1,130 @@
+/** One step of the data file's form. Steps are never edited once released; a change of form is a new step. */
+export interface Migration {
+  /** From 1 without gaps; the file's `user_version` after it. */
+  readonly version: number;
+  readonly name: string;
+  readonly statements: readonly string[];
+}
+
+/** Tells an evreg file from any other SQLite file ("EvRg"). */
+export const APPLICATION_ID = 0x45765267;
+
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 1,
+    name: "actions, events, subscriptions, deliveries, tokens",
+    statements: [
+      `CREATE TABLE action (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        action TEXT NOT NULL UNIQUE,
+        application TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        created_ms INTEGER NOT NULL
+      ) STRICT`,
+      `CREATE TABLE action_revision (
+        action_id INTEGER NOT NULL REFERENCES action (rowid),
+        revision INTEGER NOT NULL,
+        schemata TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        PRIMARY KEY (action_id, revision)
+      ) STRICT, WITHOUT ROWID`,
+
+      // Rowids of events and deliveries rise with their time, except where the clock was set back: there a row in
+      // clock_step begins a new stretch. A range of time is thus a range of rowids, found without an index on time.
+      `CREATE TABLE event (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        action_id INTEGER NOT NULL REFERENCES action (rowid),
+        revision INTEGER NOT NULL,
+        timestamped_ms INTEGER NOT NULL,
+        idempotency_key TEXT,
+        payload BLOB NOT NULL
+      ) STRICT`,
+      "CREATE INDEX event_action ON event (action_id)",
+      `CREATE UNIQUE INDEX event_idempotency_key ON event (idempotency_key) WHERE idempotency_key IS NOT NULL`,
+      `CREATE TABLE clock_step (
+        first_event INTEGER NOT NULL,
+        first_delivery INTEGER NOT NULL,
+        noticed_ms INTEGER NOT NULL
+      ) STRICT`,
+
+      // A deleted subscription stays, so that its deliveries keep their names.
+      `CREATE TABLE subscription (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        application TEXT NOT NULL,
+        subscription TEXT NOT NULL,
+        action_id INTEGER NOT NULL REFERENCES action (rowid),
+        handler TEXT NOT NULL,
+        max_retries INTEGER NOT NULL,
+        active INTEGER NOT NULL CHECK (active IN (0, 1)),
+        disabled_reason TEXT,
+        secret TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        deleted_ms INTEGER
+      ) STRICT`,
+      `CREATE UNIQUE INDEX subscription_living ON subscription (application, subscription, action_id)
+        WHERE deleted_ms IS NULL`,
+      `CREATE INDEX subscription_receiving ON subscription (action_id) WHERE active = 1 AND deleted_ms IS NULL`,
+      // Every action a subscription was ever bound to: where to look for the deliveries of an action.
+      `CREATE TABLE binding (
+        action_id INTEGER NOT NULL REFERENCES action (rowid),
+        subscription_id INTEGER NOT NULL REFERENCES subscription (rowid),
+        PRIMARY KEY (action_id, subscription_id)
+      ) STRICT, WITHOUT ROWID`,
+
+      // state: 0 due at due_ms, 1 leased until lease_until_ms, 2 delivered, 3 failed. That a due delivery is held or
+      // cancelled is not written here: it follows from its subscription, so pausing and deleting cost one row.
+      `CREATE TABLE delivery (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        event_id INTEGER NOT NULL REFERENCES event (rowid),
+        subscription_id INTEGER NOT NULL REFERENCES subscription (rowid),
+        state INTEGER NOT NULL DEFAULT 0,
+        attempt INTEGER NOT NULL DEFAULT 0,
+        failures INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL,
+        due_ms INTEGER,
+        claim_id INTEGER,
+        claimed_ms INTEGER,
+        lease_until_ms INTEGER,
+        finished_ms INTEGER,
+        last_error TEXT,
+        CHECK ((state = 0) = (due_ms IS NOT NULL)),
+        CHECK ((state = 1) = (lease_until_ms IS NOT NULL)),
+        CHECK ((state = 1) = (claim_id IS NOT NULL))
+      ) STRICT`,
+      "CREATE UNIQUE INDEX delivery_event ON delivery (event_id, subscription_id)",
+      "CREATE INDEX delivery_subscription ON delivery (subscription_id)",
+      "CREATE INDEX delivery_due ON delivery (subscription_id, due_ms) WHERE due_ms IS NOT NULL",
+      "CREATE INDEX delivery_leased ON delivery (lease_until_ms) WHERE lease_until_ms IS NOT NULL",
+      "CREATE INDEX delivery_failed ON delivery (state) WHERE state = 3",
+      `CREATE TABLE attempt (
+        delivery_id INTEGER NOT NULL REFERENCES delivery (rowid),
+        attempt INTEGER NOT NULL,
+        started_ms INTEGER NOT NULL,
+        duration_ms INTEGER NOT NULL,
+        outcome TEXT NOT NULL CHECK (outcome IN ('delivered', 'failed', 'returned')),
+        status_code INTEGER,
+        error_code TEXT,
+        response BLOB,
+        PRIMARY KEY (delivery_id, attempt)
+      ) STRICT, WITHOUT ROWID`,
+
+      `CREATE TABLE token (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        hash TEXT NOT NULL UNIQUE,
+        expires_ms INTEGER,
+        last_used_ms INTEGER,
+        created_ms INTEGER NOT NULL
+      ) STRICT`,
+      // One row, rewritten to find out whether the file takes writes again.
+      `CREATE TABLE probe (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        tried INTEGER NOT NULL,
+        filler BLOB NOT NULL
+      ) STRICT`,
+    ],
+  },
+];
+
+export const LATEST_VERSION = MIGRATIONS.length;

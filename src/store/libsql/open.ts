@@ -1,0 +1,89 @@
+import type { EvregError } from "../../domain/error.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import type { Logger } from "../../runtime/logger.ts";
+import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
+import type { Store } from "../store.ts";
+import { dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
+import { readFileVersion } from "./file-header.ts";
+import { FlightQueue } from "./flight-queue.ts";
+import { holdFolder } from "./held-folders.ts";
+import { Keeper } from "./keeper.ts";
+import { createLibsqlStore } from "./libsql-store.ts";
+import type { OpenReport } from "./messages.ts";
+import { inUse, startAlone } from "./take-lock.ts";
+import { WorkerHost } from "./worker-host.ts";
+
+export interface OpenOptions {
+  /** Made if it is missing. */
+  readonly folder: string;
+  /** Written into the folder once it is held, for others who find it in use. */
+  readonly owner: Owner;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
+  readonly onFatal?: (error: EvregError) => void;
+}
+
+/**
+ * Opens the data folder for this process alone: takes its lock, brings its file up to date (a copy is kept), and makes
+ * deliveries that a dead process had under way due again.
+ * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds
+ * another program's file or one of a newer evreg; `unavailable` when it cannot be written to
+ */
+export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
+  const { folder, owner, logger, clock = systemClock } = options;
+  prepareFolder(folder);
+  const giveBack = holdFolder(folder);
+  if (giveBack === undefined) throw inUse(folder);
+  try {
+    const { keeper, report } = await openFile(options, clock);
+    const queue = new FlightQueue((ops, bytes) => keeper.fly(ops, bytes));
+    const letGo = async (): Promise<void> => {
+      await queue.close();
+      // Gone before the lock is: who comes next writes their own.
+      removeOwner(folder, owner.instance);
+      await keeper.close();
+      giveBack();
+    };
+    try {
+      writeOwner(folder, owner);
+    } catch (error) {
+      await letGo();
+      throw error;
+    }
+    tell(logger, report);
+    return createLibsqlStore(keeper, queue, letGo);
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+async function openFile(
+  { folder, logger, onFatal }: OpenOptions,
+  clock: Clock,
+): Promise<{ keeper: Keeper; report: OpenReport }> {
+  readFileVersion(dataFileOf(folder));
+  const path = prepareFile(folder);
+  let keeper: Keeper | undefined;
+  const start = (release: boolean): Promise<WorkerHost> =>
+    WorkerHost.start({ path, release, nowMs: clock.now() }, (reason) => keeper?.lose(reason));
+  const worker = await startAlone(folder, () => start(true));
+  keeper = new Keeper(
+    { clock, logger, startWorker: () => start(false), onFatal: (error) => onFatal?.(error) },
+    worker,
+  );
+  return { keeper, report: worker.report };
+}
+
+function tell(logger: Logger, { migrated, copy, released }: OpenReport): void {
+  if (copy !== undefined) {
+    logger.info(
+      { forms: migrated, copy },
+      "The data file was brought up to date; a copy from before is kept.",
+    );
+  }
+  if (released > 0) {
+    logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
+  }
+}

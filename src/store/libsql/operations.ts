@@ -1,0 +1,78 @@
+import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
+import type { BytesOut } from "./bytes-out.ts";
+import { claimDue } from "./claim-due.ts";
+import { findDelivery, retryDelivery } from "./deliveries.ts";
+import { listDeliveries } from "./delivery-list.ts";
+import { findEvent, listEvents } from "./event-reads.ts";
+import { type FinishCall, finishAttempts } from "./finish-attempts.ts";
+import type { RecordCall } from "./record-call.ts";
+import { recordEvents } from "./record-events.ts";
+import { releaseLeases } from "./release-leases.ts";
+import type { Sql } from "./sql.ts";
+import {
+  createSubscription,
+  deleteSubscription,
+  findSubscription,
+  listSubscriptions,
+  updateSubscription,
+} from "./subscriptions.ts";
+import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./tokens.ts";
+
+/** What can be asked between two flights; the last argument takes the bytes that go with the answer. */
+export const READS = {
+  findAction,
+  listActions,
+  findEvent,
+  listEvents,
+  findSubscription,
+  listSubscriptions,
+  listDeliveries,
+  findDelivery,
+  findToken,
+  listTokens,
+} as const;
+
+/** What is done one by one inside a flight, each in its own savepoint. */
+export const WRITES = {
+  createAction,
+  reviseAction,
+  createSubscription,
+  updateSubscription,
+  deleteSubscription,
+  retryDelivery,
+  claimDue,
+  releaseExpired: (sql: Sql, nowMs: number): Promise<number> => releaseLeases(sql, "expired", nowMs),
+  createToken,
+  revokeToken,
+  touchTokens,
+  /** A real write of this many bytes, to find out whether the file takes them; the next one gives their room back. */
+  probe: (sql: Sql, bytes: number): Promise<number> =>
+    sql.run(
+      `INSERT INTO probe (one, tried, filler) VALUES (1, 1, zeroblob(?))
+        ON CONFLICT DO UPDATE SET tried = tried + 1, filler = excluded.filler`,
+      bytes,
+    ),
+} as const;
+
+/** What is done for all calls of a flight together; the bytes are the flight's. */
+export const MERGED_WRITES = {
+  recordEvents: (sql: Sql, calls: readonly RecordCall[], bytes: Uint8Array) =>
+    recordEvents(sql, calls, bytes),
+  finishAttempts: (sql: Sql, calls: readonly FinishCall[], bytes: Uint8Array) =>
+    finishAttempts(sql, calls, bytes),
+} as const;
+
+type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
+type WithoutOut<A extends unknown[]> = A extends [...infer Rest, BytesOut] ? Rest : A;
+type ResultOf<F> = F extends (...args: never[]) => Promise<infer R> ? R : never;
+
+export type ReadName = keyof typeof READS;
+export type ReadArgs<N extends ReadName> = ArgsOf<(typeof READS)[N]>;
+export type ReadResult<N extends ReadName> = ResultOf<(typeof READS)[N]>;
+
+export type WriteName = keyof typeof WRITES;
+export type WriteArgs<N extends WriteName> = ArgsOf<(typeof WRITES)[N]>;
+export type WriteResult<N extends WriteName> = ResultOf<(typeof WRITES)[N]>;
+
+export type MergedName = keyof typeof MERGED_WRITES;
+export type MergedResult<N extends MergedName> = ResultOf<(typeof MERGED_WRITES)[N]>[number];

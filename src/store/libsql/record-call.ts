@@ -1,0 +1,42 @@
+/** One `recordEvents` call as it crosses the thread; `rows` has four numbers an event. */
+export interface RecordCall {
+  readonly nowMs: number;
+  readonly atomic: boolean;
+  /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
+  readonly rows: readonly number[];
+  /** By event; absent when none of them has one. */
+  readonly keys?: readonly (string | null)[];
+}
+
+/** One event of a flight that is to be decided on. */
+export interface Candidate {
+  /** Its place among all of the flight. */
+  readonly place: number;
+  readonly actionId: number;
+  readonly revision: number;
+  readonly offset: number;
+  readonly length: number;
+  readonly key: string | null;
+  readonly nowMs: number;
+}
+
+/** The candidates of each call. */
+export function candidatesOf(calls: readonly RecordCall[]): readonly (readonly Candidate[])[] {
+  let place = 0;
+  return calls.map(({ rows, keys, nowMs }) => {
+    const candidates: Candidate[] = [];
+    for (let at = 0; at < rows.length; at += 4) {
+      candidates.push({
+        place,
+        actionId: rows[at] ?? 0,
+        revision: rows[at + 1] ?? 0,
+        offset: rows[at + 2] ?? 0,
+        length: rows[at + 3] ?? 0,
+        key: keys?.[at / 4] ?? null,
+        nowMs,
+      });
+      place += 1;
+    }
+    return candidates;
+  });
+}

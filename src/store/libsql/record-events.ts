@@ -1,0 +1,139 @@
+import type { RecordOutcome } from "../store.ts";
+import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";
+import { type ActionState, type KeyUse, loadActionStates, loadEnds, loadKeyUses } from "./record-lookups.ts";
+import type { Sql } from "./sql.ts";
+
+interface Accepted extends Candidate {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+}
+
+/** Where a stretch of rising times begins, because the clock was set back. */
+interface ClockStep {
+  readonly event: number;
+  readonly delivery: number;
+  readonly noticedMs: number;
+}
+
+/** An event may be stamped this much later than the clock says, so that small corrections of it need no new stretch. */
+const CLOCK_SLACK_MS = 1_000;
+
+/**
+ * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on
+ * here, then written set-wise. Nothing is written before everything is decided.
+ * @param bytes of the flight, in which the payloads lie
+ */
+export async function recordEvents(
+  sql: Sql,
+  calls: readonly RecordCall[],
+  bytes: Uint8Array,
+): Promise<readonly (readonly RecordOutcome[])[]> {
+  const batches = candidatesOf(calls);
+  const all = batches.flat();
+  const actions = await loadActionStates(sql, all);
+  const stored = await loadKeyUses(sql, all, bytes);
+  const ends = await loadEnds(sql);
+
+  const accepted: Accepted[] = [];
+  const steps: ClockStep[] = [];
+  const keysHere = new Map<string, Accepted>();
+  let next = { event: ends.event + 1, delivery: ends.delivery + 1 };
+  let { lastMs } = ends;
+
+  const decide = (candidate: Candidate): RecordOutcome => {
+    const { key, nowMs } = candidate;
+    const used = key === null ? undefined : (stored.get(key) ?? keysHere.get(key));
+    if (used !== undefined) {
+      const { rowid, timestampedMs, revision } = used;
+      return isSame(used, candidate, bytes)
+        ? { kind: "replayed", rowid, timestampedMs, revision }
+        : { kind: "key_conflict", rowid };
+    }
+    const action = actions.get(candidate.actionId);
+    if (action?.revision !== candidate.revision) return { kind: "stale" };
+    if (nowMs < lastMs - CLOCK_SLACK_MS) {
+      steps.push({ ...next, noticedMs: nowMs });
+      lastMs = nowMs;
+    }
+    lastMs = Math.max(nowMs, lastMs);
+    const event: Accepted = { ...candidate, rowid: next.event, timestampedMs: lastMs };
+    next = { event: next.event + 1, delivery: next.delivery + action.subscribers };
+    accepted.push(event);
+    if (key !== null) keysHere.set(key, event);
+    return { kind: "recorded", rowid: event.rowid, timestampedMs: lastMs, deliveries: action.subscribers };
+  };
+
+  const outcomes = batches.map((batch, index) => {
+    const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
+    const decided = batch.map(decide);
+    if (calls[index]?.atomic !== true || decided.every(isKept)) return decided;
+    for (const { key } of accepted.slice(before.accepted)) if (key !== null) keysHere.delete(key);
+    accepted.length = before.accepted;
+    steps.length = before.steps;
+    ({ next, lastMs } = before);
+    return decided.map((outcome): RecordOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
+  });
+
+  await insertSteps(sql, steps);
+  await insertEvents(sql, accepted, bytes);
+  await insertDeliveries(sql, accepted, actions);
+  return outcomes;
+}
+
+async function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): Promise<void> {
+  if (accepted.length === 0) return;
+  await sql.run(
+    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, idempotency_key)
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6
+      FROM json_each(?1)`,
+    JSON.stringify(
+      accepted.map(({ rowid, actionId, revision, timestampedMs, offset, length, key }) =>
+        // substr counts from 1.
+        [rowid, actionId, revision, timestampedMs, offset + 1, length, key],
+      ),
+    ),
+    bytes,
+  );
+}
+
+/** In the order of their events, so that the rowids of deliveries rise with theirs. */
+async function insertDeliveries(
+  sql: Sql,
+  accepted: readonly Accepted[],
+  actions: ReadonlyMap<number, ActionState>,
+): Promise<void> {
+  const awaited = accepted.filter(({ actionId }) => (actions.get(actionId)?.subscribers ?? 0) > 0);
+  if (awaited.length === 0) return;
+  await sql.run(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
+      SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> 3
+      FROM json_each(?) AS new CROSS JOIN subscription AS s
+      WHERE s.action_id = new.value ->> 1 AND s.active = 1 AND s.deleted_ms IS NULL`,
+    JSON.stringify(
+      awaited.map(({ rowid, actionId, timestampedMs, nowMs }) => [rowid, actionId, timestampedMs, nowMs]),
+    ),
+  );
+}
+
+async function insertSteps(sql: Sql, steps: readonly ClockStep[]): Promise<void> {
+  if (steps.length === 0) return;
+  await sql.run(
+    `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
+      SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
+    JSON.stringify(steps.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
+  );
+}
+
+function isSame(used: KeyUse | Accepted, candidate: Candidate, bytes: Uint8Array): boolean {
+  if ("sameAs" in used) return used.sameAs.has(candidate.place);
+  const same = Buffer.compare(payload(used, bytes), payload(candidate, bytes)) === 0;
+  return used.actionId === candidate.actionId && same;
+}
+
+function payload({ offset, length }: Candidate, bytes: Uint8Array): Uint8Array {
+  return bytes.subarray(offset, offset + length);
+}
+
+function isKept(outcome: RecordOutcome): boolean {
+  return outcome.kind === "recorded" || outcome.kind === "replayed";
+}

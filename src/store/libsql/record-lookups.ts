@@ -1,0 +1,89 @@
+import type { Candidate } from "./record-call.ts";
+import type { Sql } from "./sql.ts";
+
+export interface ActionState {
+  /** The revision in force. */
+  readonly revision: number;
+  /** Active subscriptions now. */
+  readonly subscribers: number;
+}
+
+/** An event in the file that used a key before. */
+export interface KeyUse {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+  readonly revision: number;
+  /** Places of the candidates with this key that have the same action and payload. */
+  readonly sameAs: ReadonlySet<number>;
+}
+
+export interface Ends {
+  /** The largest rowids ever given. */
+  readonly event: number;
+  readonly delivery: number;
+  /** When the last event happened; 0 when there is none. */
+  readonly lastMs: number;
+}
+
+export async function loadEnds(sql: Sql): Promise<Ends> {
+  const row = await sql.first<{ event: number | null; delivery: number | null; last_ms: number | null }>(
+    `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
+      (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
+      (SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)) AS last_ms`,
+  );
+  return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
+}
+
+/** The state of each action the candidates name; none for one that does not exist. */
+export async function loadActionStates(
+  sql: Sql,
+  candidates: readonly Candidate[],
+): Promise<ReadonlyMap<number, ActionState>> {
+  const ids = new Set(candidates.map((candidate) => candidate.actionId));
+  const rows = await sql.rows<{ id: number; revision: number; subscribers: number }>(
+    `SELECT a.rowid AS id, a.revision,
+        (SELECT count(*) FROM subscription s
+          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
+      FROM action a WHERE a.rowid IN (SELECT value FROM json_each(?))`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(rows.map(({ id, revision, subscribers }) => [id, { revision, subscribers }]));
+}
+
+/**
+ * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
+ * reading back a batch of large ones to compare them here could take gigabytes.
+ */
+export async function loadKeyUses(
+  sql: Sql,
+  candidates: readonly Candidate[],
+  bytes: Uint8Array,
+): Promise<ReadonlyMap<string, KeyUse>> {
+  const asked = candidates.flatMap(({ key, place, actionId, offset, length }) =>
+    // substr counts from 1.
+    key === null ? [] : [[key, place, actionId, offset + 1, length]],
+  );
+  if (asked.length === 0) return new Map();
+  const rows = await sql.rows<{
+    key: string;
+    id: number;
+    timestamped_ms: number;
+    revision: number;
+    place: number;
+    same: number;
+  }>(
+    `SELECT e.idempotency_key AS key, e.rowid AS id, e.timestamped_ms, e.revision, c.value ->> 1 AS place,
+        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
+      FROM json_each(?1) AS c CROSS JOIN event AS e
+      WHERE e.idempotency_key = c.value ->> 0`,
+    JSON.stringify(asked),
+    bytes,
+  );
+  const uses = new Map<string, KeyUse & { readonly sameAs: Set<number> }>();
+  for (const { key, id, timestamped_ms: timestampedMs, revision, place, same } of rows) {
+    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<number>() };
+    if (same === 1) use.sameAs.add(place);
+    uses.set(key, use);
+  }
+  return uses;
+}

@@ -1,0 +1,174 @@
+import { EvregError } from "../../domain/error.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { SubscriptionRecord } from "../store.ts";
+import type { Sql } from "./sql.ts";
+import { isRowid } from "./text.ts";
+
+interface SubscriptionRow {
+  readonly id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action_id: number;
+  readonly action: string;
+  readonly handler: string;
+  readonly max_retries: number;
+  readonly active: number;
+  readonly disabled_reason: string | null;
+  readonly created_ms: number;
+}
+
+const SELECT_SUBSCRIPTION = `
+  SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
+    s.disabled_reason, s.created_ms
+  FROM subscription s JOIN action a ON a.rowid = s.action_id
+  WHERE s.deleted_ms IS NULL`;
+
+export async function createSubscription(
+  sql: Sql,
+  input: SubscriptionRecord,
+  nowMs: number,
+): Promise<Subscription> {
+  const actionId = await mustFindAction(sql, input.action);
+  await mustBeFree(sql, input.application, input.subscription, actionId, input.action);
+  const row = await sql.first<{ id: number }>(
+    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, secret, created_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+    input.application,
+    input.subscription,
+    actionId,
+    input.handler,
+    input.maxRetries,
+    input.active,
+    input.secret,
+    nowMs,
+  );
+  const id = row?.id ?? 0;
+  await bind(sql, actionId, id);
+  return mustFind(sql, id);
+}
+
+export async function findSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id);
+  return row === undefined ? undefined : subscriptionOf(row);
+}
+
+export async function listSubscriptions(
+  sql: Sql,
+  query: { application?: string; action?: string; active?: boolean; applications?: readonly string[] },
+): Promise<readonly Subscription[]> {
+  const rows = await sql.rows<SubscriptionRow>(
+    `${SELECT_SUBSCRIPTION}
+      AND (?1 IS NULL OR s.application = ?1)
+      AND (?2 IS NULL OR a.action = ?2)
+      AND (?3 IS NULL OR s.active = ?3)
+      AND (?4 IS NULL OR s.application IN (SELECT value FROM json_each(?4)))
+      ORDER BY s.rowid`,
+    query.application ?? null,
+    query.action ?? null,
+    query.active ?? null,
+    query.applications === undefined ? null : JSON.stringify(query.applications),
+  );
+  return rows.map(subscriptionOf);
+}
+
+export async function updateSubscription(
+  sql: Sql,
+  id: number,
+  patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
+): Promise<Subscription | undefined> {
+  const row = await findRow(sql, id);
+  if (row === undefined) return undefined;
+  let actionId = row.action_id;
+  if (patch.action !== undefined && patch.action !== row.action) {
+    actionId = await mustFindAction(sql, patch.action);
+    await mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
+    await bind(sql, actionId, id);
+  }
+  await sql.run(
+    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ? WHERE rowid = ?`,
+    patch.handler ?? row.handler,
+    patch.maxRetries ?? row.max_retries,
+    patch.active ?? row.active,
+    actionId,
+    // A person who pauses or reactivates takes over from the service, and its reason goes.
+    patch.active === undefined ? row.disabled_reason : null,
+    id,
+  );
+  return mustFind(sql, id);
+}
+
+export async function deleteSubscription(
+  sql: Sql,
+  id: number,
+  nowMs: number,
+): Promise<Subscription | undefined> {
+  const found = await findSubscription(sql, id);
+  if (found === undefined) return undefined;
+  await sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  return found;
+}
+
+async function bind(sql: Sql, actionId: number, subscriptionId: number): Promise<void> {
+  await sql.run(
+    "INSERT OR IGNORE INTO binding (action_id, subscription_id) VALUES (?, ?)",
+    actionId,
+    subscriptionId,
+  );
+}
+
+async function mustFindAction(sql: Sql, action: string): Promise<number> {
+  const row = await sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
+  if (row !== undefined) return row.id;
+  const message = `there is no action ${action}; create it first`;
+  throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
+}
+
+async function mustBeFree(
+  sql: Sql,
+  application: string,
+  subscription: string,
+  actionId: number,
+  action: string,
+): Promise<void> {
+  const taken = await sql.first<{ id: number }>(
+    `SELECT rowid AS id FROM subscription
+      WHERE application = ? AND subscription = ? AND action_id = ? AND deleted_ms IS NULL`,
+    application,
+    subscription,
+    actionId,
+  );
+  if (taken === undefined) return;
+  const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${taken.id})`;
+  throw new EvregError("conflict", `subscription: ${message}.`, {
+    field: "subscription",
+    message,
+    value: subscription,
+    rowid: taken.id,
+  });
+}
+
+async function mustFind(sql: Sql, id: number): Promise<Subscription> {
+  const found = await findSubscription(sql, id);
+  if (found === undefined) throw new Error(`subscription ${id} was written and is not there`);
+  return found;
+}
+
+function findRow(sql: Sql, id: number): Promise<SubscriptionRow | undefined> {
+  if (!isRowid(id)) return Promise.resolve(undefined);
+  return sql.first<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id);
+}
+
+function subscriptionOf(row: SubscriptionRow): Subscription {
+  return {
+    rowid: row.id,
+    application: row.application,
+    subscription: row.subscription,
+    action: row.action,
+    handler: row.handler,
+    max_retries: row.max_retries,
+    active: row.active === 1,
+    disabled_reason: row.disabled_reason,
+    timestamped: toIso(row.created_ms),
+  };
+}

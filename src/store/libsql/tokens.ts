@@ -1,0 +1,71 @@
+import { EvregError } from "../../domain/error.ts";
+import type { Token } from "../../domain/token.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { TokenRecord } from "../store.ts";
+import type { Sql } from "./sql.ts";
+import { isRowid } from "./text.ts";
+
+interface TokenRow {
+  readonly id: number;
+  readonly name: string;
+  readonly scopes: string;
+  readonly expires_ms: number | null;
+  readonly last_used_ms: number | null;
+  readonly created_ms: number;
+}
+
+const COLUMNS = "rowid AS id, name, scopes, expires_ms, last_used_ms, created_ms";
+
+export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
+  const taken = await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
+  if (taken !== undefined) throw new EvregError("conflict", "This token exists already.");
+  const row = await sql.first<TokenRow>(
+    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
+    input.name,
+    JSON.stringify(input.scopes),
+    input.hash,
+    input.expiresAtMs ?? null,
+    nowMs,
+  );
+  if (row === undefined) throw new Error("a token was written and not answered");
+  return tokenOf(row);
+}
+
+export async function findToken(sql: Sql, hash: string): Promise<Token | undefined> {
+  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+  return row === undefined ? undefined : tokenOf(row);
+}
+
+export async function listTokens(sql: Sql): Promise<readonly Token[]> {
+  const rows = await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`);
+  return rows.map(tokenOf);
+}
+
+export async function revokeToken(sql: Sql, id: number): Promise<Token | undefined> {
+  if (!isRowid(id)) return undefined;
+  const row = await sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  return row === undefined ? undefined : tokenOf(row);
+}
+
+export async function touchTokens(
+  sql: Sql,
+  uses: readonly { rowid: number; atMs: number }[],
+): Promise<undefined> {
+  await sql.run(
+    `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS at_ms FROM json_each(?)) AS used
+      WHERE token.rowid = used.id`,
+    JSON.stringify(uses.map(({ rowid, atMs }) => [rowid, atMs])),
+  );
+}
+
+function tokenOf(row: TokenRow): Token {
+  return {
+    rowid: row.id,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as string[],
+    expires_at: row.expires_ms === null ? null : toIso(row.expires_ms),
+    last_used_at: row.last_used_ms === null ? null : toIso(row.last_used_ms),
+    timestamped: toIso(row.created_ms),
+  };
+}

@@ -1,0 +1,31 @@
+import { describe } from "vitest";
+import type { Store } from "../../src/store/store.ts";
+import { actionSuite } from "./store/actions.ts";
+import { claimSuite } from "./store/claims.ts";
+import { concurrencySuite } from "./store/concurrency.ts";
+import { deliveryListSuite } from "./store/delivery-list.ts";
+import { eventListSuite } from "./store/event-list.ts";
+import { finishSuite } from "./store/finishes.ts";
+import { idempotencySuite } from "./store/idempotency.ts";
+import { recordSuite } from "./store/recording.ts";
+import { subscriptionSuite } from "./store/subscriptions.ts";
+import { tokenSuite } from "./store/tokens.ts";
+
+/**
+ * What every engine behind the Store port must do.
+ * @param open makes a store on an empty folder; the suite closes it and removes the folder
+ */
+export function storeContract(name: string, open: (folder: string) => Promise<Store>): void {
+  describe(`store contract: ${name}`, () => {
+    describe("actions", () => actionSuite(open));
+    describe("recording events", () => recordSuite(open));
+    describe("idempotency keys", () => idempotencySuite(open));
+    describe("listing events", () => eventListSuite(open));
+    describe("subscriptions", () => subscriptionSuite(open));
+    describe("claiming", () => claimSuite(open));
+    describe("finishing", () => finishSuite(open));
+    describe("listing and retrying deliveries", () => deliveryListSuite(open));
+    describe("tokens", () => tokenSuite(open));
+    describe("many at once", () => concurrencySuite(open));
+  });
+}

@@ -1,0 +1,101 @@
+import { expect, it } from "vitest";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
+
+export function concurrencySuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  it("answers each of a burst with its own event", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    const outcomes = await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => on.store.recordEvents([eventOf(action, `{"n":${n}}`)], NOW)),
+    );
+    const rowids = outcomes.map(([outcome]) => recordedRowid(outcome));
+    expect(new Set(rowids).size).toBe(1_000);
+    for (const n of [0, 1, 499, 998, 999]) {
+      const found = await on.store.findEvent(rowids[n] ?? 0);
+      expect(Buffer.from(found?.payload ?? []).toString()).toBe(`{"n":${n}}`);
+    }
+    const { total } = await on.store.listEvents({ order: "desc", limit: 1, page: 1 });
+    expect(total).toBe(1_000);
+  });
+
+  it("fails one write of a burst by itself", async () => {
+    const action = await on.action();
+    const mine = await on.subscription(action);
+    await on.publish(action);
+    const answers = await Promise.allSettled([
+      on.store.recordEvents([eventOf(action)], NOW),
+      on.action("user.created"),
+      on.action("user.deleted"),
+      on.subscription(action),
+      on.store.retryDelivery(1, NOW),
+      on.store.updateSubscription(mine.rowid, { maxRetries: 7 }, NOW),
+      on.store.createSubscription(
+        {
+          application: "a",
+          subscription: "b\u0000c",
+          action: action.action,
+          handler: "https://h.example/",
+          maxRetries: 1,
+          active: true,
+          secret: "s",
+        },
+        NOW,
+      ),
+      on.store.recordEvents([eventOf(action)], NOW),
+      on.claim(),
+    ]);
+    expect(answers.map(({ status }) => status === "fulfilled")).toEqual([
+      true,
+      false,
+      true,
+      false,
+      false,
+      true,
+      false,
+      true,
+      true,
+    ]);
+    for (const answer of answers) {
+      if (answer.status === "rejected") expect(answer.reason).toMatchObject({ name: "EvregError" });
+    }
+    expect(await on.store.listActions({})).toHaveLength(2);
+    expect(await on.store.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
+    expect(await on.rowids()).toHaveLength(3);
+    expect(on.store.condition()).toEqual({ status: "ok" });
+  });
+
+  it("answers reads while it is being written to, each with what was committed before it was asked", async () => {
+    const action = await on.action();
+    let published = 0;
+    const publish = async (): Promise<void> => {
+      for (let n = 0; n < 50; n += 1) {
+        await on.store.recordEvents([eventOf(action)], NOW);
+        published += 1;
+      }
+    };
+    const look = async (): Promise<void> => {
+      for (let n = 0; n < 30; n += 1) {
+        const before = published;
+        const { total } = await on.store.listEvents({ order: "desc", limit: 1, page: 1 });
+        expect(total).toBeGreaterThanOrEqual(before);
+      }
+    };
+    await Promise.all([publish(), publish(), look(), look()]);
+    expect(published).toBe(100);
+  });
+
+  it("finishes what was begun when it is closed, refuses what comes later, and can be closed twice", async () => {
+    const action = await on.action();
+    const begun = Array.from({ length: 20 }, () => on.store.recordEvents([eventOf(action)], NOW));
+    const closing = on.store.close();
+    const late = on.store.recordEvents([eventOf(action)], NOW);
+    await expect(late).rejects.toMatchObject({ code: "unavailable" });
+    expect((await Promise.all(begun)).flat().map(({ kind }) => kind)).toEqual(begun.map(() => "recorded"));
+    await closing;
+    await on.store.close();
+    expect(on.store.condition().status).toBe("closed");
+    await expect(on.store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
+  });
+}

@@ -1,0 +1,152 @@
+import { expect, it } from "vitest";
+import { DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
+import type { DeliverySelection } from "../../../src/store/store.ts";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+export function deliveryListSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  const ids = async (query: Partial<DeliverySelection> = {}): Promise<number[]> =>
+    (await on.store.listDeliveries({ limit: 50, ...query })).map(({ rowid }) => rowid);
+
+  it("comes newest first and walks on with `after`", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    await on.publish(action, 5);
+    const all = await ids();
+    expect(all).toEqual(all.toSorted((a, b) => b - a));
+    expect(all).toHaveLength(5);
+    expect(await ids({ limit: 2 })).toEqual(all.slice(0, 2));
+    expect(await ids({ limit: 2, after: all[1] ?? 0 })).toEqual(all.slice(2, 4));
+    expect(await ids({ after: all[4] ?? 0 })).toEqual([]);
+  });
+
+  it("filters by event, subscription, action, application and time, alone and together", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const one = await on.subscription(a, { application: "x", subscription: "one" });
+    const two = await on.subscription(a, { application: "y", subscription: "two" });
+    const three = await on.subscription(b, { application: "x", subscription: "three" });
+    const [first = 0] = await on.publish(a, 1, NOW);
+    await on.publish(b, 1, NOW + 1_000);
+    const [third = 0] = await on.publish(a, 1, NOW + 2_000);
+    const seen = async (query: Partial<DeliverySelection>): Promise<(number | string)[][]> =>
+      (await on.store.listDeliveries({ limit: 50, ...query })).map((delivery) => [
+        delivery.event_id,
+        delivery.subscription,
+      ]);
+    expect(await seen({ event: first })).toEqual([
+      [first, "two"],
+      [first, "one"],
+    ]);
+    expect(await seen({ subscription: one.rowid })).toEqual([
+      [third, "one"],
+      [first, "one"],
+    ]);
+    expect(await seen({ action: "b" })).toEqual([[2, "three"]]);
+    expect(await seen({ applications: ["x"] })).toEqual([
+      [third, "one"],
+      [2, "three"],
+      [first, "one"],
+    ]);
+    expect(await seen({ applications: ["x"], action: "a" })).toEqual([
+      [third, "one"],
+      [first, "one"],
+    ]);
+    expect(await seen({ applications: ["y"], subscription: one.rowid })).toEqual([]);
+    expect(await seen({ event: third, subscription: two.rowid })).toEqual([[third, "two"]]);
+    expect(await seen({ fromMs: NOW + 1_000, toMs: NOW + 2_000 })).toEqual([[2, "three"]]);
+    expect(await seen({ fromMs: NOW + 1, subscription: two.rowid })).toEqual([[third, "two"]]);
+    expect(await seen({ applications: [] })).toEqual([]);
+    expect(await seen({ event: 99 })).toEqual([]);
+    expect(await seen({ action: "none" })).toEqual([]);
+    expect(await seen({ subscription: three.rowid, status: "pending" })).toEqual([[2, "three"]]);
+  });
+
+  it("finds the deliveries of an action that the subscription has left", async () => {
+    const a = await on.action("a");
+    await on.action("b");
+    const mine = await on.subscription(a);
+    await on.publish(a);
+    await on.store.updateSubscription(mine.rowid, { action: "b" }, NOW);
+    expect(await ids({ action: "a" })).toHaveLength(1);
+    expect(await ids({ action: "b" })).toEqual([]);
+  });
+
+  it("filters by each status as it is shown", async () => {
+    const [a, b, c] = [await on.action("a"), await on.action("b"), await on.action("c")];
+    await on.subscription(a);
+    const paused = await on.subscription(b);
+    const deleted = await on.subscription(c);
+    await on.publish(a, 5);
+    const { claims } = await on.claim({ limit: 4 });
+    const [delivered, failed, waiting] = claims;
+    if (delivered === undefined || failed === undefined || waiting === undefined)
+      throw new Error("four were due");
+    await on.finish(delivered, { kind: "delivered" }, { statusCode: 200 });
+    await on.finish(failed, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(waiting, { kind: "retry", atMs: NOW + 99_000 }, { statusCode: 500 });
+    await on.publish(b);
+    await on.publish(c);
+    await on.store.updateSubscription(paused.rowid, { active: false }, NOW);
+    await on.store.deleteSubscription(deleted.rowid, NOW);
+    const all = await on.store.listDeliveries({ limit: 50 });
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set(DELIVERY_STATUSES));
+    for (const status of DELIVERY_STATUSES) {
+      const expected = all.filter((delivery) => delivery.status === status);
+      expect(await on.store.listDeliveries({ limit: 50, status })).toEqual(expected);
+      expect(
+        await on.store.listDeliveries({ limit: 50, status, applications: ["mailer"], fromMs: NOW }),
+      ).toEqual(expected);
+      expect(await on.store.listDeliveries({ limit: 50, status, action: "a" })).toEqual(
+        expected.filter(({ action }) => action === "a"),
+      );
+    }
+  });
+
+  it("retries a failed, waiting or delivered one with all its retries", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    await on.publish(action, 3);
+    const { claims } = await on.claim();
+    const steps = [
+      { kind: "delivered" },
+      { kind: "failed" },
+      { kind: "retry", atMs: NOW + 999_000 },
+    ] as const;
+    for (const [index, claim] of claims.entries()) {
+      await on.finish(claim, steps[index] ?? { kind: "delivered" }, { statusCode: index === 0 ? 200 : 500 });
+      expect(await on.store.retryDelivery(claim.deliveryId, NOW + 70_000)).toMatchObject({
+        status: "pending",
+        attempt: 1,
+        next_attempt_at: "2026-03-01T12:01:10.000Z",
+        finished_at: null,
+      });
+    }
+    const again = await on.claim({ nowMs: NOW + 70_000 });
+    expect(again.claims.map(({ attempt, failures }) => [attempt, failures])).toEqual([
+      [2, 0],
+      [2, 0],
+      [2, 0],
+    ]);
+  });
+
+  it("refuses to retry what is on its way, held or cancelled", async () => {
+    const action = await on.action();
+    const mine = await on.subscription(action);
+    await on.publish(action, 2);
+    const [second = 0, first = 0] = await ids();
+    const refused = async (id: number): Promise<void> => {
+      await expect(on.store.retryDelivery(id, NOW)).rejects.toMatchObject({ code: "conflict" });
+    };
+    await refused(first);
+    const [claim] = (await on.claim({ limit: 1 })).claims;
+    await refused(first);
+    if (claim !== undefined) await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
+    await on.store.updateSubscription(mine.rowid, { active: false }, NOW);
+    await refused(second);
+    await on.store.deleteSubscription(mine.rowid, NOW);
+    await refused(second);
+    await refused(first);
+    expect(await on.store.retryDelivery(999, NOW)).toBeUndefined();
+    expect(await on.store.findDelivery(999)).toBeUndefined();
+  });
+}

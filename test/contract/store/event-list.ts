@@ -1,0 +1,138 @@
+import { expect, it } from "vitest";
+import type { EventSelection } from "../../../src/store/store.ts";
+import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+export function eventListSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  const total = async (query: Partial<EventSelection>): Promise<number> =>
+    (await on.store.listEvents({ order: "desc", limit: 2, page: 1, ...query })).total;
+
+  it("lists nothing where there is nothing", async () => {
+    expect(await on.store.listEvents({ order: "desc", limit: 50, page: 1 })).toEqual({
+      events: [],
+      total: 0,
+    });
+    expect(await on.rowids({ action: "none", fromMs: 1, toMs: 2 })).toEqual([]);
+  });
+
+  it("comes newest first, or oldest first, by pages with an exact total", async () => {
+    const action = await on.action();
+    const rowids = await on.publish(action, 5);
+    const newest = rowids.toReversed();
+    expect(await on.rowids()).toEqual(newest);
+    expect(await on.rowids({ order: "asc" })).toEqual(rowids);
+    expect(await on.rowids({ limit: 2, page: 2 })).toEqual(newest.slice(2, 4));
+    expect(await on.rowids({ limit: 2, page: 3 })).toEqual(newest.slice(4));
+    expect(await on.rowids({ limit: 2, page: 4 })).toEqual([]);
+    expect(await total({ page: 4 })).toBe(5);
+  });
+
+  it("walks on with `after` in either order, whatever is published meanwhile", async () => {
+    const action = await on.action();
+    const rowids = await on.publish(action, 5);
+    const seen: number[] = [];
+    for (let after = Number.MAX_SAFE_INTEGER; ;) {
+      const page = await on.rowids({ after, limit: 2, page: 9 });
+      if (page.length === 0) break;
+      seen.push(...page);
+      after = page.at(-1) ?? 0;
+      await on.publish(action);
+    }
+    expect(seen).toEqual(rowids.toReversed());
+    expect((await on.rowids({ order: "asc", after: rowids[2] ?? 0, limit: 2 })).slice(0, 2)).toEqual(
+      rowids.slice(3),
+    );
+    expect(await total({ after: rowids[2] ?? 0 })).toBe(8);
+  });
+
+  it("filters by action", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const [first = 0] = await on.publish(a);
+    const [second = 0] = await on.publish(b);
+    const [third = 0] = await on.publish(a);
+    expect(await on.rowids({ action: "a" })).toEqual([third, first]);
+    expect(await on.rowids({ action: "b" })).toEqual([second]);
+    expect(await on.rowids({ action: "c" })).toEqual([]);
+    expect(await total({ action: "a" })).toBe(2);
+  });
+
+  it("shows only events of the applications a token may see", async () => {
+    const [a, b, c] = [
+      await on.action("a", "crm"),
+      await on.action("b", "shop"),
+      await on.action("c", "crm"),
+    ];
+    const rowids: number[] = [];
+    for (const action of [a, b, c, a, b, c]) rowids.push(...(await on.publish(action)));
+    const [r1, , r3, r4, , r6] = rowids;
+    expect(await on.rowids({ applications: ["crm"] })).toEqual([r6, r4, r3, r1]);
+    expect(await on.rowids({ applications: ["crm"], limit: 2, page: 2 })).toEqual([r3, r1]);
+    expect(await on.rowids({ applications: ["crm"], action: "b" })).toEqual([]);
+    expect(await on.rowids({ applications: [] })).toEqual([]);
+    expect(await total({ applications: ["crm"] })).toBe(4);
+    expect(await total({ applications: ["crm", "shop"] })).toBe(6);
+  });
+
+  it("takes `from` in and leaves `to` out, to the millisecond", async () => {
+    const action = await on.action();
+    const rowids = await on.publish(action, 10, NOW);
+    const between = (from?: number, to?: number): Promise<number[]> =>
+      on.rowids({
+        order: "asc",
+        ...(from === undefined ? {} : { fromMs: NOW + from }),
+        ...(to === undefined ? {} : { toMs: NOW + to }),
+      });
+    for (const [from, to] of [
+      [0, 10],
+      [3, 7],
+      [3, 4],
+      [4, 4],
+      [5, 3],
+      [-5, 1],
+      [9, 99],
+      [10, 20],
+    ] as const) {
+      expect(await between(from, to)).toEqual(rowids.slice(Math.max(0, from), Math.max(from, to, 0)));
+    }
+    expect(await between(7)).toEqual(rowids.slice(7));
+    expect(await between(undefined, 2)).toEqual(rowids.slice(0, 2));
+    expect(await total({ fromMs: NOW + 3, toMs: NOW + 7 })).toBe(4);
+  });
+
+  it("filters by time and action together, by pages", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const mine: number[] = [];
+    for (let second = 0; second < 6; second += 1) {
+      mine.push(...(await on.publish(a, 1, NOW + second * 1_000)));
+      await on.publish(b, 1, NOW + second * 1_000);
+    }
+    const query = { action: "a", fromMs: NOW + 1_000, toMs: NOW + 5_000 };
+    expect(await on.rowids(query)).toEqual(mine.slice(1, 5).toReversed());
+    expect(await on.rowids({ ...query, limit: 3, page: 2 })).toEqual([mine[1]]);
+    expect(await on.rowids({ ...query, after: mine[3] ?? 0 })).toEqual([mine[2], mine[1]]);
+    expect(await total(query)).toBe(4);
+  });
+
+  it("finds all of a range of time after the clock was set back and forth", async () => {
+    const action = await on.action();
+    const HOUR = 3_600_000;
+    const at = new Map<number, number>();
+    for (const offset of [0, HOUR, 2 * HOUR, HOUR / 2, HOUR + 1, 3 * HOUR, -HOUR, 2 * HOUR + 1]) {
+      const [outcome] = await on.store.recordEvents([eventOf(action)], NOW + offset);
+      if (outcome?.kind === "recorded") at.set(outcome.rowid, outcome.timestampedMs - NOW);
+    }
+    expect([...at.values()]).toEqual([0, HOUR, 2 * HOUR, HOUR / 2, HOUR + 1, 3 * HOUR, -HOUR, 2 * HOUR + 1]);
+    for (const [from, to] of [
+      [-HOUR, 4 * HOUR],
+      [HOUR / 2, HOUR + 1],
+      [0, 2 * HOUR],
+      [2 * HOUR, 3 * HOUR],
+      [-HOUR, 0],
+    ] as const) {
+      const expected = [...at].filter(([, offset]) => offset >= from && offset < to).map(([rowid]) => rowid);
+      const query = { fromMs: NOW + from, toMs: NOW + to };
+      expect(await on.rowids({ ...query, order: "asc" })).toEqual(expected);
+      expect(await total(query)).toBe(expected.length);
+    }
+  });
+}

@@ -1,0 +1,141 @@
+import { expect, it } from "vitest";
+import type { Claim } from "../../../src/store/store.ts";
+import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+export function finishSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  async function oneClaim(): Promise<Claim> {
+    const action = (await on.store.findAction("user.created")) ?? (await on.action());
+    if ((await on.store.listSubscriptions({})).length === 0) await on.subscription(action);
+    await on.publish(action);
+    const [claim] = (await on.claim()).claims;
+    if (claim === undefined) throw new Error("one was due");
+    return claim;
+  }
+
+  it("records a success with its attempt", async () => {
+    const claim = await oneClaim();
+    expect(
+      await on.finish(claim, { kind: "delivered" }, { statusCode: 204, response: "", durationMs: 7.4 }),
+    ).toBe(true);
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      status: "delivered",
+      attempt: 1,
+      last_error: null,
+      next_attempt_at: null,
+      finished_at: "2026-03-01T12:01:01.000Z",
+      attempts: [
+        {
+          attempt: 1,
+          started_at: "2026-03-01T12:01:00.000Z",
+          duration_ms: 7,
+          outcome: "delivered",
+          status_code: 204,
+          error_code: null,
+          response: "",
+        },
+      ],
+    });
+  });
+
+  it("keeps the answer's text whatever is in it", async () => {
+    const claim = await oneClaim();
+    const response = "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20);
+    await on.finish(claim, { kind: "failed" }, { statusCode: 500, response });
+    expect((await on.store.findDelivery(claim.deliveryId))?.attempts[0]?.response).toBe(response);
+  });
+
+  it("does not lose an attempt whose answer is half a character", async () => {
+    const claim = await oneClaim();
+    expect(await on.finish(claim, { kind: "failed" }, { statusCode: 500, response: "x\ud83e" })).toBe(true);
+    expect((await on.store.findDelivery(claim.deliveryId))?.attempts[0]?.response).toBe("x\ufffd");
+  });
+
+  it("plans a retry, counts the failure and tells the last error", async () => {
+    const claim = await oneClaim();
+    await on.finish(claim, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      status: "waiting",
+      last_error: "HTTP 503",
+      next_attempt_at: "2026-03-01T12:01:30.000Z",
+      finished_at: null,
+    });
+    const [again] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
+    expect(again).toMatchObject({ attempt: 2, failures: 1 });
+    if (again === undefined) return;
+    await on.finish(again, { kind: "failed" }, { errorCode: "timeout" });
+    const failed = await on.store.findDelivery(claim.deliveryId);
+    expect(failed).toMatchObject({ status: "failed", last_error: "timeout", next_attempt_at: null });
+    expect(failed?.attempts.map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
+      ["failed", null],
+      ["failed", "timeout"],
+    ]);
+  });
+
+  it("refuses a result whose claim is no longer the delivery's", async () => {
+    const claim = await oneClaim();
+    expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, { kind: "delivered" })).toBe(false);
+    expect(await on.finish({ ...claim, deliveryId: 999 }, { kind: "delivered" })).toBe(false);
+    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(1);
+    const [newer] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
+    expect(newer?.claimId).not.toBe(claim.claimId);
+    expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({ status: "delivering", attempt: 2 });
+    if (newer !== undefined) expect(await on.finish(newer, { kind: "delivered" })).toBe(true);
+  });
+
+  it("applies a result once, also within one call and among calls at the same moment", async () => {
+    const claim = await oneClaim();
+    const result = resultOf(claim, { kind: "delivered" }, { statusCode: 200 });
+    const answers = await Promise.all([
+      on.store.finishAttempts([result, result], NOW),
+      on.store.finishAttempts([result], NOW),
+    ]);
+    expect(answers.flat().filter(Boolean)).toHaveLength(1);
+    expect((await on.store.findDelivery(claim.deliveryId))?.attempts).toHaveLength(1);
+    expect(await on.store.finishAttempts([], NOW)).toEqual([]);
+  });
+
+  it("makes a returned one due again at once, without counting it", async () => {
+    const claim = await oneClaim();
+    await on.finish(claim, { kind: "returned" });
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      status: "pending",
+      last_error: null,
+      attempts: [{ outcome: "returned", error_code: "interrupted" }],
+    });
+    expect((await on.claim({ nowMs: NOW + 61_000 })).claims).toMatchObject([{ attempt: 2, failures: 0 }]);
+  });
+
+  it("deactivates the subscription when the handler is gone, and holds the rest", async () => {
+    const claim = await oneClaim();
+    const other = await oneClaim();
+    const action = await on.store.findAction("user.created");
+    if (action !== undefined) await on.publish(action, 1);
+    await on.finish(claim, { kind: "gone", reason: "The handler answered 410 Gone." }, { statusCode: 410 });
+    expect(await on.store.findSubscription(claim.subscriptionId)).toMatchObject({
+      active: false,
+      disabled_reason: "The handler answered 410 Gone.",
+    });
+    await on.finish(other, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
+    const all = await on.store.listDeliveries({ limit: 9 });
+    expect(all.map(({ status }) => status)).toEqual(["held", "held", "failed"]);
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined });
+    const back = await on.store.updateSubscription(claim.subscriptionId, { active: true }, NOW);
+    expect(back).toMatchObject({ active: true, disabled_reason: null });
+    expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
+  });
+
+  it("releases leases that ended, and only those", async () => {
+    const claim = await oneClaim();
+    expect(await on.store.releaseExpired(NOW + 89_999)).toBe(0);
+    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(1);
+    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(0);
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      status: "pending",
+      next_attempt_at: "2026-03-01T12:01:30.000Z",
+      attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted", duration_ms: 30_000 }],
+    });
+  });
+}

@@ -1,0 +1,141 @@
+import { expect, it } from "vitest";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
+
+export function recordSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  it("keeps payloads byte for byte", async () => {
+    const action = await on.action();
+    const every = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+    const payloads = [
+      Buffer.from('{"id":12345678901234567890, "2":1,"10":[1e400],  "s":"\\u0000 \\ud83e\\udd89"}'),
+      every,
+      Buffer.from([0]),
+      Buffer.from("'); DROP TABLE event; --\u0000tail"),
+      Buffer.from([0xff, 0xfe, 0xc3, 0x28]),
+      new Uint8Array(0),
+    ];
+    const outcomes = await on.store.recordEvents(
+      payloads.map((payload) => eventOf(action, payload)),
+      NOW,
+    );
+    for (const [index, payload] of payloads.entries()) {
+      const found = await on.store.findEvent(recordedRowid(outcomes[index]));
+      expect(Buffer.from(found?.payload ?? []).toString("hex")).toBe(Buffer.from(payload).toString("hex"));
+    }
+  });
+
+  it("takes payloads of a megabyte, several at once", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    const payloads = [1, 2, 3].map((seed) =>
+      Uint8Array.from({ length: 1024 * 1024 }, (_, at) => (at * seed * 31 + (at >> 8)) & 255),
+    );
+    await Promise.all(payloads.map((payload) => on.store.recordEvents([eventOf(action, payload)], NOW)));
+    const { events } = await on.store.listEvents({ order: "asc", limit: 10, page: 1 });
+    expect(
+      events.map(({ payload }) => Buffer.compare(payload, payloads[0] ?? payload)).filter((n) => n === 0),
+    ).toHaveLength(1);
+    const { claims } = await on.claim();
+    expect(claims.map(({ payload }) => payload.byteLength)).toEqual([1_048_576, 1_048_576, 1_048_576]);
+    for (const payload of payloads) {
+      expect(claims.some((claim) => Buffer.compare(claim.payload, payload) === 0)).toBe(true);
+    }
+  });
+
+  it("answers an event with its action, revision and time", async () => {
+    const action = await on.action("user.created", "crm");
+    const [rowid = 0] = await on.publish(action);
+    expect(await on.store.findEvent(rowid)).toMatchObject({
+      rowid,
+      action: "user.created",
+      application: "crm",
+      revision: 1,
+      timestamped: "2026-03-01T12:00:00.000Z",
+    });
+    expect(await on.store.findEvent(rowid + 1)).toBeUndefined();
+    for (const id of [0, -1, 1.5, 2 ** 53, Number.NaN, Infinity]) {
+      expect(await on.store.findEvent(id)).toBeUndefined();
+    }
+  });
+
+  it("makes one delivery for each active subscription of the action", async () => {
+    const created = await on.action("user.created");
+    const deleted = await on.action("user.deleted");
+    await on.subscription(created, { subscription: "one" });
+    await on.subscription(created, { subscription: "two" });
+    await on.subscription(created, { subscription: "paused", active: false });
+    await on.subscription(deleted, { subscription: "other" });
+    const outcomes = await on.store.recordEvents([eventOf(created), eventOf(deleted), eventOf(created)], NOW);
+    expect(outcomes.map((outcome) => outcome.kind === "recorded" && outcome.deliveries)).toEqual([2, 1, 2]);
+    const deliveries = await on.store.listDeliveries({ event: recordedRowid(outcomes[0]), limit: 10 });
+    expect(deliveries.map(({ subscription, status }) => [subscription, status])).toEqual([
+      ["two", "pending"],
+      ["one", "pending"],
+    ]);
+    expect(deliveries[0]).toMatchObject({
+      application: "mailer",
+      action: "user.created",
+      attempt: 0,
+      next_attempt_at: "2026-03-01T12:00:00.000Z",
+      last_error: null,
+      finished_at: null,
+    });
+  });
+
+  it("refuses as stale what was validated against another revision, or for no action", async () => {
+    const action = await on.action();
+    await on.store.reviseAction({ action: action.action, schemata: {}, basedOnRevision: 1 }, NOW);
+    const outcomes = await on.store.recordEvents(
+      [eventOf(action), eventOf({ ...action, revision: 2 }), eventOf({ ...action, rowid: 99 })],
+      NOW,
+    );
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["stale", "recorded", "stale"]);
+    expect(await on.rowids()).toEqual([recordedRowid(outcomes[1])]);
+  });
+
+  it("stores nothing of an atomic batch with one refusal, and everything without", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    const stale = { ...eventOf(action), revision: 7 };
+    const refused = await on.store.recordEvents([eventOf(action), stale, eventOf(action)], NOW, {
+      atomic: true,
+    });
+    expect(refused.map(({ kind }) => kind)).toEqual(["withheld", "stale", "withheld"]);
+    expect(await on.rowids()).toEqual([]);
+    expect(await on.store.listDeliveries({ limit: 10 })).toEqual([]);
+    const taken = await on.store.recordEvents([eventOf(action), eventOf(action)], NOW, { atomic: true });
+    expect(taken.map(({ kind }) => kind)).toEqual(["recorded", "recorded"]);
+    expect(await on.rowids()).toHaveLength(2);
+  });
+
+  it("keeps an atomic batch apart from what is recorded at the same moment", async () => {
+    const action = await on.action();
+    const stale = { ...eventOf(action), revision: 7 };
+    const [, refused, taken] = await Promise.all([
+      on.store.recordEvents([eventOf(action)], NOW),
+      on.store.recordEvents([eventOf(action, "{}", "k"), stale], NOW, { atomic: true }),
+      on.store.recordEvents([eventOf(action, "{}", "k"), stale], NOW),
+    ]);
+    expect(refused?.map(({ kind }) => kind)).toEqual(["withheld", "stale"]);
+    // The key of the withheld one is free.
+    expect(taken?.map(({ kind }) => kind)).toEqual(["recorded", "stale"]);
+    expect(await on.rowids()).toHaveLength(2);
+  });
+
+  it("keeps an empty payload that comes alone", async () => {
+    const [outcome] = await on.store.recordEvents([eventOf(await on.action(), new Uint8Array(0))], NOW);
+    expect((await on.store.findEvent(recordedRowid(outcome)))?.payload).toEqual(new Uint8Array(0));
+  });
+
+  it("answers an empty batch without doing anything", async () => {
+    expect(await on.store.recordEvents([], NOW)).toEqual([]);
+  });
+
+  it("gives rowids that only grow", async () => {
+    const action = await on.action();
+    const rowids = await on.publish(action, 5);
+    expect(rowids).toEqual(rowids.toSorted((a, b) => a - b));
+    expect(new Set(rowids).size).toBe(5);
+  });
+}

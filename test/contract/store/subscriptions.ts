@@ -1,0 +1,152 @@
+import { expect, it } from "vitest";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+export function subscriptionSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  const statuses = async (): Promise<string[]> =>
+    (await on.store.listDeliveries({ limit: 50 })).map(({ status }) => status).toReversed();
+
+  it("answers what was created, without its secret", async () => {
+    const action = await on.action();
+    const created = await on.subscription(action, { subscription: "welcome", maxRetries: 0 });
+    expect(created).toEqual({
+      rowid: created.rowid,
+      application: "mailer",
+      subscription: "welcome",
+      action: "user.created",
+      handler: "https://mailer.example/welcome",
+      max_retries: 0,
+      active: true,
+      disabled_reason: null,
+      timestamped: "2026-03-01T12:00:00.000Z",
+    });
+    expect(await on.store.findSubscription(created.rowid)).toEqual(created);
+    expect(await on.store.findSubscription(created.rowid + 1)).toBeUndefined();
+  });
+
+  it("refuses an action that is not there and a name that is taken", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    await expect(on.subscription(action)).rejects.toMatchObject({ code: "conflict" });
+    await expect(on.subscription({ ...action, action: "none" })).rejects.toMatchObject({
+      code: "not_found",
+      details: { field: "action", value: "none" },
+    });
+    await on.subscription(action, { application: "other" });
+    await on.subscription(await on.action("user.deleted"));
+  });
+
+  it("filters by application, action and active, exactly", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const one = await on.subscription(a, { application: "x", subscription: "one" });
+    const two = await on.subscription(b, { application: "x", subscription: "two", active: false });
+    const three = await on.subscription(a, { application: "y", subscription: "three" });
+    const ids = async (query: Parameters<typeof on.store.listSubscriptions>[0]): Promise<number[]> =>
+      (await on.store.listSubscriptions(query)).map(({ rowid }) => rowid);
+    expect(await ids({})).toEqual([one.rowid, two.rowid, three.rowid]);
+    expect(await ids({ application: "x" })).toEqual([one.rowid, two.rowid]);
+    expect(await ids({ action: "a" })).toEqual([one.rowid, three.rowid]);
+    expect(await ids({ active: true })).toEqual([one.rowid, three.rowid]);
+    expect(await ids({ active: false, application: "x" })).toEqual([two.rowid]);
+    expect(await ids({ applications: ["y"] })).toEqual([three.rowid]);
+    expect(await ids({ applications: [] })).toEqual([]);
+    expect(await ids({ application: "X" })).toEqual([]);
+  });
+
+  it("changes the members given and no others", async () => {
+    const action = await on.action();
+    const created = await on.subscription(action);
+    const id = created.rowid;
+    const handler = "https://new.example/";
+    expect(await on.store.updateSubscription(id, { handler }, NOW)).toEqual({ ...created, handler });
+    expect(await on.store.updateSubscription(id, { maxRetries: 9 }, NOW)).toMatchObject({
+      handler,
+      max_retries: 9,
+    });
+    expect(await on.store.updateSubscription(id, {}, NOW)).toMatchObject({
+      handler,
+      max_retries: 9,
+      active: true,
+    });
+    expect(await on.store.updateSubscription(id + 1, { handler }, NOW)).toBeUndefined();
+  });
+
+  it("moves to another action for later events only", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const mine = await on.subscription(a);
+    await on.publish(a);
+    await on.store.updateSubscription(mine.rowid, { action: "b" }, NOW);
+    await on.publish(a);
+    await on.publish(b);
+    const deliveries = await on.store.listDeliveries({ limit: 10 });
+    expect(deliveries.map(({ action }) => action)).toEqual(["b", "a"]);
+    await expect(on.store.updateSubscription(mine.rowid, { action: "none" }, NOW)).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await on.subscription(a);
+    await expect(on.store.updateSubscription(mine.rowid, { action: "a" }, NOW)).rejects.toMatchObject({
+      code: "conflict",
+    });
+  });
+
+  it("holds unfinished deliveries while paused, queues none, and resumes as they were", async () => {
+    const action = await on.action();
+    const mine = await on.subscription(action);
+    await on.publish(action, 3);
+    const { claims } = await on.claim({ limit: 2 });
+    const [failed, running] = claims;
+    if (failed === undefined || running === undefined) throw new Error("two were due");
+    await on.finish(failed, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 500 });
+
+    expect(await on.store.updateSubscription(mine.rowid, { active: false }, NOW)).toMatchObject({
+      active: false,
+    });
+    expect(await statuses()).toEqual(["held", "delivering", "held"]);
+    expect((await on.store.findDelivery(failed.deliveryId))?.next_attempt_at).toBeNull();
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined });
+    expect(
+      await on.store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], NOW),
+    ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
+    // What was under way ends as usual, and is held too if it failed.
+    await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { errorCode: "timeout" });
+    expect(await statuses()).toEqual(["held", "held", "held"]);
+
+    await on.store.updateSubscription(mine.rowid, { active: true }, NOW);
+    expect(await statuses()).toEqual(["waiting", "waiting", "pending"]);
+    expect((await on.store.findDelivery(failed.deliveryId))?.next_attempt_at).toBe(
+      "2026-03-01T12:01:30.000Z",
+    );
+    const again = await on.claim({ nowMs: NOW + 65_000 });
+    expect(again.claims).toHaveLength(1);
+    expect(again.nextDueAtMs).toBe(NOW + 70_000);
+  });
+
+  it("cancels unfinished deliveries of a deleted one and keeps its history", async () => {
+    const action = await on.action();
+    const mine = await on.subscription(action);
+    await on.publish(action, 3);
+    const { claims } = await on.claim({ limit: 2 });
+    const [done, running] = claims;
+    if (done === undefined || running === undefined) throw new Error("two were due");
+    await on.finish(done, { kind: "delivered" }, { statusCode: 200 });
+
+    expect(await on.store.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
+    expect(await statuses()).toEqual(["delivered", "delivering", "cancelled"]);
+    await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
+    expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
+    expect((await on.store.listDeliveries({ status: "cancelled", limit: 9 }))[0]).toMatchObject({
+      subscription: "welcome",
+      next_attempt_at: null,
+      finished_at: "2026-03-01T12:00:00.005Z",
+    });
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined });
+    expect(await on.store.findSubscription(mine.rowid)).toBeUndefined();
+    expect(await on.store.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
+    expect(await on.store.updateSubscription(mine.rowid, { active: true }, NOW)).toBeUndefined();
+
+    const next = await on.subscription(action);
+    expect(next.rowid).toBeGreaterThan(mine.rowid);
+    await on.publish(action);
+    expect(await on.store.listDeliveries({ subscription: next.rowid, limit: 9 })).toHaveLength(1);
+  });
+}

@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+export function tokenSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  it("finds a token by its hash until it is revoked", async () => {
+    const created = await on.store.createToken(
+      { name: "ci", scopes: ["publish:crm", "read"], hash: "ab".repeat(32), expiresAtMs: NOW + 1_000 },
+      NOW,
+    );
+    expect(created).toEqual({
+      rowid: created.rowid,
+      name: "ci",
+      scopes: ["publish:crm", "read"],
+      expires_at: "2026-03-01T12:00:01.000Z",
+      last_used_at: null,
+      timestamped: "2026-03-01T12:00:00.000Z",
+    });
+    expect(await on.store.findToken("ab".repeat(32))).toEqual(created);
+    expect(await on.store.findToken("cd".repeat(32))).toBeUndefined();
+    const other = await on.store.createToken({ name: "ops", scopes: ["admin"], hash: "cd".repeat(32) }, NOW);
+    expect(other.expires_at).toBeNull();
+    expect(await on.store.listTokens()).toEqual([created, other]);
+    expect(await on.store.revokeToken(created.rowid)).toEqual(created);
+    expect(await on.store.revokeToken(created.rowid)).toBeUndefined();
+    expect(await on.store.findToken("ab".repeat(32))).toBeUndefined();
+  });
+
+  it("never gives a revoked token's rowid again", async () => {
+    const first = await on.store.createToken({ name: "a", scopes: [], hash: "1" }, NOW);
+    await on.store.revokeToken(first.rowid);
+    const second = await on.store.createToken({ name: "b", scopes: [], hash: "2" }, NOW);
+    expect(second.rowid).toBeGreaterThan(first.rowid);
+  });
+
+  it("notes last uses, and only later ones", async () => {
+    const { rowid } = await on.store.createToken({ name: "a", scopes: [], hash: "1" }, NOW);
+    await on.store.touchTokens([
+      { rowid, atMs: NOW + 5 },
+      { rowid: 99, atMs: NOW },
+    ]);
+    await on.store.touchTokens([{ rowid, atMs: NOW + 2 }]);
+    await on.store.touchTokens([]);
+    expect((await on.store.findToken("1"))?.last_used_at).toBe("2026-03-01T12:00:00.005Z");
+  });
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql, startChild } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const open = (onFatal?: (error: EvregError) => void): Promise<Store> =>
+  openLibsqlStore({
+    folder: scratch.path,
+    owner: testOwner(),
+    logger: silentLogger,
+    ...(onFatal === undefined ? {} : { onFatal }),
+  });
+const newAction = (store: Store, action = "a.b") =>
+  store.createAction({ action, application: "x", schemata: {} }, 1);
+
+async function openConnection(): Promise<Connection> {
+  const file = join(scratch.path, "one.db");
+  const connection = await Connection.open(file, (sql) => admitFile(sql, file));
+  await migrateFile(connection, file);
+  return connection;
+}
+
+describe("SQLITE_BUSY", () => {
+  it("met at the opening leaves a store whose later writes do reach the file", async () => {
+    await (await open()).close();
+    const file = join(scratch.path, "evreg.db");
+    const other = startChild("raw-child.ts", [file, "--hold", "DELETE FROM probe"]);
+    expect(await other.line()).toBe("held");
+    await expect(open()).rejects.toMatchObject({ code: "conflict" });
+    other.process.stdin?.end();
+    await other.ended();
+
+    const store = await open();
+    for (let n = 0; n < 20; n += 1) await newAction(store, `a.n${n}`);
+    await store.close();
+    expect(rawSql(file, "SELECT count(*) AS n FROM action")).toEqual([{ n: 20 }]);
+  });
+
+  it("never comes while it is open, whatever others try", async () => {
+    const store = await open();
+    const file = join(scratch.path, "evreg.db");
+    const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
+    expect(() => rawSql(file, "INSERT INTO probe VALUES (1, 1, x'')")).toThrow("SQLITE_BUSY");
+    await Promise.all(writes);
+    expect(store.condition()).toEqual({ status: "ok" });
+    await store.close();
+    expect(rawSql(file, "SELECT count(*) AS n FROM action")).toEqual([{ n: 50 }]);
+  });
+});
+
+describe("the connection", () => {
+  it("has its settings, read back", async () => {
+    const { read } = await openConnection();
+    const setting = async (name: string): Promise<unknown> =>
+      Object.values((await read.first<Record<string, unknown>>(`PRAGMA ${name}`)) ?? {})[0];
+    expect(await setting("journal_mode")).toBe("wal");
+    expect(await setting("synchronous")).toBe(2);
+    expect(await setting("locking_mode")).toBe("exclusive");
+    expect(await setting("foreign_keys")).toBe(1);
+    expect(await setting("busy_timeout")).toBe(0);
+  });
+
+  it("is not written through once the pool has put another in its place", async () => {
+    const connection = await openConnection();
+    // What a pool's fresh connection is without: the mark that Connection.open leaves.
+    await connection.read.run("DROP TABLE temp.opened_here");
+    await expect(
+      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, x'')")),
+    ).rejects.toMatchObject({
+      name: "EngineFailure",
+      kind: "replace",
+    });
+  });
+
+  it("refuses text that the engine would alter, and binds whole numbers as integers", async () => {
+    const { read } = await openConnection();
+    for (const text of ["a\0b", "\ud800", "x\udc00y"]) {
+      await expect(read.first("SELECT ? AS x", text)).rejects.toMatchObject({ code: "invalid" });
+    }
+    expect(await read.first("SELECT typeof(?) AS a, typeof(?) AS b", 7, 7.5)).toEqual({
+      a: "integer",
+      b: "real",
+    });
+    const largest = Number.MAX_SAFE_INTEGER;
+    expect(await read.first("SELECT ? AS x", largest)).toEqual({ x: largest });
+  });
+
+  it("undoes what fails in a transaction and stays usable", async () => {
+    const connection = await openConnection();
+    const failing = connection.write(async (sql) => {
+      await sql.run("INSERT INTO probe VALUES (1, 1, x'')");
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await connection.read.rows("SELECT * FROM probe")).toEqual([]);
+    await connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 2, x'')"));
+    expect(await connection.read.rows("SELECT tried FROM probe")).toMatchObject([{ tried: 2 }]);
+  });
+});
+
+describe("the store's thread", () => {
+  it("leaves the event loop of the others turning while it works", async () => {
+    const store = await open();
+    const action = await newAction(store);
+    const payload = new Uint8Array(16_000).fill(120);
+    const batch = Array.from({ length: 500 }, () => ({ actionId: action.rowid, revision: 1, payload }));
+    let turns = 0;
+    let done = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!done) setImmediate(turn);
+    };
+    const written = store
+      .recordEvents(batch, 1)
+      .then(() => store.listEvents({ order: "asc", limit: 500, page: 1 }));
+    turn();
+    const { events } = await written;
+    done = true;
+    expect(events).toHaveLength(500);
+    // Blocked, it would have turned a few times at most.
+    expect(turns).toBeGreaterThan(50);
+    await store.close();
+  });
+
+  it.each([
+    ["is ended", (worker: Worker) => void worker.terminate()],
+    ["throws", (worker: Worker) => worker.postMessage(null, [])],
+  ])("that %s takes nothing with it but what was under way, and says so", async (_, crash) => {
+    let worker: Worker | undefined;
+    process.once("worker", (started: Worker) => (worker = started));
+    const fatal: EvregError[] = [];
+    const store = await open((error) => fatal.push(error));
+    const action = await newAction(store);
+    const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
+    await store.recordEvents([event], 1);
+
+    if (worker === undefined) throw new Error("the store started no thread");
+    const ended = new Promise((resolve) => worker?.once("exit", resolve));
+    crash(worker);
+    await Promise.allSettled([store.recordEvents([event], 1), store.findEvent(1)]);
+    await ended;
+    await expect(store.recordEvents([event], 1)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.findEvent(1)).rejects.toBeInstanceOf(EvregError);
+    expect(store.condition()).toMatchObject({
+      status: "unavailable",
+      reason: expect.stringContaining("thread"),
+    });
+    expect(fatal).toHaveLength(1);
+    await store.close();
+
+    const again = await open();
+    expect(await again.findEvent(1)).toMatchObject({ rowid: 1 });
+    await again.close();
+  });
+});
+
+describe("starting and stopping", () => {
+  it("holds up when it is done over and over", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const store = await open();
+      await store.createToken({ name: randomUUID(), scopes: [], hash: randomUUID() }, 1);
+      await Promise.all([store.close(), store.close()]);
+    }
+    const store = await open();
+    expect(await store.listTokens()).toHaveLength(8);
+    await store.close();
+  });
+});

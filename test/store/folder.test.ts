@@ -1,0 +1,132 @@
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { readOwner } from "../../src/runtime/owner-file.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql, startChild } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const open = (folder: string, owner = testOwner()): Promise<Store> =>
+  openLibsqlStore({ folder, owner, logger: silentLogger });
+const NOBODY = 65_534;
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+describe("the data folder", () => {
+  const scratch = useScratch();
+
+  it("is made for its owner only, with the names that paths may have", async () => {
+    const folder = join(scratch.path, "deep", "größe 100% #1?&'x");
+    const store = await open(folder);
+    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    expect(modeOf(folder)).toBe(0o700);
+    expect(modeOf(join(folder, "evreg.db"))).toBe(0o600);
+    expect(modeOf(join(folder, "evreg.db-wal"))).toBe(0o600);
+    await store.close();
+    expect(
+      rawSql(
+        join(folder, "evreg.db").replaceAll("%", "%25").replaceAll("#", "%23").replaceAll("?", "%3F"),
+        "SELECT action FROM action",
+      ),
+    ).toEqual([{ action: "a" }]);
+  });
+
+  it("tells who has it while it is open, and not after", async () => {
+    const owner = testOwner("actions list");
+    const store = await open(scratch.path, owner);
+    expect(readOwner(scratch.path)).toEqual(owner);
+    await store.close();
+    expect(readOwner(scratch.path)).toBeUndefined();
+  });
+
+  it("is whole in its one file once it is closed", async () => {
+    const store = await open(scratch.path);
+    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    await store.close();
+    expect(statSync(join(scratch.path, "evreg.db-wal"), { throwIfNoEntry: false })?.size ?? 0).toBe(0);
+    expect(statSync(join(scratch.path, "evreg.db-shm"), { throwIfNoEntry: false })).toBeUndefined();
+  });
+
+  it("is refused where it is no folder", async () => {
+    const file = join(scratch.path, "file");
+    writeFileSync(file, "mine");
+    for (const path of [file, join(file, "inside")]) {
+      await expect(open(path)).rejects.toMatchObject({
+        code: "usage",
+        message: expect.stringContaining(path),
+      });
+    }
+    mkdirSync(join(scratch.path, "evreg.db"));
+    await expect(open(scratch.path)).rejects.toMatchObject({ code: "usage" });
+    expect(readFileSync(file, "utf8")).toBe("mine");
+  });
+
+  it("is refused where nothing can be written, with what to do", async () => {
+    chmodSync(scratch.path, 0o500);
+    // Root may write anywhere, so it sends someone else.
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) chownSync(scratch.path, NOBODY, NOBODY);
+    const child = startChild("store-child.ts", ["hold", scratch.path], isRoot ? { uid: NOBODY } : {});
+    const told = JSON.parse(await child.line()) as { code: string; message: string };
+    expect(told.code).toBe("unavailable");
+    expect(told.message).toContain(scratch.path);
+    expect(told.message).toContain("change its owner or permissions");
+    expect(readdirSync(scratch.path)).toEqual([]);
+  });
+});
+
+describe("the lock", () => {
+  const scratch = useScratch();
+
+  it("refuses a second process at once, naming the first, and is free when that is killed", async () => {
+    const first = startChild("store-child.ts", ["hold", scratch.path]);
+    expect(await first.line()).toBe("open");
+    const startedMs = performance.now();
+    await expect(open(scratch.path)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`evreg serve (process ${first.process.pid}`),
+      details: { pid: first.process.pid, command: "serve" },
+    });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+
+    first.process.kill("SIGKILL");
+    await first.ended();
+    expect(readOwner(scratch.path)?.pid).toBe(first.process.pid);
+    const store = await open(scratch.path);
+    expect(readOwner(scratch.path)?.pid).toBe(process.pid);
+    await store.close();
+  });
+
+  it("refuses this process a second time without setting the folder free for others", async () => {
+    const store = await open(scratch.path);
+    await expect(open(scratch.path)).rejects.toMatchObject({ code: "conflict" });
+    await expect(open(join(scratch.path, "."))).rejects.toMatchObject({ code: "conflict" });
+    const second = startChild("store-child.ts", ["hold", scratch.path]);
+    expect(await second.line()).toContain('"conflict"');
+    await store.close();
+    await (await open(scratch.path)).close();
+  });
+
+  it("keeps other programs from writing and from reading", async () => {
+    const store = await open(scratch.path);
+    const file = join(scratch.path, "evreg.db");
+    expect(() => rawSql(file, "SELECT count(*) FROM action")).toThrow("SQLITE_BUSY");
+    expect(() => rawSql(file, "DELETE FROM action")).toThrow("SQLITE_BUSY");
+    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    expect(() => rawSql(file, "PRAGMA wal_checkpoint", "SELECT 1 FROM action")).toThrow("SQLITE_BUSY");
+    await store.close();
+    expect(rawSql(file, "SELECT action FROM action")).toEqual([{ action: "a" }]);
+  });
+
+  it("lets exactly one of several first starts in, and the others later", async () => {
+    const children = Array.from({ length: 3 }, () => startChild("store-child.ts", ["hold", scratch.path]));
+    const lines = await Promise.all(children.map((child) => child.line()));
+    expect(lines.filter((line) => line === "open")).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(2);
+    for (const child of children) child.process.stdin?.end();
+    await Promise.all(children.map((child) => child.ended()));
+    await (await open(scratch.path)).close();
+  });
+});

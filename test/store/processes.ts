@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn, spawnSync, type StdioOptions } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const at = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+
+/** Runs statements on a data file from another process, as any program with SQLite could; answers the last one's rows. */
+export function rawSql(path: string, ...statements: string[]): readonly Record<string, unknown>[] {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [at("raw-child.ts"), path, ...statements], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as Record<string, unknown>[];
+}
+
+export interface Child {
+  readonly process: ChildProcess;
+  /** The next line it prints. */
+  line(): Promise<string>;
+  /** Lines printed and not taken yet. */
+  rest(): string[];
+  /** Resolves when it is gone and its output is read. */
+  ended(): Promise<number | null>;
+}
+
+/** Starts one of this folder's programs, as another user or after a line of shell in the same process if told so. */
+export function startChild(
+  file: string,
+  args: readonly string[],
+  { shell, uid }: { shell?: string; uid?: number } = {},
+): Child {
+  const command = [process.execPath, at(file), ...args];
+  const stdio: StdioOptions = ["pipe", "pipe", "ignore"];
+  const options = uid === undefined ? { stdio } : { stdio, uid, gid: uid };
+  const [program = "", ...rest] =
+    shell === undefined ? command : ["bash", "-c", `${shell}; exec "$@"`, "bash", ...command];
+  const child = spawn(program, rest, options);
+  const lines: string[] = [];
+  const takers: ((line: string) => void)[] = [];
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+    const taker = takers.shift();
+    if (taker === undefined) lines.push(line);
+    else taker(line);
+  });
+  const ended = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
+  return {
+    process: child,
+    line: () => {
+      const line = lines.shift();
+      if (line !== undefined) return Promise.resolve(line);
+      const gone = ended.then(() => Promise.reject(new Error("it ended without another line")));
+      return Promise.race([new Promise<string>((resolve) => takers.push(resolve)), gone]);
+    },
+    rest: () => lines.splice(0),
+    ended: () => ended,
+  };
+}
