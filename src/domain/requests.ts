@@ -1,0 +1,259 @@
+import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "./delivery.ts";
+import { EVENT_LIMITS } from "./event.ts";
+import { NAME_LENGTH } from "./names.ts";
+import type { QueryProperty, QuerySchema } from "./query.ts";
+import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
+
+/**
+ * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
+ * Unknown members are refused everywhere, as a typo would otherwise be lost without a word.
+ */
+export type BodySchema = Readonly<Record<string, unknown>>;
+
+const actionName = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  pattern: "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$",
+  description: "Segments of letters, digits, _ and - joined by single dots.",
+  examples: ["user.created", "user.created.v2"],
+} as const;
+
+const label = { type: "string", minLength: 1, maxLength: NAME_LENGTH } as const;
+
+const application = {
+  ...label,
+  description: "Name of the owning application: printable characters, trimmed.",
+  examples: ["billing"],
+} as const;
+
+const schemata = {
+  type: "object",
+  description: "A JSON Schema Draft 7 document that payloads must conform to.",
+  examples: [
+    { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
+  ],
+} as const;
+
+export const NEW_ACTION: BodySchema = {
+  title: "NewAction",
+  type: "object",
+  properties: { action: actionName, application, schemata },
+  required: ["action", "application", "schemata"],
+  additionalProperties: false,
+};
+
+export const ACTION_UPDATE: BodySchema = {
+  title: "ActionUpdate",
+  description:
+    "The next schema. A whole Action may be sent: `application` may differ and is then changed, the other members must agree with those stored.",
+  type: "object",
+  properties: {
+    schemata,
+    application,
+    action: actionName,
+    rowid: { type: "integer" },
+    revision: { type: "integer" },
+    timestamped: { type: "string" },
+  },
+  required: ["schemata"],
+  additionalProperties: false,
+};
+
+export const NEW_EVENT: BodySchema = {
+  title: "NewEvent",
+  type: "object",
+  properties: {
+    action: { ...actionName, description: "Names an existing action." },
+    payload: {
+      type: "object",
+      description: "Must conform to the action's schema. Kept byte for byte.",
+      examples: [{ email: "ada@example.com" }],
+    },
+    idempotency_key: {
+      type: "string",
+      minLength: 1,
+      maxLength: 255,
+      pattern: "^[ -~]*$",
+      description: "The same key with the same action and payload answers the first event again.",
+      examples: ["order-4711-created"],
+    },
+  },
+  required: ["action", "payload"],
+  additionalProperties: false,
+};
+
+export const BATCH: BodySchema = {
+  title: "Batch",
+  type: "object",
+  properties: { events: { type: "array", items: NEW_EVENT, minItems: 1, maxItems: EVENT_LIMITS.batchItems } },
+  required: ["events"],
+  additionalProperties: false,
+};
+
+const handler = {
+  type: "string",
+  format: "uri",
+  maxLength: SUBSCRIPTION_LIMITS.handlerLength,
+  description: "Absolute https: URL, without user info and not inside the operator's network.",
+  examples: ["https://hooks.example.com/evreg"],
+} as const;
+
+const maxRetries = {
+  type: "integer",
+  minimum: 0,
+  maximum: SUBSCRIPTION_LIMITS.retriesMax,
+  description: "Retries after the first attempt: at once, then after 2, 4, 8, 16 seconds, and doubling on.",
+} as const;
+
+const active = { type: "boolean", description: "False pauses the subscription." } as const;
+
+export const NEW_SUBSCRIPTION: BodySchema = {
+  title: "NewSubscription",
+  type: "object",
+  properties: {
+    application: { ...application, description: "Name of the subscribing application." },
+    subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
+    action: { ...actionName, description: "The action whose events are delivered." },
+    handler,
+    max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
+    active: { ...active, default: true },
+  },
+  required: ["application", "subscription", "action", "handler"],
+  additionalProperties: false,
+};
+
+export const SUBSCRIPTION_UPDATE: BodySchema = {
+  title: "SubscriptionUpdate",
+  description: "Any subset; what is left out stays as it is.",
+  type: "object",
+  properties: {
+    handler,
+    max_retries: maxRetries,
+    active,
+    action: { ...actionName, description: "The action whose events are delivered from now on." },
+  },
+  additionalProperties: false,
+};
+
+export const NEW_TOKEN: BodySchema = {
+  title: "NewToken",
+  type: "object",
+  properties: {
+    name: { ...label, description: "For people: who uses it.", examples: ["shop backend"] },
+    scopes: {
+      type: "array",
+      minItems: 1,
+      maxItems: 100,
+      items: {
+        type: "string",
+        pattern: "^(publish|read|write|admin)(:.+)?$",
+        maxLength: NAME_LENGTH + 8,
+      },
+      description:
+        "publish, read, write or admin; each may be limited to an application, as in publish:billing.",
+      examples: [["publish:billing", "read"]],
+    },
+    expires_at: {
+      type: "string",
+      format: "date-time",
+      description: "ISO 8601 with its zone, in the future. Left out: it never expires.",
+      examples: ["2030-01-01T00:00:00Z"],
+    },
+  },
+  required: ["name", "scopes"],
+  additionalProperties: false,
+};
+
+const byAction: QueryProperty = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  description: "Only of this action.",
+};
+const byApplication: QueryProperty = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  description: "Only of this application.",
+};
+const from: QueryProperty = {
+  type: "string",
+  format: "date-time",
+  description: "Start of the time range, itself included.",
+  examples: ["2026-01-31T00:00:00Z"],
+};
+const to: QueryProperty = {
+  type: "string",
+  format: "date-time",
+  description: "End of the time range, itself not included.",
+  examples: ["2026-02-01T00:00:00Z"],
+};
+const rowid: QueryProperty = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+
+export const ACTION_QUERY: QuerySchema = query("ActionQuery", { application: byApplication });
+
+export const ACTION_UPDATE_QUERY: QuerySchema = query("ActionUpdateQuery", {
+  compatibility: {
+    type: "string",
+    enum: ["none"],
+    description: "Applies a breaking change all the same; needs the scope admin.",
+  },
+});
+
+export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
+  atomic: { type: "boolean", default: false, description: "All or nothing." },
+});
+
+export const EVENT_QUERY: QuerySchema = query("EventQuery", {
+  action: byAction,
+  from,
+  to,
+  order: { type: "string", enum: ["asc", "desc"], default: "desc", description: "desc is newest first." },
+  page: {
+    type: "integer",
+    minimum: 1,
+    maximum: 2 ** 31 - 1,
+    default: 1,
+    description: "Page number; not together with after.",
+  },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: EVENT_LIMITS.listMax,
+    default: EVENT_LIMITS.listDefault,
+    description: "Events on a page.",
+  },
+  after: {
+    ...rowid,
+    minimum: 0,
+    description: "Walks on behind this rowid in the order asked for; replaces page.",
+  },
+});
+
+export const SUBSCRIPTION_QUERY: QuerySchema = query("SubscriptionQuery", {
+  application: byApplication,
+  action: byAction,
+  active: { type: "boolean", description: "Only active ones, or only paused ones." },
+});
+
+export const DELIVERY_QUERY: QuerySchema = query("DeliveryQuery", {
+  event: { ...rowid, description: "Only of the event with this rowid." },
+  subscription: { ...rowid, description: "Only of the subscription with this rowid." },
+  action: byAction,
+  status: { type: "string", enum: DELIVERY_STATUSES, description: "Only in this state." },
+  from: { ...from, description: "Created then or later." },
+  to: { ...to, description: "Created before then." },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: DELIVERY_LIMITS.listMax,
+    default: DELIVERY_LIMITS.listDefault,
+    description: "Deliveries in one answer.",
+  },
+  after: { ...rowid, description: "Walks on to deliveries older than this rowid." },
+});
+
+function query(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
+  return { title, type: "object", properties, additionalProperties: false };
+}

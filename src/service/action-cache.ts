@@ -1,0 +1,67 @@
+import { compileSchema } from "../schema/compile.ts";
+import type { Validator } from "../schema/compile.ts";
+import type { Store } from "../store/store.ts";
+import { Recent } from "./recent.ts";
+
+/** All that publishing needs of an action. */
+export interface LoadedAction {
+  readonly actionId: number;
+  readonly application: string;
+  readonly revision: number;
+  readonly validator: Validator;
+}
+
+const MAX_ACTIONS = 1_000;
+
+/**
+ * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
+ * store refuses its revision as `stale` then, and the caller reports it as outdated and loads anew.
+ */
+export class ActionCache {
+  readonly #store: Store;
+  readonly #loaded = new Recent<LoadedAction>(MAX_ACTIONS);
+  readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The action if it is at hand. */
+  get(name: string): LoadedAction | undefined {
+    return this.#loaded.get(name);
+  }
+
+  /** `undefined` when there is no such action. Callers that come together share one load. */
+  load(name: string): Promise<LoadedAction | undefined> {
+    const running = this.#loading.get(name);
+    if (running !== undefined) return running;
+    const loading: Promise<LoadedAction | undefined> = this.#read(name)
+      .then((action) => {
+        if (action !== undefined && this.#loading.get(name) === loading) this.#loaded.set(name, action);
+        return action;
+      })
+      .finally(() => {
+        if (this.#loading.get(name) === loading) this.#loading.delete(name);
+      });
+    this.#loading.set(name, loading);
+    return loading;
+  }
+
+  /** To be called whenever the action was changed. A load that began before is not kept either. */
+  forget(name: string): void {
+    this.#loaded.delete(name);
+    this.#loading.delete(name);
+  }
+
+  /** To be called when the store found this one stale; many callers may find that out at once. */
+  outdated(name: string, action: LoadedAction): void {
+    if (this.#loaded.get(name) === action) this.#loaded.delete(name);
+  }
+
+  async #read(name: string): Promise<LoadedAction | undefined> {
+    const stored = await this.#store.findAction(name);
+    if (stored === undefined) return undefined;
+    const { actionId, application, revision } = stored;
+    return { actionId, application, revision, validator: compileSchema(stored.schemata) };
+  }
+}

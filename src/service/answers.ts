@@ -1,0 +1,44 @@
+import { EvregError } from "../domain/error.ts";
+import { parseIsoTime } from "../domain/iso-time.ts";
+import { malformedField } from "../domain/query.ts";
+
+/** No such record, or none that the principal may know of. */
+export function notFound(what: string, id: number | string, field?: string): EvregError {
+  const shown = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
+  return new EvregError(
+    "not_found",
+    `There is no ${what} ${shown}.`,
+    field === undefined ? {} : { field, value: id },
+  );
+}
+
+/** @throws `malformed` unless it is a whole number from 1 */
+export function checkId(id: number): number {
+  if (Number.isSafeInteger(id) && id >= 1) return id;
+  throw malformedField("id", "must be a whole number from 1", id);
+}
+
+/**
+ * The bounds of a time range whose texts have been checked.
+ * @throws `malformed` for a range that ends before it begins or holds nothing
+ */
+export function timeRange(query: { readonly from?: string; readonly to?: string }): {
+  fromMs?: number;
+  toMs?: number;
+} {
+  const fromMs = query.from === undefined ? undefined : parseIsoTime(query.from);
+  const toMs = query.to === undefined ? undefined : parseIsoTime(query.to);
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
+    throw malformedField(
+      "to",
+      "must be later than from: the range begins with from and ends just before to",
+      query.to,
+    );
+  }
+  return { ...(fromMs === undefined ? {} : { fromMs }), ...(toMs === undefined ? {} : { toMs }) };
+}
+
+/** The same object without its `undefined` members. */
+export function given<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}

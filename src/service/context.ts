@@ -1,0 +1,21 @@
+import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Random } from "../runtime/random.ts";
+import type { Store } from "../store/store.ts";
+import type { ActionCache } from "./action-cache.ts";
+import type { TokenCache } from "./token-cache.ts";
+
+/** What the parts of the service share, whoever is asking. */
+export interface ServiceContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly limits: LimitsConfig;
+  readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
+  readonly actions: ActionCache;
+  readonly tokens: TokenCache;
+  /** Tells the engine that something may be due. */
+  readonly wake: () => void;
+}

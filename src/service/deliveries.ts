@@ -1,0 +1,46 @@
+import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { checkQuery } from "../domain/query.ts";
+import { DELIVERY_QUERY } from "../domain/requests.ts";
+import type { DeliveriesPort } from "../evreg.ts";
+import type { DeliverySelection } from "../store/store.ts";
+import type { Access } from "./access.ts";
+import { checkId, given, notFound, timeRange } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+
+/** A delivery belongs to the application of its subscription. */
+export function deliveriesPort({ store, clock, wake }: ServiceContext, access: Access): DeliveriesPort {
+  return {
+    async list(query = {}) {
+      const applications = access.readable();
+      const {
+        event,
+        subscription,
+        action,
+        status,
+        limit = DELIVERY_LIMITS.listDefault,
+        after,
+      } = checkQuery(DELIVERY_QUERY, query);
+      const filters = { event, subscription, action, status, applications };
+      const selection = { ...filters, ...timeRange(query), limit, after };
+      return { data: await store.listDeliveries(given<DeliverySelection>(selection)) };
+    },
+    async get(id) {
+      access.requireSome("read");
+      const delivery = await store.findDelivery(checkId(id));
+      if (delivery === undefined || !access.allows("read", delivery.application)) {
+        throw notFound("delivery", id);
+      }
+      return { data: delivery };
+    },
+    async retry(id) {
+      access.requireSome("write");
+      const delivery = await store.findDelivery(checkId(id));
+      if (delivery === undefined) throw notFound("delivery", id);
+      access.require("write", delivery.application);
+      const retried = await store.retryDelivery(id, clock.now());
+      if (retried === undefined) throw notFound("delivery", id);
+      wake();
+      return { data: retried };
+    },
+  };
+}

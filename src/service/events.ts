@@ -1,0 +1,68 @@
+import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import { EVENT_LIMITS } from "../domain/event.ts";
+import type { Event } from "../domain/event.ts";
+import { checkQuery, malformedField } from "../domain/query.ts";
+import { BATCH_QUERY, EVENT_QUERY } from "../domain/requests.ts";
+import type { EventsPort } from "../evreg.ts";
+import { RawJson } from "../json/raw-json.ts";
+import type { DeliverySelection, EventSelection, StoredEvent } from "../store/store.ts";
+import type { Access } from "./access.ts";
+import { checkId, given, notFound, timeRange } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+import { Publisher } from "./publisher.ts";
+
+export function eventsPort(context: ServiceContext, access: Access): EventsPort {
+  const { store } = context;
+  const publisher = new Publisher(context, access);
+
+  async function readable(id: number): Promise<StoredEvent> {
+    access.requireSome("read");
+    const event = await store.findEvent(checkId(id));
+    if (event === undefined || !access.allows("read", event.application)) throw notFound("event", id);
+    return event;
+  }
+
+  return {
+    publish: (input) => publisher.publish(input),
+    async publishBatch(items, options = {}) {
+      return publisher.publishBatch(items, checkQuery(BATCH_QUERY, options).atomic === true);
+    },
+    async list(query = {}) {
+      const applications = access.readable();
+      const {
+        action,
+        order = "desc",
+        limit = EVENT_LIMITS.listDefault,
+        after,
+      } = checkQuery(EVENT_QUERY, query);
+      if (query.page !== undefined && after !== undefined) {
+        throw malformedField("page", "cannot be used together with after, which replaces it", query.page);
+      }
+      const page = query.page ?? 1;
+      const selection = { action, applications, ...timeRange(query), order, limit, page, after };
+      const { events, total } = await store.listEvents(given<EventSelection>(selection));
+      return { data: events.map(eventOf), meta: { total, page, per_page: limit } };
+    },
+    async get(id) {
+      return { data: eventOf(await readable(id)) };
+    },
+    async deliveries(id) {
+      await readable(id);
+      const applications = access.readable();
+      const limit = DELIVERY_LIMITS.listMax;
+      const all: Delivery[] = [];
+      for (;;) {
+        const after = all.at(-1)?.rowid;
+        const selection = given<DeliverySelection>({ event: id, applications, limit, after });
+        const some = await store.listDeliveries(selection);
+        all.push(...some);
+        if (some.length < limit) return { data: all };
+      }
+    },
+  };
+}
+
+function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
+  return { rowid, action, payload: new RawJson(payload), revision, timestamped };
+}

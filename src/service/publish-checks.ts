@@ -1,0 +1,95 @@
+import { EvregError, invalidField } from "../domain/error.ts";
+import { EVENT_LIMITS } from "../domain/event.ts";
+import type { BatchItemError, BatchResult, Event, NewEvent } from "../domain/event.ts";
+import { checkIdempotencyKey } from "../domain/publish-body.ts";
+import { parseJson } from "../json/parse.ts";
+import { RawJson } from "../json/raw-json.ts";
+import { MAX_NESTING } from "../json/scanner.ts";
+import { toIso } from "../runtime/clock.ts";
+import type { Failure } from "../schema/failure.ts";
+
+/** What holds for an item whatever its action is. */
+export function checkItem(item: NewEvent, payloadBytes: number): void {
+  if (typeof item !== "object" || item === null) {
+    throw invalidField("body", "must be an object with action and payload");
+  }
+  const { action, payload, idempotency_key: key } = item;
+  if (typeof action !== "string") throw invalidField("action", "must be a string", action);
+  if (!(payload instanceof RawJson)) throw invalidField("payload", "must be an object");
+  if (key !== undefined) checkIdempotencyKey("idempotency_key", key);
+  if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);
+}
+
+export function nonConforming({ action }: NewEvent, { field, message, value }: Failure): EvregError {
+  return new EvregError(
+    "invalid",
+    `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
+    { field, message, value },
+  );
+}
+
+export function eventOf(
+  { action, payload }: NewEvent,
+  { rowid, timestampedMs }: { readonly rowid: number; readonly timestampedMs: number },
+  revision: number,
+): Event {
+  return { rowid, action, payload, revision, timestamped: toIso(timestampedMs) };
+}
+
+export function payloadValue(payload: RawJson): unknown {
+  const value = payload.scanned ? payload.value() : parseJson(payload.bytes, MAX_NESTING);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw invalidField("payload", "must be an object");
+}
+
+export function checkBatch(items: readonly (NewEvent | EvregError)[]): void {
+  const { batchItems, batchBytes } = EVENT_LIMITS;
+  if (!Array.isArray(items)) throw invalidField("events", "must be a list");
+  if (items.length < 1 || items.length > batchItems) {
+    const most = batchItems.toLocaleString("en");
+    throw invalidField("events", `must have 1 to ${most} items, not ${items.length.toLocaleString("en")}`);
+  }
+  let size = 0;
+  for (const item of items as readonly unknown[]) {
+    const payload = (item as Partial<NewEvent> | null)?.payload;
+    if (payload instanceof RawJson) size += payload.bytes.length;
+  }
+  if (size > batchBytes) throw tooLarge("batch", size, batchBytes);
+}
+
+function tooLarge(what: string, size: number, limit: number): EvregError {
+  return new EvregError(
+    "too_large",
+    `The ${what} has ${size.toLocaleString("en")} bytes; at most ${limit.toLocaleString("en")} are accepted.`,
+    { limit, size },
+  );
+}
+
+export function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
+  const message = "was used before with another action or payload; a new event needs a new key";
+  return new EvregError("conflict", `idempotency_key: ${message}.`, {
+    field: "idempotency_key",
+    message,
+    value: key,
+  });
+}
+
+export function restless(action: string): EvregError {
+  return new EvregError(
+    "unavailable",
+    `The schema of ${action} kept changing while the event was checked against it. Nothing was stored; try again.`,
+  );
+}
+
+export function batchResult(
+  data: readonly (Event | null)[],
+  errors: ReadonlyMap<number, EvregError>,
+): BatchResult {
+  const accepted = data.filter((event) => event !== null).length;
+  const listed: BatchItemError[] = [];
+  for (const [index, failure] of [...errors].toSorted(([one], [other]) => one - other)) {
+    const { error, details, code } = failure.body();
+    listed.push({ index, error, details, code });
+  }
+  return { data, errors: listed, meta: { accepted, rejected: data.length - accepted } };
+}

@@ -1,0 +1,100 @@
+import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
+import { asEvregError } from "../domain/error.ts";
+import type { Health } from "../domain/health.ts";
+import type { Principal } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Random } from "../runtime/random.ts";
+import type { Store } from "../store/store.ts";
+import { Access } from "./access.ts";
+import { ActionCache } from "./action-cache.ts";
+import { actionsPort } from "./actions.ts";
+import type { ServiceContext } from "./context.ts";
+import { deliveriesPort } from "./deliveries.ts";
+import { eventsPort } from "./events.ts";
+import { healthOf } from "./health.ts";
+import { subscriptionsPort } from "./subscriptions.ts";
+import { TokenCache } from "./token-cache.ts";
+import { bootstrapToken, tokensPort } from "./tokens.ts";
+
+export interface ServiceOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly version: string;
+  /** Made anew at each start. */
+  readonly instance: string;
+  readonly config: {
+    readonly limits: LimitsConfig;
+    readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
+  };
+  /** Tells the delivery engine that something may be due. */
+  readonly wake: () => void;
+  readonly engineState: () => Health["engine"];
+}
+
+/** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
+export interface Service {
+  /** The port for one principal. Its `close` does nothing: the store is closed by whoever opened it. */
+  as(principal: Principal): Evreg;
+  /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
+  authenticate(token: string): Promise<Principal | undefined>;
+  /**
+   * Makes an admin token named `bootstrap` when the store holds no token at all, and answers it; else `undefined`.
+   * @param given the token to take instead of a new one; `usage` when it has not a token's form
+   */
+  bootstrapToken(given?: string): Promise<string | undefined>;
+  /** Asks nothing of the store and needs no scope. */
+  health(): Health;
+}
+
+export function createService(options: ServiceOptions): Service {
+  const { store, clock, random, logger, version, instance, config, wake, engineState } = options;
+  const tokens = new TokenCache(store, clock, logger);
+  const context: ServiceContext = {
+    store,
+    clock,
+    random,
+    logger,
+    limits: config.limits,
+    delivery: config.delivery,
+    actions: new ActionCache(store),
+    tokens,
+    wake,
+  };
+  const health = (): Health => healthOf(store.condition(), engineState(), { version, instance });
+  return {
+    as(principal) {
+      const access = new Access(principal);
+      return {
+        actions: guarded(actionsPort(context, access)),
+        events: guarded(eventsPort(context, access)),
+        subscriptions: guarded(subscriptionsPort(context, access)),
+        deliveries: guarded(deliveriesPort(context, access)),
+        tokens: guarded(tokensPort(context, access)),
+        health: () => Promise.resolve({ data: health() }),
+        close: () => Promise.resolve(),
+      };
+    },
+    authenticate: (token) => tokens.authenticate(token),
+    bootstrapToken: (given) => bootstrapToken(context, given),
+    health,
+  };
+}
+
+/** The same methods, all of whose rejections are `EvregError`s; what else was thrown is the cause of an `internal`. */
+function guarded<T extends object>(port: T): T {
+  const methods = Object.entries(port).map(([name, method]: [string, (...args: unknown[]) => unknown]) => [
+    name,
+    async (...args: unknown[]): Promise<unknown> => {
+      try {
+        return await method(...args);
+      } catch (error) {
+        throw asEvregError(error);
+      }
+    },
+  ]);
+  return Object.fromEntries(methods) as T;
+}

@@ -1,0 +1,95 @@
+import { EvregError, invalidField } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/iso-time.ts";
+import { checkLabel } from "../domain/names.ts";
+import { NEW_TOKEN } from "../domain/requests.ts";
+import { checkScope } from "../domain/scope.ts";
+import { hashToken, isTokenForm, mintToken } from "../domain/token-form.ts";
+import { LOCAL_OWNER } from "../domain/token.ts";
+import type { NewToken, Scope, Token } from "../domain/token.ts";
+import type { TokensPort } from "../evreg.ts";
+import type { TokenRecord } from "../store/store.ts";
+import type { Access } from "./access.ts";
+import { checkId, given, notFound } from "./answers.ts";
+import { readBody } from "./bodies.ts";
+import type { ServiceContext } from "./context.ts";
+
+export function tokensPort(context: ServiceContext, access: Access): TokensPort {
+  const { store, clock, random, tokens } = context;
+  return {
+    async list() {
+      access.require("admin");
+      await tokens.flush();
+      return { data: await store.listTokens() };
+    },
+    async create(input) {
+      access.require("admin");
+      const { name, scopes, expires_at } = readBody(NEW_TOKEN, input, {
+        name: checkLabel,
+        expires_at: checkTime,
+      }) as NewToken;
+      const kept: Scope[] = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
+      const expiresAtMs = expires_at === undefined ? undefined : parseIsoTime(expires_at);
+      if (expiresAtMs !== undefined && expiresAtMs <= clock.now()) {
+        throw invalidField("expires_at", "must be in the future", expires_at);
+      }
+      const token = mintToken((count) => random.bytes(count));
+      const record = { name, scopes: [...new Set(kept)], hash: hashToken(token) };
+      const created = await store.createToken(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
+      return { data: { ...created, token } };
+    },
+    async revoke(id) {
+      access.require("admin");
+      checkId(id);
+      if (access.principal !== LOCAL_OWNER) {
+        checkStillManaged(await store.listTokens(), id, clock.now());
+      }
+      const revoked = await store.revokeToken(id);
+      if (revoked === undefined) throw notFound("token", id);
+      tokens.forget(id);
+      return { data: revoked };
+    },
+  };
+}
+
+/**
+ * Stores the first admin token of a data folder that holds no token at all, and answers it; `undefined` where there is
+ * one, whatever its scopes.
+ * @param wanted the token to use instead of a new one
+ * @throws `usage` when `wanted` has not a token's form
+ */
+export async function bootstrapToken(
+  { store, clock, random }: ServiceContext,
+  wanted: string | undefined,
+): Promise<string | undefined> {
+  if ((await store.listTokens()).length > 0) return undefined;
+  if (wanted !== undefined && !isTokenForm(wanted)) {
+    throw new EvregError(
+      "usage",
+      "The bootstrap token given has not the form of a token: evreg_, 30 letters or digits, and their 6 characters of checksum. Leave it out to have one made.",
+    );
+  }
+  const token = wanted ?? mintToken((count) => random.bytes(count));
+  await store.createToken({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
+  return token;
+}
+
+/**
+ * Nobody can revoke the last admin token over the network: no token could be made any more without stopping the server.
+ * Whoever holds the data folder can, and needs none.
+ */
+function checkStillManaged(tokens: readonly Token[], id: number, nowMs: number): void {
+  const managing = tokens.filter(
+    ({ scopes, expires_at }) =>
+      scopes.includes("admin") && (expires_at === null || (parseIsoTime(expires_at) ?? 0) > nowMs),
+  );
+  if (managing.length !== 1 || managing[0]!.rowid !== id) return;
+  throw new EvregError(
+    "conflict",
+    "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
+  );
+}
+
+function checkTime(field: string, value: string): string {
+  if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
+  return value;
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import type { ActionUpdate, Schemata } from "../../src/domain/action.ts";
+import { newAction, newEvent, publish, refusal, USER_SCHEMA, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const properties = USER_SCHEMA["properties"] as Schemata;
+/** One optional property more. */
+const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
+/** One required property more. */
+const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
+
+export function actionUpdatesContract(open: OpenEvreg): void {
+  describe("updating actions", () => {
+    const under = useEvreg(open);
+    const create = async () => (await under.evreg.actions.create(newAction())).data;
+
+    it("applies a compatible schema as the next revision", async () => {
+      const before = await create();
+      await under.clock.advance(1_000);
+      const { data, meta } = await under.evreg.actions.update("user.created", { schemata: WIDER });
+      expect(data).toEqual({ ...before, schemata: WIDER, revision: 2 });
+      expect(meta).toEqual({ warnings: [] });
+      expect((await under.evreg.actions.get("user.created")).data).toEqual(data);
+    });
+
+    it("makes no revision of the same schema, in whatever order its members come", async () => {
+      const before = await create();
+      const turned = Object.fromEntries(Object.entries(USER_SCHEMA).toReversed());
+      const { data } = await under.evreg.actions.update("user.created", { schemata: turned });
+      expect(data).toEqual(before);
+    });
+
+    it("refuses a breaking schema with its changes and a name for it", async () => {
+      const before = await create();
+      const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
+      const { details, message } = await refusal(update, "conflict");
+      expect(details["changes"]).toEqual([
+        { pointer: expect.stringMatching(/^\//), message: expect.stringMatching(/./) },
+      ]);
+      expect(details["suggestion"]).toBe("user.created.v2");
+      expect(message).toContain("user.created.v2");
+      expect((await under.evreg.actions.get("user.created")).data).toEqual(before);
+    });
+
+    it("suggests a name that is free", async () => {
+      await create();
+      await under.evreg.actions.create(newAction({ action: "user.created.v2" }));
+      await under.evreg.actions.create(newAction({ action: "user.created.v3" }));
+      const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
+      expect((await refusal(update, "conflict")).details["suggestion"]).toBe("user.created.v4");
+    });
+
+    it("applies a breaking schema when told not to mind", async () => {
+      await create();
+      const none = { compatibility: "none" } as const;
+      const { data } = await under.evreg.actions.update("user.created", { schemata: BREAKING }, none);
+      expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
+      await refusal(publish(under.evreg), "invalid");
+    });
+
+    it("knows no other way to weigh compatibility", async () => {
+      await create();
+      const options = { compatibility: "full" } as unknown as { compatibility: "none" };
+      const update = under.evreg.actions.update("user.created", { schemata: WIDER }, options);
+      expect((await refusal(update, "malformed")).details).toMatchObject({
+        field: "compatibility",
+        value: "full",
+      });
+    });
+
+    it("takes a whole action back", async () => {
+      const before = await create();
+      const { data } = await under.evreg.actions.update("user.created", { ...before, schemata: WIDER });
+      expect(data).toEqual({ ...before, schemata: WIDER, revision: 2 });
+    });
+
+    it.each([
+      ["action", "user.deleted"],
+      ["rowid", 99],
+      ["revision", 7],
+      ["timestamped", "2020-01-01T00:00:00.000Z"],
+    ])("refuses a whole action whose %s does not agree", async (member, value) => {
+      const before = await create();
+      const input = { ...before, schemata: WIDER, [member]: value } as ActionUpdate;
+      const error = await refusal(under.evreg.actions.update("user.created", input), "invalid");
+      expect(error.details).toMatchObject({ field: member, value });
+      expect((await under.evreg.actions.get("user.created")).data).toEqual(before);
+    });
+
+    it("moves an action to another application, with or without a new schema", async () => {
+      await create();
+      const moved = { schemata: USER_SCHEMA, application: " shop " };
+      const { data } = await under.evreg.actions.update("user.created", moved);
+      expect(data).toMatchObject({ application: "shop", schemata: USER_SCHEMA });
+      expect((await under.evreg.actions.list({ application: "shop" })).data).toEqual([data]);
+      await under.evreg.actions.update("user.created", { schemata: WIDER, application: "crm" });
+      expect((await under.evreg.actions.get("user.created")).data).toMatchObject({
+        application: "crm",
+        schemata: WIDER,
+      });
+      await expect(publish(under.evreg)).resolves.toMatchObject({ action: "user.created" });
+    });
+
+    it("refuses what it refuses at creation", async () => {
+      await create();
+      const { actions } = under.evreg;
+      const bad = [
+        [{}, "schemata"],
+        [{ schemata: [] }, "schemata"],
+        [{ schemata: { type: "objekt" } }, "schemata.type"],
+        [{ schemata: WIDER, application: "" }, "application"],
+        [{ schemata: WIDER, aplication: "crm" }, "aplication"],
+      ] as const;
+      for (const [input, field] of bad) {
+        const error = await refusal(actions.update("user.created", input as ActionUpdate), "invalid");
+        expect(error.details).toMatchObject({ field });
+      }
+    });
+
+    it("has nothing to update where there is no such action", async () => {
+      await refusal(under.evreg.actions.update("user.created", { schemata: WIDER }), "not_found");
+    });
+
+    it("warns of what the new schema does not check", async () => {
+      await create();
+      const schemata = { ...WIDER, descripton: "slip" };
+      const { meta } = await under.evreg.actions.update("user.created", { schemata });
+      expect(meta?.warnings).toEqual([{ pointer: "/descripton", message: expect.stringMatching(/./) }]);
+    });
+
+    it("applies each of several updates at the same time", async () => {
+      await create();
+      const updates = Array.from({ length: 8 }, (_, index) =>
+        under.evreg.actions.update("user.created", { schemata: { ...USER_SCHEMA, title: `no. ${index}` } }),
+      );
+      const revisions = (await Promise.all(updates)).map(({ data }) => data.revision);
+      expect(revisions.toSorted((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    });
+
+    it("holds payloads to the schema in force, and each event to its revision", async () => {
+      await create();
+      const first = await publish(under.evreg);
+      const schemata = { ...WIDER, properties: { ...properties, phone: { type: "string" } } };
+      await under.evreg.actions.update("user.created", { schemata });
+      const withPhone = newEvent({ email: "ada@example.com", phone: 7 });
+      expect((await refusal(publish(under.evreg, withPhone), "invalid")).details).toMatchObject({
+        field: "phone",
+        value: 7,
+      });
+      const second = await publish(under.evreg);
+      expect([first.revision, second.revision]).toEqual([1, 2]);
+      expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);
+    });
+
+    it("publishes on while the schema changes", async () => {
+      await create();
+      const work = Array.from({ length: 60 }, (_, index) =>
+        index % 10 === 5
+          ? under.evreg.actions.update("user.created", { schemata: { ...USER_SCHEMA, title: `${index}` } })
+          : publish(under.evreg),
+      );
+      await Promise.all(work);
+      expect((await under.evreg.events.list()).meta.total).toBe(54);
+      expect((await under.evreg.actions.get("user.created")).data.revision).toBe(7);
+    });
+  });
+}

@@ -1,0 +1,210 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { ANY_OBJECT, newAction, newEvent, rawEvent, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+function any(payload: unknown): NewEvent {
+  return newEvent(payload, "any");
+}
+
+function keyed(key: string, payload: unknown): NewEvent {
+  return { ...any(payload), idempotency_key: key };
+}
+
+export function batchContract(open: OpenEvreg): void {
+  describe("publishing batches", () => {
+    const under = useEvreg(open);
+    const total = async (): Promise<number> => (await under.evreg.events.list()).meta.total;
+
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction());
+      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+    });
+
+    it("answers an event an item, in order", async () => {
+      const items = [any({ n: 0 }), newEvent(), any({ n: 2 })];
+      const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+      expect(data.map((event) => [event?.rowid, event?.action, event?.payload.text()])).toEqual([
+        [1, "any", '{"n":0}'],
+        [2, "user.created", '{"email":"ada@example.com"}'],
+        [3, "any", '{"n":2}'],
+      ]);
+      expect(errors).toEqual([]);
+      expect(meta).toEqual({ accepted: 3, rejected: 0 });
+      expect((await under.evreg.events.get(3)).data.payload.text()).toBe('{"n":2}');
+    });
+
+    it("accepts the valid items and reports each of the others", async () => {
+      const items = [
+        newEvent({ email: "nobody" }),
+        any({ n: 1 }),
+        newEvent({}, "unknown"),
+        rawEvent("[]", "any"),
+        any({ n: 4 }),
+        { ...any({}), idempotency_key: "" },
+      ];
+      const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+      expect(data.map((event) => event?.payload.text() ?? null)).toEqual([
+        null,
+        '{"n":1}',
+        null,
+        null,
+        '{"n":4}',
+        null,
+      ]);
+      expect(errors.map(({ index, code, details }) => [index, code, details["field"]])).toEqual([
+        [0, 422, "email"],
+        [2, 404, "action"],
+        [3, 422, "payload"],
+        [5, 422, "idempotency_key"],
+      ]);
+      expect(errors[0]).toEqual({
+        index: 0,
+        error: expect.stringContaining("email"),
+        details: { field: "email", message: expect.stringMatching(/./), value: "nobody" },
+        code: 422,
+      });
+      expect(meta).toEqual({ accepted: 2, rejected: 4 });
+      expect(await total()).toBe(2);
+    });
+
+    it("keeps the place of an item that could not be read", async () => {
+      const unread = new EvregError("malformed", "Line 7 is not JSON.", { line: 7 });
+      const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), unread, any({})]);
+      expect(data.map((event) => event !== null)).toEqual([true, false, true]);
+      expect(errors).toEqual([{ index: 1, error: "Line 7 is not JSON.", details: { line: 7 }, code: 400 }]);
+      expect(meta).toEqual({ accepted: 2, rejected: 1 });
+    });
+
+    it("can accept none", async () => {
+      const { data, errors, meta } = await under.evreg.events.publishBatch([newEvent({}), newEvent({})]);
+      expect(data).toEqual([null, null]);
+      expect(errors.map(({ index }) => index)).toEqual([0, 1]);
+      expect(meta).toEqual({ accepted: 0, rejected: 2 });
+    });
+
+    it("takes 1 to 1,000 items", async () => {
+      for (const count of [0, 1_001]) {
+        const items = Array.from({ length: count }, (_, n) => any({ n }));
+        const error = await refusal(under.evreg.events.publishBatch(items), "invalid");
+        expect(error.details).toMatchObject({ field: "events" });
+      }
+      const most = Array.from({ length: 1_000 }, (_, n) => any({ n }));
+      const { meta, data } = await under.evreg.events.publishBatch(most);
+      expect(meta).toEqual({ accepted: 1_000, rejected: 0 });
+      expect(data.map((event) => event?.payload.value())).toEqual(most.map((_, n) => ({ n })));
+      expect(await total()).toBe(1_000);
+    });
+
+    it("answers earlier events for keys used before, also inside the batch", async () => {
+      const first = (await under.evreg.events.publish(keyed("a", { n: 0 }))).data;
+      const items = [keyed("a", { n: 0 }), keyed("b", { n: 1 }), keyed("b", { n: 1 }), keyed("b", { n: 2 })];
+      const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+      expect(data.map((event) => event?.rowid ?? null)).toEqual([
+        first.rowid,
+        data[1]?.rowid,
+        data[1]?.rowid,
+        null,
+      ]);
+      expect(errors).toEqual([
+        { index: 3, error: expect.stringMatching(/./), details: expect.anything(), code: 409 },
+      ]);
+      expect(meta).toEqual({ accepted: 3, rejected: 1 });
+      expect(await total()).toBe(2);
+    });
+
+    it("queues a delivery for each accepted event", async () => {
+      await subscribe(under.evreg, { action: "any" });
+      await under.evreg.events.publishBatch([any({}), newEvent(), any({}), newEvent({})]);
+      const { data } = await under.evreg.deliveries.list();
+      expect(data.map(({ event_id, action }) => [event_id, action])).toEqual([
+        [3, "any"],
+        [1, "any"],
+      ]);
+    });
+
+    it("holds each item to the schema in force", async () => {
+      await under.evreg.actions.update("any", { schemata: { ...ANY_OBJECT, title: "second" } });
+      const { data } = await under.evreg.events.publishBatch([any({}), newEvent()]);
+      expect(data.map((event) => event?.revision)).toEqual([2, 1]);
+    });
+
+    it("publishes whole batches while schemas change", async () => {
+      const batches = Array.from({ length: 10 }, (_, n) =>
+        under.evreg.events.publishBatch(
+          Array.from({ length: 20 }, (_item, m) => (m % 2 === 0 ? any({ n, m }) : newEvent())),
+          { atomic: n % 2 === 0 },
+        ),
+      );
+      const updates = Array.from({ length: 5 }, (_, n) =>
+        under.evreg.actions.update("any", { schemata: { ...ANY_OBJECT, title: `${n}` } }),
+      );
+      const results = await Promise.all(batches);
+      await Promise.all(updates);
+      expect(results.map(({ meta }) => meta)).toEqual(results.map(() => ({ accepted: 20, rejected: 0 })));
+      expect(await total()).toBe(200);
+    });
+
+    describe("all or nothing", () => {
+      const atomic = { atomic: true };
+
+      it("stores all where all are valid", async () => {
+        const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), newEvent()], atomic);
+        expect(data.map((event) => event?.rowid)).toEqual([1, 2]);
+        expect(errors).toEqual([]);
+        expect(meta).toEqual({ accepted: 2, rejected: 0 });
+      });
+
+      it("stores nothing where one is not, and reports only that one", async () => {
+        const items = [any({}), newEvent({}), any({}), newEvent({}, "unknown")];
+        const { data, errors, meta } = await under.evreg.events.publishBatch(items, atomic);
+        expect(data).toEqual([null, null, null, null]);
+        expect(errors.map(({ index, code }) => [index, code])).toEqual([
+          [1, 422],
+          [3, 404],
+        ]);
+        expect(meta).toEqual({ accepted: 0, rejected: 4 });
+        expect(await total()).toBe(0);
+      });
+
+      it("reports every item with a fault, with or without a key", async () => {
+        const bad = newEvent({});
+        const items = [{ ...bad, idempotency_key: "a" }, any({}), { ...bad, idempotency_key: "b" }];
+        const keys = await under.evreg.events.publishBatch(items, atomic);
+        expect(keys.errors.map(({ index, code }) => [index, code])).toEqual([
+          [0, 422],
+          [2, 422],
+        ]);
+        const mixed = await under.evreg.events.publishBatch([...items, bad], atomic);
+        expect(mixed.errors.map(({ index }) => index)).toEqual([0, 2, 3]);
+        expect(mixed.data).toEqual([null, null, null, null]);
+        expect(await total()).toBe(0);
+      });
+
+      it("stores nothing where an item could not be read", async () => {
+        const unread = new EvregError("malformed", "Line 2 is not JSON.");
+        const { data, meta } = await under.evreg.events.publishBatch([any({}), unread], atomic);
+        expect(data).toEqual([null, null]);
+        expect(meta).toEqual({ accepted: 0, rejected: 2 });
+        expect(await total()).toBe(0);
+      });
+
+      it("stores nothing where a key conflicts, and leaves the other keys free", async () => {
+        await under.evreg.events.publish(keyed("a", { n: 0 }));
+        const items = [keyed("b", {}), keyed("a", { n: 1 })];
+        const { data, errors } = await under.evreg.events.publishBatch(items, atomic);
+        expect(data).toEqual([null, null]);
+        expect(errors.map(({ index, code }) => [index, code])).toEqual([[1, 409]]);
+        expect((await under.evreg.events.publish(keyed("b", {}))).replayed).toBe(false);
+      });
+
+      it("counts a replay as no fault", async () => {
+        await under.evreg.events.publish(keyed("a", { n: 0 }));
+        const { data, meta } = await under.evreg.events.publishBatch([any({}), keyed("a", { n: 0 })], atomic);
+        expect(data.map((event) => event?.rowid)).toEqual([2, 1]);
+        expect(meta).toEqual({ accepted: 2, rejected: 0 });
+      });
+    });
+  });
+}

@@ -1,0 +1,235 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
+import type { AttemptResult, Claim, NextStep } from "../../src/store/store.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
+
+/** The one delivery there is. */
+async function first({ evreg }: EvregUnderTest): Promise<DeliveryWithAttempts> {
+  return (await evreg.deliveries.get(1)).data;
+}
+
+export function deliveriesContract(open: OpenEvreg): void {
+  describe("deliveries", () => {
+    const under = useEvreg(open);
+
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction());
+      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+    });
+
+    /** Takes what is due, as the engine does. */
+    const claim = async (limit = 10): Promise<readonly Claim[]> => {
+      const nowMs = under.clock.now();
+      const request = { nowMs, limit, leaseMs: 60_000, perSubscription: 10, inFlight: new Map() };
+      return (await under.store.claimDue(request)).claims;
+    };
+
+    /** Ends an attempt, as the engine does. */
+    const finish = async (
+      { deliveryId, claimId }: Claim,
+      next: NextStep,
+      result: Partial<AttemptResult>,
+    ): Promise<void> => {
+      const nowMs = under.clock.now();
+      const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, next, ...result };
+      expect(await under.store.finishAttempts([finished], nowMs)).toEqual([true]);
+    };
+
+    it("is one for each active subscription of the event's action", async () => {
+      await subscribe(under.evreg, { subscription: "one" });
+      await subscribe(under.evreg, { subscription: "two", application: "shop" });
+      await subscribe(under.evreg, { subscription: "paused", active: false });
+      await subscribe(under.evreg, { subscription: "other action", action: "any" });
+      await publish(under.evreg);
+      const { data } = await under.evreg.deliveries.list();
+      expect(data.map(({ subscription }) => subscription).toSorted()).toEqual(["one", "two"]);
+      const two = data.find(({ subscription }) => subscription === "two");
+      expect(two).toEqual({
+        rowid: expect.any(Number),
+        event_id: 1,
+        subscription_id: 2,
+        application: "shop",
+        subscription: "two",
+        action: "user.created",
+        status: "pending",
+        attempt: 0,
+        next_attempt_at: "2026-01-01T00:00:00.000Z",
+        last_error: null,
+        timestamped: "2026-01-01T00:00:00.000Z",
+        finished_at: null,
+      });
+      expect((await under.evreg.deliveries.get(two!.rowid)).data).toEqual({ ...two, attempts: [] });
+    });
+
+    it("is listed newest first, by exact filters", async () => {
+      await subscribe(under.evreg);
+      await subscribe(under.evreg, { action: "any" });
+      for (let n = 1; n <= 6; n++) {
+        await publish(under.evreg, n % 2 === 0 ? newEvent({}, "any") : newEvent());
+        await under.clock.advance(60_000);
+      }
+      await under.evreg.subscriptions.update(2, { active: false });
+      const events = async (query: DeliveryQuery): Promise<number[]> =>
+        (await under.evreg.deliveries.list(query)).data.map(({ event_id }) => event_id);
+      expect(await events({})).toEqual([6, 5, 4, 3, 2, 1]);
+      expect(await events({ event: 4 })).toEqual([4]);
+      expect(await events({ event: 99 })).toEqual([]);
+      expect(await events({ subscription: 2 })).toEqual([6, 4, 2]);
+      expect(await events({ action: "user.created" })).toEqual([5, 3, 1]);
+      expect(await events({ status: "held" })).toEqual([6, 4, 2]);
+      expect(await events({ status: "pending", action: "any" })).toEqual([]);
+      expect(await events({ from: "2026-01-01T00:02:00Z", to: "2026-01-01T00:04:00Z" })).toEqual([4, 3]);
+      expect(await events({ subscription: 1, limit: 2 })).toEqual([5, 3]);
+    });
+
+    it("is listed by action also after its subscription was bound to another", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      await publish(under.evreg);
+      await under.evreg.subscriptions.update(rowid, { action: "any" });
+      const { data } = await under.evreg.deliveries.list({ action: "user.created" });
+      expect(data).toMatchObject([{ event_id: 1, action: "user.created" }]);
+      expect((await under.evreg.deliveries.list({ action: "any" })).data).toEqual([]);
+    });
+
+    it("can be walked", async () => {
+      await subscribe(under.evreg);
+      await under.evreg.events.publishBatch(Array.from({ length: 7 }, () => newEvent()));
+      const walked: number[] = [];
+      for (let after: number | undefined; ;) {
+        const query = after === undefined ? { limit: 3 } : { limit: 3, after };
+        const { data } = await under.evreg.deliveries.list(query);
+        walked.push(...data.map(({ event_id }) => event_id));
+        after = data.at(-1)?.rowid;
+        if (after === undefined) break;
+      }
+      expect(walked).toEqual([7, 6, 5, 4, 3, 2, 1]);
+    });
+
+    describe("under way", () => {
+      beforeEach(async () => {
+        await subscribe(under.evreg);
+        await publish(under.evreg);
+      });
+
+      it("tells its attempts", async () => {
+        const [begun] = await claim();
+        expect(await first(under)).toMatchObject({ status: "delivering", attempt: 1, attempts: [] });
+        const atMs = under.clock.now() + 2_000;
+        await finish(begun!, { kind: "retry", atMs }, { statusCode: 500, response: "oh no" });
+        expect(await first(under)).toMatchObject({
+          status: "waiting",
+          attempt: 1,
+          next_attempt_at: "2026-01-01T00:00:02.000Z",
+          last_error: "HTTP 500",
+        });
+        await under.clock.advance(2_000);
+        const [again] = await claim();
+        await finish(again!, { kind: "delivered" }, { statusCode: 204 });
+        expect(await first(under)).toMatchObject({
+          status: "delivered",
+          attempt: 2,
+          next_attempt_at: null,
+          last_error: null,
+          finished_at: "2026-01-01T00:00:02.000Z",
+          attempts: [
+            {
+              attempt: 1,
+              started_at: "2026-01-01T00:00:00.000Z",
+              duration_ms: 12,
+              outcome: "failed",
+              status_code: 500,
+              error_code: null,
+              response: "oh no",
+            },
+            { attempt: 2, outcome: "delivered", status_code: 204, error_code: null, response: null },
+          ],
+        });
+      });
+
+      it("can be sent again once it failed, with its history kept", async () => {
+        const [begun] = await claim();
+        await finish(begun!, { kind: "failed" }, { errorCode: "timeout" });
+        expect(await first(under)).toMatchObject({
+          status: "failed",
+          last_error: "timeout",
+          next_attempt_at: null,
+        });
+        await under.clock.advance(5_000);
+        const { data } = await under.evreg.deliveries.retry(1);
+        expect(data).toMatchObject({
+          status: "pending",
+          next_attempt_at: "2026-01-01T00:00:05.000Z",
+          finished_at: null,
+        });
+        expect(data).not.toHaveProperty("attempts");
+        expect(await claim()).toMatchObject([{ deliveryId: 1, attempt: 2, failures: 0 }]);
+        expect((await first(under)).attempts).toMatchObject([{ attempt: 1, error_code: "timeout" }]);
+      });
+
+      it("can be sent again after it was delivered, and before its wait is over", async () => {
+        const [begun] = await claim();
+        await finish(begun!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        await under.evreg.deliveries.retry(1);
+        const [again] = await claim();
+        await finish(again!, { kind: "delivered" }, { statusCode: 200 });
+        await under.evreg.deliveries.retry(1);
+        expect(await claim()).toMatchObject([{ deliveryId: 1, attempt: 3 }]);
+      });
+
+      it("cannot be sent again while it is pending, under way, held or cancelled", async () => {
+        await refusal(under.evreg.deliveries.retry(1), "conflict");
+        const [begun] = await claim();
+        await refusal(under.evreg.deliveries.retry(1), "conflict");
+        await finish(begun!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        await under.evreg.subscriptions.update(1, { active: false });
+        await refusal(under.evreg.deliveries.retry(1), "conflict");
+        await under.evreg.subscriptions.delete(1);
+        await refusal(under.evreg.deliveries.retry(1), "conflict");
+      });
+    });
+
+    describe("refused", () => {
+      const refusing = useSharedEvreg(open, () => Promise.resolve());
+
+      it.each([
+        ["limit", 0],
+        ["limit", 501],
+        ["after", 0],
+        ["event", 0],
+        ["event", 1.5],
+        ["subscription", "invoices"],
+        ["status", "lost"],
+        ["from", "2026-01-01"],
+        ["to", "2026-02-30T00:00:00Z"],
+        ["page", 2],
+        ["order", "asc"],
+      ])("is not listed by %s %j", async (field, value) => {
+        const query = { [field]: value } as DeliveryQuery;
+        const error = await refusal(refusing.evreg.deliveries.list(query), "malformed");
+        expect(error.details).toMatchObject({ field });
+      });
+
+      it("is not listed in a range that holds nothing", async () => {
+        const query = { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" };
+        await refusal(refusing.evreg.deliveries.list(query), "malformed");
+      });
+
+      it("is not there until an event is on its way", async () => {
+        await refusal(refusing.evreg.deliveries.get(1), "not_found");
+        await refusal(refusing.evreg.deliveries.retry(1), "not_found");
+        await refusal(refusing.evreg.deliveries.get(0), "malformed");
+        await refusal(refusing.evreg.deliveries.retry(0), "malformed");
+      });
+    });
+  });
+}

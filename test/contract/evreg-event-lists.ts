@@ -1,0 +1,171 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { EventQuery } from "../../src/domain/event.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
+
+/** Events 1 to 7, a minute apart from midnight on; the even ones of the action `b`. */
+async function prepare({ evreg, clock }: EvregUnderTest): Promise<void> {
+  for (const action of ["a", "b"]) {
+    await evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+  }
+  for (let n = 1; n <= 7; n++) {
+    await publish(evreg, newEvent({ n }, n % 2 === 0 ? "b" : "a"));
+    await clock.advance(60_000);
+  }
+}
+
+export function eventListsContract(open: OpenEvreg): void {
+  describe("listing events", () => {
+    const under = useSharedEvreg(open, prepare);
+    const rowids = async (query?: EventQuery): Promise<number[]> =>
+      (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
+
+    it("has the newest first, unless told otherwise", async () => {
+      const { data, meta } = await under.evreg.events.list();
+      expect(data.map(({ rowid }) => rowid)).toEqual([7, 6, 5, 4, 3, 2, 1]);
+      expect(data[0]).toMatchObject({ action: "a", revision: 1, timestamped: "2026-01-01T00:06:00.000Z" });
+      expect(data[0]).not.toHaveProperty("application");
+      expect(meta).toEqual({ total: 7, page: 1, per_page: 50 });
+      expect(await rowids({ order: "asc" })).toEqual([1, 2, 3, 4, 5, 6, 7]);
+      expect(await rowids({ order: "desc" })).toEqual([7, 6, 5, 4, 3, 2, 1]);
+    });
+
+    it("can be of one action, with its own total", async () => {
+      const { data, meta } = await under.evreg.events.list({ action: "b", limit: 2 });
+      expect(data.map(({ rowid }) => rowid)).toEqual([6, 4]);
+      expect(meta).toEqual({ total: 3, page: 1, per_page: 2 });
+      expect(await under.evreg.events.list({ action: "unknown" })).toEqual({
+        data: [],
+        meta: { total: 0, page: 1, per_page: 50 },
+      });
+    });
+
+    it.each([
+      [{ from: "2026-01-01T00:05:00Z" }, [7, 6]],
+      [{ from: "2026-01-01T00:05:00.001Z" }, [7]],
+      [{ from: "2026-01-01T00:05:00.0000001Z" }, [7]],
+      [{ to: "2026-01-01T00:01:00Z" }, [1]],
+      [{ to: "2026-01-01T00:01:00.0000001Z" }, [2, 1]],
+      [{ from: "2026-01-01T01:02:00+01:00", to: "2025-12-31T23:04:00-01:00" }, [4, 3]],
+      [{ from: "2026-01-01T00:02Z", to: "2026-01-01T00:05Z", action: "a" }, [5, 3]],
+      [{ from: "2027-01-01T00:00:00Z" }, []],
+    ] as const)("in the range %j are %j", async (query, expected) => {
+      const { data, meta } = await under.evreg.events.list(query);
+      expect(data.map(({ rowid }) => rowid)).toEqual(expected);
+      expect(meta.total).toBe(expected.length);
+    });
+
+    it("comes in pages", async () => {
+      const pages: number[][] = [];
+      for (let page = 1; page <= 4; page++) {
+        const { data, meta } = await under.evreg.events.list({ page, limit: 3 });
+        expect(meta).toEqual({ total: 7, page, per_page: 3 });
+        pages.push(data.map(({ rowid }) => rowid));
+      }
+      expect(pages).toEqual([[7, 6, 5], [4, 3, 2], [1], []]);
+    });
+
+    it.each(["asc", "desc"] as const)("can be walked, %s", async (order) => {
+      const walked: number[] = [];
+      for (let after: number | undefined; ; after = walked.at(-1)) {
+        const query = { order, limit: 2, action: "a", ...(after === undefined ? {} : { after }) };
+        const { data, meta } = await under.evreg.events.list(query);
+        expect(meta.total).toBe(4);
+        if (data.length === 0) break;
+        walked.push(...data.map(({ rowid }) => rowid));
+      }
+      expect(walked).toEqual(order === "asc" ? [1, 3, 5, 7] : [7, 5, 3, 1]);
+    });
+
+    it.each([
+      ["page", 0],
+      ["page", 1.5],
+      ["page", -1],
+      ["limit", 0],
+      ["limit", 501],
+      ["after", -1],
+      ["order", "newest"],
+      ["action", ""],
+      ["from", "yesterday"],
+      ["from", "2026-01-01"],
+      ["from", "2026-01-01T00:00:00"],
+      ["from", "2026-02-29T00:00:00Z"],
+      ["to", "2026-01-01T24:00:00Z"],
+      ["to", "2026-13-01T00:00:00Z"],
+      ["to", "2026-01-01T00:00:00+24:00"],
+      ["actoin", "a"],
+    ])("refuses %s %j", async (field, value) => {
+      const error = await refusal(under.evreg.events.list({ [field]: value }), "malformed");
+      expect(error.details).toMatchObject({ field });
+      expect(error.details["message"]).toEqual(expect.stringMatching(/./));
+    });
+
+    it("refuses pages of a walk, and ranges that hold nothing", async () => {
+      const { events } = under.evreg;
+      const both = await refusal(events.list({ page: 2, after: 3 }), "malformed");
+      expect(both.details).toMatchObject({ field: "page" });
+      const time = "2026-01-01T00:00:00Z";
+      const empty = await refusal(events.list({ from: time, to: time }), "malformed");
+      expect(empty.details).toMatchObject({ field: "to" });
+    });
+  });
+
+  describe("listing more and more events", () => {
+    const under = useEvreg(open);
+    const rowids = async (query: EventQuery): Promise<number[]> =>
+      (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
+
+    beforeEach(() => prepare(under));
+
+    it("walks past events published meanwhile", async () => {
+      expect(await rowids({ limit: 3 })).toEqual([7, 6, 5]);
+      await publish(under.evreg, newEvent({}, "a"));
+      expect(await rowids({ limit: 3, after: 5 })).toEqual([4, 3, 2]);
+      expect(await rowids({ order: "asc", after: 7 })).toEqual([8]);
+    });
+
+    it("gives 500 at once and no more", async () => {
+      for (let batch = 0; batch < 2; batch++) {
+        const items = Array.from({ length: 300 }, () => newEvent({}, "a"));
+        await under.evreg.events.publishBatch(items);
+      }
+      const { data, meta } = await under.evreg.events.list({ limit: 500 });
+      expect(data).toHaveLength(500);
+      expect(meta).toEqual({ total: 607, page: 1, per_page: 500 });
+    });
+  });
+
+  describe("one event", () => {
+    const under = useEvreg(open);
+
+    it("is not there until it is published", async () => {
+      await refusal(under.evreg.events.get(1), "not_found");
+      await refusal(under.evreg.events.deliveries(1), "not_found");
+    });
+
+    it.each([0, -1, 1.5, Number.NaN, 2 ** 53])("cannot have the rowid %d", async (id) => {
+      await refusal(under.evreg.events.get(id), "malformed");
+      await refusal(under.evreg.events.deliveries(id), "malformed");
+    });
+
+    it("tells where it went", async () => {
+      await under.evreg.actions.create(newAction());
+      await subscribe(under.evreg, { subscription: "one" });
+      await subscribe(under.evreg, { subscription: "two" });
+      await publish(under.evreg);
+      const { rowid } = await publish(under.evreg);
+      const { data } = await under.evreg.events.deliveries(rowid);
+      expect(data.map(({ event_id }) => event_id)).toEqual([rowid, rowid]);
+      expect(new Set(data.map(({ subscription }) => subscription))).toEqual(new Set(["one", "two"]));
+    });
+  });
+}

@@ -1,0 +1,241 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { PAYLOAD_BYTES } from "../support/local-service.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  rawEvent,
+  refusal,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
+
+/** Each would come out different after parsing and writing again. */
+const FRAGILE = [
+  '{"b":1,"a":2,"10":3,"2":4}',
+  '{ "big" : 12345678901234567890 , "tiny":1.0e-400,"exact":1.10 }',
+  '{\n\t"escaped": "\\u00e9\\/\\ud83d\\ude00", "plain": "é/😀" }',
+  '{"__proto__":{"x":1},"constructor":null,"nul":"\\u0000"}',
+  '{"-0":-0,"e":1E+2,"":{"":[[],{},""]}}',
+];
+
+async function prepare({ evreg }: EvregUnderTest): Promise<void> {
+  await evreg.actions.create(newAction());
+  await evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+}
+
+function keyed(key: string, payload?: unknown, action?: string): NewEvent {
+  return { ...newEvent(payload, action), idempotency_key: key };
+}
+
+/** An object that takes this many bytes, an even number, written as JSON. */
+function ofBytes(bytes: number): string {
+  return `{"a":"${"é".repeat((bytes - 8) / 2)}"}`;
+}
+
+export function publishContract(open: OpenEvreg): void {
+  describe("publishing", () => {
+    const under = useEvreg(open);
+
+    beforeEach(() => prepare(under));
+
+    it("answers the event as it is kept", async () => {
+      const { data, replayed } = await under.evreg.events.publish(newEvent());
+      expect(replayed).toBe(false);
+      expect({ ...data, payload: data.payload.text() }).toEqual({
+        rowid: 1,
+        action: "user.created",
+        payload: '{"email":"ada@example.com"}',
+        revision: 1,
+        timestamped: "2026-01-01T00:00:00.000Z",
+      });
+      const kept = (await under.evreg.events.get(1)).data;
+      expect({ ...kept, payload: kept.payload.text() }).toEqual({ ...data, payload: data.payload.text() });
+    });
+
+    it("gives rowids that only grow", async () => {
+      const rowids: number[] = [];
+      for (let count = 0; count < 5; count++) rowids.push((await publish(under.evreg)).rowid);
+      expect(rowids).toEqual([1, 2, 3, 4, 5]);
+    });
+  });
+
+  describe("payloads", () => {
+    const under = useSharedEvreg(open, prepare);
+
+    it.each(FRAGILE)("keeps every byte of %s", async (text) => {
+      const event = { ...rawEvent(text, "any"), idempotency_key: `once ${FRAGILE.indexOf(text)}` };
+      const { rowid, payload } = await publish(under.evreg, event);
+      expect(payload.text()).toBe(text);
+      expect((await under.evreg.events.get(rowid)).data.payload.text()).toBe(text);
+      expect((await under.evreg.events.list()).data[0]?.payload.text()).toBe(text);
+      expect((await under.evreg.events.publish(event)).data.payload.text()).toBe(text);
+      const batch = await under.evreg.events.publishBatch([rawEvent(text, "any")]);
+      expect(batch.data[0]?.payload.text()).toBe(text);
+    });
+
+    it("knows no event for an unknown action", async () => {
+      const error = await refusal(publish(under.evreg, newEvent({}, "user.deleted")), "not_found");
+      expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
+      expect(error.message).toContain("user.deleted");
+    });
+
+    it.each([
+      [{}, "email", null],
+      [{ email: 7 }, "email", 7],
+      [{ email: "ada" }, "email", "ada"],
+      [{ email: "a@example.com", name: "" }, "name", ""],
+      [{ email: "a@example.com", address: { zip: 8001 } }, "address.zip", 8001],
+      [{ email: "a@example.com", items: [{}, {}, { sku: null }] }, "items[2].sku", null],
+      [{ email: "a@example.com", address: "home" }, "address", "home"],
+    ])("refuses the payload %j for its %s", async (payload, field, value) => {
+      const before = (await under.evreg.events.list()).meta.total;
+      const error = await refusal(publish(under.evreg, newEvent(payload)), "invalid");
+      expect(error.details).toEqual({ field, message: expect.stringMatching(/./), value });
+      expect(error.message).toContain(field);
+      expect((await under.evreg.events.list()).meta.total).toBe(before);
+    });
+
+    it.each(["[]", '"text"', "7", "null", "true"])("refuses %s, which is no object", async (text) => {
+      const error = await refusal(publish(under.evreg, rawEvent(text, "any")), "invalid");
+      expect(error.details).toMatchObject({ field: "payload" });
+    });
+
+    it.each([
+      ["what is not JSON", '{"a":1,}'],
+      ["duplicate keys", '{"a":1,"a":2}'],
+      ["duplicate keys in disguise", '{"a":1,"\\u0061":2}'],
+      ["a lone surrogate", '{"a":"\\ud800"}'],
+      ["65 levels", `${'{"a":'.repeat(65)}1${"}".repeat(65)}`],
+      ["two documents", "{}{}"],
+    ])("refuses %s rather than alter it", async (_, text) => {
+      const before = (await under.evreg.events.list()).meta.total;
+      await refusal(publish(under.evreg, rawEvent(text, "any")), "malformed");
+      expect((await under.evreg.events.list()).meta.total).toBe(before);
+    });
+
+    it("takes 64 levels", async () => {
+      const text = `${'{"a":'.repeat(64)}1${"}".repeat(64)}`;
+      expect((await publish(under.evreg, rawEvent(text, "any"))).payload.text()).toBe(text);
+    });
+
+    it("takes a payload of exactly the limit, and not a byte more", async () => {
+      await publish(under.evreg, rawEvent(ofBytes(PAYLOAD_BYTES), "any"));
+      const error = await refusal(
+        publish(under.evreg, rawEvent(ofBytes(PAYLOAD_BYTES + 2), "any")),
+        "too_large",
+      );
+      expect(error.details).toEqual({ limit: PAYLOAD_BYTES, size: PAYLOAD_BYTES + 2 });
+    });
+
+    it("refuses what is no event at all", async () => {
+      const bad = [
+        [{ payload: newEvent().payload }, "action"],
+        [{ ...newEvent(), action: 7 }, "action"],
+        [{ action: "any" }, "payload"],
+      ] as const;
+      for (const [input, field] of bad) {
+        const error = await refusal(publish(under.evreg, input as unknown as NewEvent), "invalid");
+        expect(error.details).toMatchObject({ field });
+      }
+    });
+  });
+
+  describe("idempotency keys", () => {
+    const under = useEvreg(open);
+
+    beforeEach(() => prepare(under));
+
+    it("answer the first event again, and store nothing", async () => {
+      const first = await under.evreg.events.publish(keyed("order 1"));
+      await under.clock.advance(86_400_000);
+      await publish(under.evreg);
+      const again = await under.evreg.events.publish(keyed("order 1"));
+      expect(again.replayed).toBe(true);
+      expect(again.data.rowid).toBe(first.data.rowid);
+      expect(again.data.timestamped).toBe(first.data.timestamped);
+      expect((await under.evreg.events.list()).meta.total).toBe(2);
+    });
+
+    it("answer the revision the first event was held to", async () => {
+      await under.evreg.events.publish(keyed("k", {}, "any"));
+      await under.evreg.actions.update("any", { schemata: { ...ANY_OBJECT, title: "next" } });
+      const again = await under.evreg.events.publish(keyed("k", {}, "any"));
+      expect(again).toMatchObject({ replayed: true, data: { revision: 1 } });
+    });
+
+    it("answer the first event also once its payload would be refused", async () => {
+      const { actions, events } = under.evreg;
+      const event = keyed("k", {}, "any");
+      const { data } = await events.publish(event);
+      const stricter = { ...ANY_OBJECT, required: ["email"] };
+      await actions.update("any", { schemata: stricter }, { compatibility: "none" });
+      expect(await events.publish(event)).toMatchObject({ replayed: true, data: { rowid: data.rowid } });
+      for (const atomic of [false, true]) {
+        const items = [keyed("other", { email: "x" }, "any"), event];
+        const batch = await events.publishBatch(items, { atomic });
+        expect(batch.data[1]?.rowid).toBe(data.rowid);
+        expect(batch.meta).toEqual({ accepted: 2, rejected: 0 });
+      }
+      const others = [keyed("new", {}, "any"), keyed("k", { other: 1 }, "any")];
+      for (const other of others) {
+        const error = await refusal(events.publish(other), "invalid");
+        expect(error.details).toMatchObject({ field: "email" });
+      }
+      expect((await events.list()).meta.total).toBe(2);
+    });
+
+    it("queue no second delivery", async () => {
+      await under.evreg.subscriptions.create({
+        application: "billing",
+        subscription: "s",
+        action: "user.created",
+        handler: "https://hooks.example.com/",
+      });
+      await under.evreg.events.publish(keyed("k"));
+      await under.evreg.events.publish(keyed("k"));
+      expect((await under.evreg.deliveries.list()).data).toHaveLength(1);
+    });
+
+    it("conflict with another payload, down to its bytes, and with another action", async () => {
+      await under.evreg.events.publish(keyed("k", { email: "ada@example.com" }, "any"));
+      const others = [
+        keyed("k", { email: "bob@example.com" }, "any"),
+        { ...rawEvent('{"email": "ada@example.com"}', "any"), idempotency_key: "k" },
+        keyed("k", { email: "ada@example.com" }, "user.created"),
+      ];
+      for (const other of others) {
+        const error = await refusal(under.evreg.events.publish(other), "conflict");
+        expect(error.details).toMatchObject({ field: "idempotency_key", value: "k" });
+      }
+      expect((await under.evreg.events.list()).meta.total).toBe(1);
+    });
+
+    it("are one event for many callers at the same time", async () => {
+      const calls = Array.from({ length: 20 }, () => under.evreg.events.publish(keyed("k")));
+      const answers = await Promise.all(calls);
+      expect(new Set(answers.map(({ data }) => data.rowid)).size).toBe(1);
+      expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    });
+
+    it("are not taken by an event that was refused", async () => {
+      await refusal(under.evreg.events.publish(keyed("k", {})), "invalid");
+      expect((await under.evreg.events.publish(keyed("k"))).replayed).toBe(false);
+    });
+
+    it("tell capitals and spaces apart", async () => {
+      for (const key of ["k", "K", "k ", "~", "x".repeat(255)]) {
+        expect((await under.evreg.events.publish(keyed(key))).replayed).toBe(false);
+      }
+    });
+
+    it.each(["", "x".repeat(256), "é", "a\nb", "\u007f", 7])("cannot be %j", async (key) => {
+      const event = { ...newEvent(), idempotency_key: key } as NewEvent;
+      const error = await refusal(under.evreg.events.publish(event), "invalid");
+      expect(error.details).toMatchObject({ field: "idempotency_key" });
+    });
+  });
+}

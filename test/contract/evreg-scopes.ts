@@ -1,0 +1,231 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Scope } from "../../src/domain/token.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  newSubscription,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
+
+type Call = (evreg: Evreg) => Promise<unknown>;
+
+const schemata = { ...ANY_OBJECT, title: "next" };
+
+/** Every call of the port that needs a scope, by the scope it needs. */
+const CALLS: readonly (readonly [Scope, string, Call])[] = [
+  ["read", "actions.list", (e) => e.actions.list()],
+  ["read", "actions.get", (e) => e.actions.get("crm.a")],
+  ["write", "actions.create", (e) => e.actions.create(newAction({ action: "crm.new" }))],
+  ["write", "actions.update", (e) => e.actions.update("crm.a", { schemata })],
+  ["publish", "events.publish", (e) => e.events.publish(newEvent({}, "crm.a"))],
+  ["publish", "events.publishBatch", (e) => e.events.publishBatch([newEvent({}, "crm.a")])],
+  ["read", "events.list", (e) => e.events.list()],
+  ["read", "events.get", (e) => e.events.get(1)],
+  ["read", "events.deliveries", (e) => e.events.deliveries(1)],
+  ["read", "subscriptions.list", (e) => e.subscriptions.list()],
+  ["read", "subscriptions.get", (e) => e.subscriptions.get(1)],
+  [
+    "write",
+    "subscriptions.create",
+    (e) => subscribe(e, { application: "crm", action: "crm.a", subscription: "x" }),
+  ],
+  ["write", "subscriptions.update", (e) => e.subscriptions.update(1, { max_retries: 1 })],
+  ["write", "subscriptions.delete", (e) => e.subscriptions.delete(1)],
+  ["read", "deliveries.list", (e) => e.deliveries.list()],
+  ["read", "deliveries.get", (e) => e.deliveries.get(1)],
+  ["admin", "tokens.list", (e) => e.tokens.list()],
+  ["admin", "tokens.create", (e) => e.tokens.create({ name: "n", scopes: ["read"] })],
+];
+
+/** Action `crm.a` of crm and `shop.a` of shop; each application subscribes to both; one event of each action. */
+async function prepare({ evreg }: EvregUnderTest): Promise<void> {
+  for (const application of ["crm", "shop"]) {
+    const action = `${application}.a`;
+    await evreg.actions.create(newAction({ action, application, schemata: ANY_OBJECT }));
+  }
+  for (const application of ["crm", "shop"]) {
+    for (const action of ["crm.a", "shop.a"]) await subscribe(evreg, { application, action });
+  }
+  await publish(evreg, newEvent({}, "crm.a"));
+  await publish(evreg, newEvent({}, "shop.a"));
+}
+
+export function scopesContract(open: OpenEvreg): void {
+  describe("scopes", () => {
+    const under = useEvreg(open);
+    const unchanged = useSharedEvreg(open, prepare);
+
+    beforeEach(() => prepare(under));
+
+    it.each(["read", "write", "publish", "admin"])("%s lets one do what needs it", async (scope) => {
+      const evreg = await under.as([scope]);
+      for (const [, , call] of CALLS.filter(([needed]) => needed === scope)) {
+        await expect(call(evreg)).resolves.toBeDefined();
+      }
+    });
+
+    it("admin lets one do everything", async () => {
+      const evreg = await under.as(["admin"]);
+      for (const [, , call] of CALLS) await expect(call(evreg)).resolves.toBeDefined();
+    });
+
+    it.each([["read:crm", "write:crm", "publish:crm"], ["admin:crm"]])(
+      "%s, for one application, is enough for what is its own",
+      async (...scopes) => {
+        const evreg = await under.as(scopes);
+        for (const [, , call] of CALLS.filter(([needed]) => needed !== "admin")) {
+          await expect(call(evreg)).resolves.toBeDefined();
+        }
+      },
+    );
+
+    it.each(CALLS)("without %s one cannot do %s", async (scope, _, call) => {
+      const others = ["publish", "read", "write"].filter((name) => name !== scope);
+      const { details, message } = await refusal(call(await unchanged.as(others)), "forbidden");
+      expect(details).toEqual({ scope });
+      expect(message).toContain(scope);
+    });
+
+    it.each(CALLS.filter(([scope]) => scope === "admin"))(
+      "%s for one application is too little for %s",
+      async (_scope, _, call) => {
+        await refusal(call(await unchanged.as(["admin:crm"])), "forbidden");
+      },
+    );
+
+    it.each([["read:crm"], ["admin:crm"], ["read:crm", "write", "publish"]])(
+      "%s limits what is listed",
+      async (...scopes) => {
+        const { actions, events, subscriptions, deliveries } = await unchanged.as(scopes);
+        expect((await actions.list()).data.map(({ action }) => action)).toEqual(["crm.a"]);
+        expect((await actions.list({ application: "shop" })).data).toEqual([]);
+        const listed = await events.list();
+        expect(listed.data.map(({ rowid }) => rowid)).toEqual([1]);
+        expect(listed.meta.total).toBe(1);
+        expect((await events.list({ action: "shop.a" })).meta.total).toBe(0);
+        const own = (await subscriptions.list()).data;
+        expect(own.map(({ application, action }) => [application, action])).toEqual([
+          ["crm", "crm.a"],
+          ["crm", "shop.a"],
+        ]);
+        const sent = (await deliveries.list()).data;
+        expect(sent.map(({ application, event_id }) => [application, event_id])).toEqual([
+          ["crm", 2],
+          ["crm", 1],
+        ]);
+        expect((await events.deliveries(1)).data).toMatchObject([{ application: "crm" }]);
+      },
+    );
+
+    it("adds up what several limited scopes allow", async () => {
+      const { actions } = await under.as(["read:crm", "read:shop"]);
+      expect((await actions.list()).data.map(({ action }) => action)).toEqual(["crm.a", "shop.a"]);
+    });
+
+    it("answers records of others as if they did not exist", async () => {
+      const evreg = await under.as(["read:crm"]);
+      const all = (await under.evreg.deliveries.list()).data;
+      const foreign = all.find(({ application }) => application === "shop")!;
+      for (const call of [
+        evreg.actions.get("shop.a"),
+        evreg.events.get(2),
+        evreg.events.deliveries(2),
+        evreg.subscriptions.get(3),
+        evreg.deliveries.get(foreign.rowid),
+      ]) {
+        await refusal(call, "not_found");
+      }
+    });
+
+    it("publishes only for the application", async () => {
+      const evreg = await under.as(["publish:crm"]);
+      await refusal(publish(evreg, newEvent({}, "shop.a")), "forbidden");
+      const items = [newEvent({}, "crm.a"), newEvent({}, "shop.a"), newEvent({}, "unknown")];
+      const { data, errors } = await evreg.events.publishBatch(items);
+      expect(data.map((event) => event?.action ?? null)).toEqual(["crm.a", null, null]);
+      expect(errors.map(({ code }) => code)).toEqual([403, 404]);
+      expect((await under.evreg.events.list({ action: "shop.a" })).meta.total).toBe(1);
+    });
+
+    it("does not tell whose a record is that one may not touch", async () => {
+      const error = await refusal(
+        publish(await under.as(["publish:crm"]), newEvent({}, "shop.a")),
+        "forbidden",
+      );
+      expect(JSON.stringify(error.body())).not.toMatch(/shop(?!\.a)/);
+      const reader = await under.as(["publish:crm", "read"]);
+      const told = await refusal(publish(reader, newEvent({}, "shop.a")), "forbidden");
+      expect(told.details).toEqual({ scope: "publish:shop" });
+    });
+
+    it("does not tell who owns the name that is taken", async () => {
+      const input = newAction({ action: "shop.a", application: "crm" });
+      const error = await refusal((await under.as(["write:crm"])).actions.create(input), "conflict");
+      expect(JSON.stringify(error.body())).not.toMatch(/shop(?!\.a)/);
+      expect(error.details).toMatchObject({ field: "action", value: "shop.a" });
+    });
+
+    it("writes actions only of the application, before and after", async () => {
+      const { actions } = await under.as(["write:crm"]);
+      await refusal(actions.create(newAction({ action: "x", application: "shop" })), "forbidden");
+      await refusal(actions.update("shop.a", { schemata }), "forbidden");
+      await refusal(actions.update("crm.a", { schemata, application: "shop" }), "forbidden");
+      await refusal(actions.update("shop.a", { schemata, application: "crm" }), "forbidden");
+      const both = await under.as(["write:crm", "write:shop"]);
+      const { data } = await both.actions.update("crm.a", { schemata, application: "shop" });
+      expect(data.application).toBe("shop");
+    });
+
+    it("needs admin to break an action", async () => {
+      const none = { compatibility: "none" } as const;
+      const breaking = { schemata: { ...ANY_OBJECT, required: ["x"] } };
+      const writer = await under.as(["write", "read", "admin:shop"]);
+      const error = await refusal(writer.actions.update("crm.a", breaking, none), "forbidden");
+      expect(error.details).toEqual({ scope: "admin:crm" });
+      const admin = await under.as(["admin:crm"]);
+      expect((await admin.actions.update("crm.a", breaking, none)).data.revision).toBe(2);
+    });
+
+    it("writes subscriptions only of the application", async () => {
+      const { subscriptions } = await under.as(["write:crm"]);
+      const foreign = newSubscription({ application: "shop", subscription: "x", action: "crm.a" });
+      await refusal(subscriptions.create(foreign), "forbidden");
+      await refusal(subscriptions.update(3, { active: false }), "forbidden");
+      await refusal(subscriptions.delete(3), "forbidden");
+      expect((await subscriptions.update(2, { active: false })).data.active).toBe(false);
+    });
+
+    it("subscribes only to what one may read or write", async () => {
+      const writer = await under.as(["write:crm"]);
+      const input = { application: "crm", subscription: "x", action: "shop.a" };
+      const unseen = await refusal(subscribe(writer, input), "not_found");
+      expect(unseen.details).toMatchObject({ field: "action" });
+      await refusal(writer.subscriptions.update(1, { action: "shop.a" }), "not_found");
+      const reader = await under.as(["write:crm", "read:shop"]);
+      expect(await subscribe(reader, input)).toMatchObject({ action: "shop.a" });
+    });
+
+    it("retries deliveries only of the application", async () => {
+      const { deliveries } = await under.as(["write:crm"]);
+      const all = (await under.evreg.deliveries.list()).data;
+      const idOf = (name: string): number => all.find(({ application }) => application === name)!.rowid;
+      await refusal(deliveries.retry(idOf("shop")), "forbidden");
+      // Its own is pending still: that far it gets.
+      await refusal(deliveries.retry(idOf("crm")), "conflict");
+      await refusal((await under.as(["read"])).deliveries.retry(idOf("crm")), "forbidden");
+    });
+
+    it("gives no rights to whoever holds none", async () => {
+      const nobody = await under.as(["admin:unrelated"]);
+      expect((await nobody.actions.list()).data).toEqual([]);
+      expect((await nobody.events.list()).meta.total).toBe(0);
+    });
+  });
+}

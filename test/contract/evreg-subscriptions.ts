@@ -1,0 +1,253 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NewSubscription, SubscriptionUpdate } from "../../src/domain/subscription.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newSubscription,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
+
+const BAD_HANDLERS = [
+  "",
+  "hooks.example.com",
+  "/hooks",
+  "http://hooks.example.com/",
+  "ftp://hooks.example.com/",
+  "https://user:pass@hooks.example.com/",
+  "https://127.0.0.1/",
+  "https://2130706433/",
+  "https://[::1]/",
+  "https://169.254.169.254/latest/meta-data",
+  "https://10.0.0.1/",
+  "https://localhost/",
+  `https://hooks.example.com/${"x".repeat(2_048)}`,
+  7,
+  null,
+];
+
+async function prepare({ evreg }: EvregUnderTest): Promise<void> {
+  await evreg.actions.create(newAction());
+  await evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+}
+
+export function subscriptionsContract(open: OpenEvreg): void {
+  describe("subscriptions", () => {
+    const under = useEvreg(open);
+
+    beforeEach(() => prepare(under));
+
+    it("answers the secret at creation and never again", async () => {
+      const created = await subscribe(under.evreg);
+      const { secret, ...record } = created;
+      expect(record).toEqual({
+        rowid: 1,
+        application: "billing",
+        subscription: "invoices",
+        action: "user.created",
+        handler: "https://hooks.example.com/evreg",
+        max_retries: 5,
+        active: true,
+        disabled_reason: null,
+        timestamped: "2026-01-01T00:00:00.000Z",
+      });
+      expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      expect(await under.evreg.subscriptions.get(1)).toEqual({ data: record });
+      expect(await under.evreg.subscriptions.list()).toEqual({ data: [record] });
+      const update = await under.evreg.subscriptions.update(1, { max_retries: 5 });
+      expect(update).toEqual({ data: record });
+      expect(await under.evreg.subscriptions.delete(1)).toEqual({ data: record });
+    });
+
+    it("makes each secret anew", async () => {
+      const one = await subscribe(under.evreg, { subscription: "one" });
+      const two = await subscribe(under.evreg, { subscription: "two" });
+      expect(one.secret).not.toBe(two.secret);
+    });
+
+    it("takes what it is given", async () => {
+      const input = {
+        application: " billing ",
+        subscription: " Rechnungen (täglich) ",
+        handler: "https://hooks.example.com:8443/a?b=c%20d",
+        max_retries: 0,
+        active: false,
+      };
+      expect(await subscribe(under.evreg, input)).toMatchObject({
+        ...input,
+        application: "billing",
+        subscription: "Rechnungen (täglich)",
+      });
+      expect(await subscribe(under.evreg, { max_retries: 20 })).toMatchObject({ max_retries: 20 });
+    });
+
+    it("is unique by application, subscription and action", async () => {
+      await subscribe(under.evreg);
+      await refusal(subscribe(under.evreg, { handler: "https://other.example.com/" }), "conflict");
+      await refusal(subscribe(under.evreg, { application: " billing " }), "conflict");
+      await subscribe(under.evreg, { application: "shop" });
+      await subscribe(under.evreg, { subscription: "other" });
+      await subscribe(under.evreg, { action: "any" });
+      expect((await under.evreg.subscriptions.list()).data).toHaveLength(4);
+    });
+
+    it("can be made again after it was deleted", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      await under.evreg.subscriptions.delete(rowid);
+      expect((await subscribe(under.evreg)).rowid).toBeGreaterThan(rowid);
+    });
+
+    it("needs an action that exists", async () => {
+      const error = await refusal(subscribe(under.evreg, { action: "user.deleted" }), "not_found");
+      expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
+    });
+
+    it("is listed by exact filters", async () => {
+      await subscribe(under.evreg, { subscription: "one" });
+      await subscribe(under.evreg, { subscription: "two", active: false });
+      await subscribe(under.evreg, { application: "shop", action: "any" });
+      const list = async (query: object): Promise<number[]> =>
+        (await under.evreg.subscriptions.list(query)).data
+          .map(({ rowid }) => rowid)
+          .toSorted((a, b) => a - b);
+      expect(await list({})).toEqual([1, 2, 3]);
+      expect(await list({ application: "billing" })).toEqual([1, 2]);
+      expect(await list({ application: "Billing" })).toEqual([]);
+      expect(await list({ action: "any" })).toEqual([3]);
+      expect(await list({ active: true })).toEqual([1, 3]);
+      expect(await list({ active: false })).toEqual([2]);
+      expect(await list({ application: "billing", action: "user.created", active: true })).toEqual([1]);
+      for (const query of [{ activ: true }, { active: "yes" }, { application: "" }]) {
+        await refusal(under.evreg.subscriptions.list(query as object), "malformed");
+      }
+    });
+
+    it("changes what an update names and nothing else", async () => {
+      const { secret: _, ...before } = await subscribe(under.evreg);
+      const steps: SubscriptionUpdate[] = [
+        { handler: "https://new.example.com/" },
+        { max_retries: 0 },
+        { action: "any" },
+        { active: false },
+        { active: true, max_retries: 7 },
+        {},
+      ];
+      const expected = { ...before };
+      for (const step of steps) {
+        Object.assign(expected, step);
+        expect(await under.evreg.subscriptions.update(before.rowid, step)).toEqual({ data: expected });
+        expect((await under.evreg.subscriptions.get(before.rowid)).data).toEqual(expected);
+      }
+    });
+
+    it("refuses updates it would lose or cannot keep", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      await subscribe(under.evreg, { action: "any" });
+      const update = (input: object): Promise<unknown> => under.evreg.subscriptions.update(rowid, input);
+      for (const field of ["application", "subscription", "secret", "retries"]) {
+        expect((await refusal(update({ [field]: "x" }), "invalid")).details).toMatchObject({ field });
+      }
+      expect((await refusal(update({ max_retries: 21 }), "invalid")).details).toMatchObject({
+        field: "max_retries",
+        value: 21,
+      });
+      await refusal(update({ action: "any" }), "conflict");
+      expect((await refusal(update({ action: "unknown" }), "not_found")).details).toMatchObject({
+        field: "action",
+      });
+    });
+
+    it("is not there until it is created", async () => {
+      const { subscriptions } = under.evreg;
+      await refusal(subscriptions.get(1), "not_found");
+      await refusal(subscriptions.update(1, { active: true }), "not_found");
+      await refusal(subscriptions.delete(1), "not_found");
+      await refusal(subscriptions.get(0), "malformed");
+      await refusal(subscriptions.update(1.5, {}), "malformed");
+      await refusal(subscriptions.delete(-1), "malformed");
+    });
+
+    it("holds its deliveries while it is paused, queues none, and goes on where it was", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      const states = async (): Promise<string[]> =>
+        (await under.evreg.deliveries.list()).data.map(({ event_id, status }) => `${event_id} ${status}`);
+      await publish(under.evreg);
+      expect(await states()).toEqual(["1 pending"]);
+      await under.evreg.subscriptions.update(rowid, { active: false });
+      expect(await states()).toEqual(["1 held"]);
+      await publish(under.evreg);
+      expect(await states()).toEqual(["1 held"]);
+      await under.evreg.subscriptions.update(rowid, { active: true });
+      await publish(under.evreg);
+      expect(await states()).toEqual(["3 pending", "1 pending"]);
+    });
+
+    it("gets events of the action it is bound to at the time", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      await publish(under.evreg);
+      await under.evreg.subscriptions.update(rowid, { action: "any" });
+      await publish(under.evreg);
+      expect((await under.evreg.deliveries.list()).data.map(({ event_id }) => event_id)).toEqual([1]);
+    });
+
+    it("leaves its deliveries behind, cancelled, when it is deleted", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      await publish(under.evreg);
+      const { data } = await under.evreg.subscriptions.delete(rowid);
+      expect(data).toMatchObject({ rowid, subscription: "invoices" });
+      await refusal(under.evreg.subscriptions.get(rowid), "not_found");
+      await refusal(under.evreg.subscriptions.delete(rowid), "not_found");
+      expect((await under.evreg.subscriptions.list()).data).toEqual([]);
+      expect((await under.evreg.deliveries.list()).data).toMatchObject([
+        { event_id: 1, subscription_id: rowid, subscription: "invoices", status: "cancelled" },
+      ]);
+      await publish(under.evreg);
+      expect((await under.evreg.deliveries.list()).data).toHaveLength(1);
+    });
+
+    describe("refused", () => {
+      const refusing = useSharedEvreg(open, async (all) => {
+        await prepare(all);
+        await subscribe(all.evreg);
+      });
+
+      it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
+        const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
+        const created = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
+        expect(created.details).toMatchObject({ field: "handler" });
+        const update = refusing.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
+        expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
+      });
+
+      it.each([
+        ["max_retries", -1],
+        ["max_retries", 21],
+        ["max_retries", 2.5],
+        ["max_retries", "5"],
+        ["max_retries", null],
+        ["active", "true"],
+        ["active", null],
+        ["subscription", ""],
+        ["subscription", "a\nb"],
+        ["application", " "],
+        ["action", "a..b"],
+        ["secret", "whsec_mine"],
+        ["rowid", 1],
+      ])("refuses %s %j", async (field, value) => {
+        const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
+        const error = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
+        expect(error.details).toMatchObject({ field });
+      });
+
+      it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
+        const { [member as "action"]: _, ...rest } = newSubscription();
+        const error = await refusal(refusing.evreg.subscriptions.create(rest as NewSubscription), "invalid");
+        expect(error.details).toMatchObject({ field: member, value: null });
+      });
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { isTokenForm } from "../../src/domain/token-form.ts";
+import type { NewToken } from "../../src/domain/token.ts";
+import { refusal, useEvreg, useSharedEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+export function tokensContract(open: OpenEvreg): void {
+  describe("tokens", () => {
+    const under = useEvreg(open);
+
+    it("answers the token at creation and never again", async () => {
+      const input = {
+        name: " shop ",
+        scopes: ["publish:billing", "read"],
+        expires_at: "2026-01-01T01:00:00+01:00",
+      };
+      await refusal(under.evreg.tokens.create(input), "invalid");
+      const later = { ...input, expires_at: "2026-01-01T02:00:00+01:00" };
+      const { token, ...record } = (await under.evreg.tokens.create(later)).data;
+      expect(token).toMatch(/^evreg_[0-9A-Za-z]{36}$/);
+      expect(isTokenForm(token)).toBe(true);
+      expect(record).toEqual({
+        rowid: expect.any(Number),
+        name: "shop",
+        scopes: ["publish:billing", "read"],
+        expires_at: "2026-01-01T01:00:00.000Z",
+        last_used_at: null,
+        timestamped: "2026-01-01T00:00:00.000Z",
+      });
+      const { data } = await under.evreg.tokens.list();
+      expect(data).toContainEqual(record);
+      expect(JSON.stringify(data)).not.toContain(token.slice(6));
+    });
+
+    it("can be without end", async () => {
+      const { data } = await under.evreg.tokens.create({ name: "n", scopes: ["admin"] });
+      expect(data).toMatchObject({ expires_at: null, scopes: ["admin"] });
+    });
+
+    it("names each scope once, its application trimmed", async () => {
+      const scopes = ["read", "read", "write: a:b ", "write:a:b", "publish"];
+      const { data } = await under.evreg.tokens.create({ name: "n", scopes });
+      expect(data.scopes).toEqual(["read", "write:a:b", "publish"]);
+    });
+
+    it("is gone once revoked", async () => {
+      const { token: _, ...record } = (await under.evreg.tokens.create({ name: "n", scopes: ["read"] })).data;
+      expect((await under.evreg.tokens.revoke(record.rowid)).data).toEqual(record);
+      await refusal(under.evreg.tokens.revoke(record.rowid), "not_found");
+      expect((await under.evreg.tokens.list()).data).not.toContainEqual(record);
+      await refusal(under.evreg.tokens.revoke(0), "malformed");
+    });
+
+    describe("refused", () => {
+      const refusing = useSharedEvreg(open, () => Promise.resolve());
+
+      it.each([
+        [{ scopes: [] }, "scopes"],
+        [{ scopes: "read" }, "scopes"],
+        [{ scopes: ["read", "reed"] }, "scopes[1]"],
+        [{ scopes: ["read:"] }, "scopes[0]"],
+        [{ scopes: ["Read"] }, "scopes[0]"],
+        [{ scopes: [":billing"] }, "scopes[0]"],
+        [{ scopes: ["read:a\nb"] }, "scopes[0]"],
+        [{ scopes: [7] }, "scopes[0]"],
+        [{ name: "" }, "name"],
+        [{ name: "x".repeat(129) }, "name"],
+        [{ name: 7 }, "name"],
+        [{ expires_at: "2025-12-31T23:59:59Z" }, "expires_at"],
+        [{ expires_at: "tomorrow" }, "expires_at"],
+        [{ expires_at: "2026-02-30T00:00:00Z" }, "expires_at"],
+        [{ expires_at: 1_800_000_000_000 }, "expires_at"],
+        [{ expires: "2030-01-01T00:00:00Z" }, "expires"],
+      ])("refuses %j", async (members, field) => {
+        const input = { name: "n", scopes: ["read"], ...members } as NewToken;
+        const error = await refusal(refusing.evreg.tokens.create(input), "invalid");
+        expect(error.details).toMatchObject({ field });
+      });
+    });
+  });
+}

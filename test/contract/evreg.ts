@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { actionUpdatesContract } from "./evreg-action-updates.ts";
+import { actionsContract } from "./evreg-actions.ts";
+import { batchContract } from "./evreg-batch.ts";
+import { deliveriesContract } from "./evreg-deliveries.ts";
+import { eventListsContract } from "./evreg-event-lists.ts";
+import { publishContract } from "./evreg-publish.ts";
+import { scopesContract } from "./evreg-scopes.ts";
+import { subscriptionsContract } from "./evreg-subscriptions.ts";
+import { tokensContract } from "./evreg-tokens.ts";
+import { useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+/**
+ * Everything the port promises, to be run on each way there is to have one.
+ * @param open a new, empty evreg each time; its payload limit is `PAYLOAD_BYTES`, and no engine sends its deliveries
+ */
+export function evregContract(name: string, open: OpenEvreg): void {
+  describe(`Evreg port, ${name}`, () => {
+    actionsContract(open);
+    actionUpdatesContract(open);
+    publishContract(open);
+    batchContract(open);
+    eventListsContract(open);
+    subscriptionsContract(open);
+    deliveriesContract(open);
+    tokensContract(open);
+    scopesContract(open);
+
+    describe("as a whole", () => {
+      const under = useEvreg(open);
+
+      it("tells its health", async () => {
+        const { data } = await under.evreg.health();
+        expect(data).toMatchObject({ status: "ok", store: "ok", engine: "running" });
+        expect(data.version).toMatch(/^\d+\.\d+\.\d+/);
+        expect(data.instance).not.toBe("");
+        expect(data).not.toHaveProperty("reason");
+      });
+
+      it("can be closed twice", async () => {
+        await under.evreg.close();
+        await expect(under.evreg.close()).resolves.toBeUndefined();
+      });
+    });
+  });
+}

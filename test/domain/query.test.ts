@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { checkQuery, readQuery } from "../../src/domain/query.ts";
+import type { QuerySchema } from "../../src/domain/query.ts";
+
+const SCHEMA: QuerySchema = {
+  type: "object",
+  properties: {
+    name: { type: "string", minLength: 1, maxLength: 5 },
+    limit: { type: "integer", minimum: 1, maximum: 500 },
+    after: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    active: { type: "boolean" },
+    order: { type: "string", enum: ["asc", "desc"] },
+    from: { type: "string", format: "date-time" },
+  },
+  additionalProperties: false,
+};
+
+function refused(run: () => unknown): EvregError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+const read = (text: string): object => readQuery(SCHEMA, new URLSearchParams(text));
+
+describe("readQuery", () => {
+  it("types what it reads", () => {
+    const text = "name=a%20b&limit=500&after=0&active=false&order=asc&from=2026-01-01T01:00:00%2B01:00";
+    expect(read(text)).toEqual({
+      name: "a b",
+      limit: 500,
+      after: 0,
+      active: false,
+      order: "asc",
+      from: "2026-01-01T01:00:00+01:00",
+    });
+    expect(read("")).toEqual({});
+    expect(read("active=true")).toEqual({ active: true });
+  });
+
+  it.each([
+    ["limit=0", "limit"],
+    ["limit=501", "limit"],
+    ["limit=-1", "limit"],
+    ["limit=", "limit"],
+    ["limit=1.0", "limit"],
+    ["limit=1e2", "limit"],
+    ["limit=0x10", "limit"],
+    ["limit=%2B5", "limit"],
+    ["limit=05", "limit"],
+    ["limit= 5", "limit"],
+    ["limit=５", "limit"],
+    ["limit=Infinity", "limit"],
+    ["after=9007199254740993", "after"],
+    ["after=99999999999999999999", "after"],
+    ["active=True", "active"],
+    ["active=1", "active"],
+    ["active=", "active"],
+    ["active", "active"],
+    ["order=up", "order"],
+    ["order=", "order"],
+    ["name=", "name"],
+    ["name=abcdef", "name"],
+    ["from=2026-01-01", "from"],
+    ["from=2026-02-30T00:00:00Z", "from"],
+    ["nmae=a", "nmae"],
+    ["Name=a", "Name"],
+    ["__proto__=a", "__proto__"],
+    ["constructor=a", "constructor"],
+    ["=a", ""],
+  ])("refuses %s", (text, field) => {
+    const error = refused(() => read(text));
+    expect(error.code).toBe("malformed");
+    expect(error.details).toEqual({
+      field,
+      message: expect.stringMatching(/./),
+      value: new URLSearchParams(text).values().next().value,
+    });
+    expect(error.message).toBe(`${field}: ${String(error.details["message"])}`);
+  });
+
+  it("refuses a parameter given twice, even with the same value", () => {
+    expect(refused(() => read("limit=5&limit=5")).details).toMatchObject({ field: "limit", value: "5" });
+    expect(refused(() => read("name=a&name=b")).details).toMatchObject({ field: "name", value: "b" });
+  });
+
+  it("names the known parameters next to an unknown one", () => {
+    expect(refused(() => read("nmae=a")).message).toContain("name, limit, after, active, order, from");
+    const none: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
+    expect(refused(() => readQuery(none, new URLSearchParams("a=1"))).message).toContain("takes none");
+  });
+
+  it("tells what became of a + that was not escaped", () => {
+    expect(refused(() => read("from=2026-01-01T00:00:00+01:00")).message).toContain("%2B");
+    expect(refused(() => read("from=yesterday")).message).not.toContain("%2B");
+  });
+
+  it("counts characters, not UTF-16 units", () => {
+    expect(read(`name=${encodeURIComponent("😀😀😀😀😀")}`)).toEqual({ name: "😀😀😀😀😀" });
+    refused(() => read(`name=${encodeURIComponent("😀😀😀😀😀😀")}`));
+  });
+
+  it("sends back only the beginning of a long value", () => {
+    const { details, message } = refused(() => read(`${"n".repeat(5_000)}=${"v".repeat(5_000)}`));
+    expect(String(details["field"]).length).toBeLessThan(200);
+    expect(String(details["value"]).length).toBeLessThan(200);
+    expect(message.length).toBeLessThan(400);
+  });
+});
+
+describe("checkQuery", () => {
+  it("passes good values through", () => {
+    const query = { name: "a", limit: 5, after: 0, active: false, order: "desc", from: "2026-01-01T00:00Z" };
+    expect(checkQuery(SCHEMA, query)).toBe(query);
+  });
+
+  it("takes undefined for left out", () => {
+    const query = { name: undefined, unknown: undefined };
+    expect(checkQuery(SCHEMA, query)).toBe(query);
+  });
+
+  it.each([
+    [{ limit: "5" }, "limit"],
+    [{ limit: 5n }, "limit"],
+    [{ limit: Number.NaN }, "limit"],
+    [{ limit: null }, "limit"],
+    [{ active: "true" }, "active"],
+    [{ name: 7 }, "name"],
+    [{ from: new Date() }, "from"],
+    [{ nmae: "a" }, "nmae"],
+  ])("refuses %o", (query, field) => {
+    const error = refused(() => checkQuery(SCHEMA, query));
+    expect(error.code).toBe("malformed");
+    expect(error.details).toMatchObject({ field });
+  });
+
+  it.each([[[]], [null], ["limit=5"]])("refuses %j for a query", (query) => {
+    expect(refused(() => checkQuery(SCHEMA, query as object)).code).toBe("malformed");
+  });
+});

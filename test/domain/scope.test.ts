@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { checkScope, parseScope } from "../../src/domain/scope.ts";
+
+describe("parseScope", () => {
+  it.each([
+    ["publish", { name: "publish" }],
+    ["admin", { name: "admin" }],
+    ["read:billing", { name: "read", application: "billing" }],
+    ["write:a:b", { name: "write", application: "a:b" }],
+    ["", undefined],
+    ["read:", undefined],
+    ["reads", undefined],
+    ["toString", undefined],
+    [" read", undefined],
+    [":billing", undefined],
+  ])("takes %j apart", (scope, expected) => {
+    expect(parseScope(scope)).toEqual(expected);
+  });
+});
+
+describe("checkScope", () => {
+  it("trims the application, so that it is the one that actions have", () => {
+    expect(checkScope("scopes[0]", "read: Sales ")).toBe("read:Sales");
+  });
+
+  it.each(["read:  ", "read:a\u0000", "x", 7, null])("refuses %j with its field", (value) => {
+    expect(() => checkScope("scopes[3]", value)).toThrow(/^scopes\[3\]: /);
+  });
+});

@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import type { EventQuery } from "../../src/domain/event.ts";
+import type { Health } from "../../src/domain/health.ts";
+import type { Store } from "../../src/store/store.ts";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
+import { openLocalService } from "../support/local-service.ts";
+import type { LocalService } from "../support/local-service.ts";
+
+let local: LocalService;
+let real: Store;
+let engine: Health["engine"];
+/** What the store does instead, for one test. */
+let instead: Partial<Store>;
+
+function unavailable(): Promise<never> {
+  return Promise.reject(new EvregError("unavailable", "The disk is full."));
+}
+
+beforeEach(async () => {
+  engine = "running";
+  instead = {};
+  local = await openLocalService({
+    engineState: () => engine,
+    around(store) {
+      real = store;
+      return new Proxy(store, {
+        get(target, name: keyof Store) {
+          const member: unknown = instead[name] ?? Reflect.get(target, name);
+          return typeof member === "function" ? (member.bind(target) as unknown) : member;
+        },
+      });
+    },
+  });
+  await local.evreg.actions.create(newAction());
+});
+afterEach(() => local.close());
+
+describe("waking the engine", () => {
+  it("happens when a delivery may be due, and only then", async () => {
+    await publish(local.evreg);
+    await local.evreg.events.publishBatch([newEvent()]);
+    expect(local.wakes()).toBe(0);
+    const { rowid } = await subscribe(local.evreg);
+    expect(local.wakes()).toBe(0);
+    await publish(local.evreg, { ...newEvent(), idempotency_key: "k" });
+    expect(local.wakes()).toBe(1);
+    await publish(local.evreg, { ...newEvent(), idempotency_key: "k" });
+    expect(local.wakes()).toBe(1);
+    await local.evreg.events.publishBatch([newEvent(), newEvent()]);
+    expect(local.wakes()).toBe(2);
+    await local.evreg.subscriptions.update(rowid, { active: false });
+    expect(local.wakes()).toBe(2);
+    await local.evreg.subscriptions.update(rowid, { active: true });
+    expect(local.wakes()).toBe(3);
+  });
+
+  it("happens when a delivery is sent again", async () => {
+    await subscribe(local.evreg);
+    await publish(local.evreg);
+    const nowMs = local.clock.now();
+    const request = { nowMs, limit: 1, leaseMs: 1_000, perSubscription: 1, inFlight: new Map() };
+    const { claims } = await local.store.claimDue(request);
+    const { deliveryId, claimId } = claims[0]!;
+    const ended = { startedAtMs: nowMs, durationMs: 1, statusCode: 500, next: { kind: "failed" } as const };
+    await local.store.finishAttempts([{ deliveryId, claimId, ...ended }], nowMs);
+    const before = local.wakes();
+    await local.evreg.deliveries.retry(deliveryId);
+    expect(local.wakes()).toBe(before + 1);
+  });
+});
+
+describe("health", () => {
+  it("names a stopped engine", () => {
+    engine = "stopped";
+    expect(local.service.health()).toEqual({
+      status: "unavailable",
+      reason: expect.stringContaining("engine"),
+      store: "ok",
+      engine: "stopped",
+      version: "0.0.0-test",
+      instance: "test",
+    });
+  });
+
+  it("gives the store's reason", () => {
+    instead = { condition: () => ({ status: "unavailable", reason: "The disk is full." }) };
+    expect(local.service.health()).toMatchObject({
+      status: "unavailable",
+      reason: "The disk is full.",
+      store: "unavailable",
+    });
+  });
+
+  it("says so when the store is closed", async () => {
+    await local.store.close();
+    expect(local.service.health()).toMatchObject({ status: "unavailable", store: "unavailable" });
+  });
+});
+
+describe("a schema that changes under a publish", () => {
+  it("is loaded again, once for many who find out together", async () => {
+    await publish(local.evreg);
+    const stored = (await local.store.findAction("user.created"))!;
+    // Behind the service's back, as another node of a later store could.
+    const revision = { action: "user.created", schemata: ANY_OBJECT, basedOnRevision: stored.revision };
+    await local.store.reviseAction(revision, local.clock.now());
+    let loads = 0;
+    instead = {
+      findAction(name) {
+        loads += 1;
+        return real.findAction(name);
+      },
+    };
+    const events = await Promise.all(Array.from({ length: 20 }, () => publish(local.evreg)));
+    expect(new Set(events.map((event) => event.revision))).toEqual(new Set([2]));
+    expect(loads).toBe(1);
+  });
+
+  it("is given up on when it never rests", async () => {
+    instead = { recordEvents: (batch) => Promise.resolve(batch.map(() => ({ kind: "stale" }) as const)) };
+    await refusal(publish(local.evreg), "unavailable");
+    const { data, errors } = await local.evreg.events.publishBatch([newEvent(), newEvent()]);
+    expect(data).toEqual([null, null]);
+    expect(errors.map(({ index, code }) => [index, code])).toEqual([
+      [0, 503],
+      [1, 503],
+    ]);
+  });
+});
+
+describe("a store that cannot commit", () => {
+  it("fails what needs it, as it said", async () => {
+    instead = { recordEvents: unavailable };
+    expect((await refusal(publish(local.evreg), "unavailable")).message).toBe("The disk is full.");
+    await refusal(local.evreg.events.publishBatch([newEvent()]), "unavailable");
+  });
+
+  it("does not hide what a batch stored before", async () => {
+    await local.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+    let calls = 0;
+    instead = {
+      async recordEvents(batch, nowMs, options) {
+        calls += 1;
+        if (calls > 1) return unavailable();
+        const [first] = await real.recordEvents([batch[0]!], nowMs, options);
+        return [first!, { kind: "stale" }];
+      },
+    };
+    const { data, errors, meta } = await local.evreg.events.publishBatch([newEvent(), newEvent({}, "any")]);
+    expect(data.map((event) => event?.rowid ?? null)).toEqual([1, null]);
+    expect(errors).toMatchObject([{ index: 1, code: 503 }]);
+    expect(meta).toEqual({ accepted: 1, rejected: 1 });
+  });
+});
+
+describe("what goes wrong inside", () => {
+  it("is an internal error that keeps its cause to itself", async () => {
+    const cause = new TypeError("secret detail");
+    instead = { findEvent: () => Promise.reject(cause) };
+    const error = await refusal(local.evreg.events.get(1), "internal");
+    expect(error.cause).toBe(cause);
+    expect(JSON.stringify(error.body())).not.toContain("secret");
+  });
+
+  it.each([
+    ["a query that is none", () => local.evreg.events.list(null as unknown as EventQuery)],
+    ["a number for a name", () => local.evreg.events.list({ action: 7 } as unknown as EventQuery)],
+    ["text for a number", () => local.evreg.events.list({ limit: "5" } as unknown as EventQuery)],
+    ["text for an id", () => local.evreg.events.get("1" as unknown as number)],
+  ])("is not %s, which is malformed", async (_, call) => {
+    await refusal(call(), "malformed");
+  });
+});
+
+describe("a large batch", () => {
+  it("lets other work in", async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 300 }, (_, n) => [`p${n}`, { type: "string", format: "email" }]),
+    );
+    await local.evreg.actions.create(newAction({ action: "wide", schemata: { type: "object", properties } }));
+    const payload = Object.fromEntries(Object.keys(properties).map((name) => [name, "somebody@example.com"]));
+    const items = Array.from({ length: 1_000 }, () => newEvent(payload, "wide"));
+    let turns = 0;
+    let turnsBeforeStoring = 0;
+    let running = true;
+    instead = {
+      recordEvents(batch, nowMs, options) {
+        turnsBeforeStoring = turns;
+        return real.recordEvents(batch, nowMs, options);
+      },
+    };
+    const count = (): void => {
+      turns += 1;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    const { meta } = await local.evreg.events.publishBatch(items);
+    running = false;
+    expect(meta.accepted).toBe(1_000);
+    expect(turnsBeforeStoring).toBeGreaterThan(1);
+  });
+});

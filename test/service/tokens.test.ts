@@ -1,0 +1,210 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mintToken } from "../../src/domain/token-form.ts";
+import { LOCAL_OWNER } from "../../src/domain/token.ts";
+import type { Principal } from "../../src/domain/token.ts";
+import type { Store } from "../../src/store/store.ts";
+import { refusal } from "../contract/harness.ts";
+import { openLocalService } from "../support/local-service.ts";
+import type { LocalService } from "../support/local-service.ts";
+
+let local: LocalService;
+/** Calls of `findToken` and `touchTokens` that reached the store. */
+let lookups = 0;
+let touches: (readonly number[])[] = [];
+/** What answers of `findToken` wait for. */
+let held: Promise<void>;
+
+function counting(store: Store): Store {
+  return new Proxy(store, {
+    get(target, name: keyof Store) {
+      if (name === "findToken") {
+        return async (hash: string) => {
+          lookups += 1;
+          const token = await target.findToken(hash);
+          await held;
+          return token;
+        };
+      }
+      if (name === "touchTokens") {
+        return (uses: readonly { rowid: number; atMs: number }[]) => {
+          touches.push(uses.map(({ rowid }) => rowid));
+          return target.touchTokens(uses);
+        };
+      }
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+}
+
+beforeEach(async () => {
+  lookups = 0;
+  touches = [];
+  held = Promise.resolve();
+  local = await openLocalService({ around: counting });
+});
+afterEach(() => local.close());
+
+const create = async (scopes = ["read"], expires_at?: string) =>
+  (
+    await local.evreg.tokens.create({
+      name: "n",
+      scopes,
+      ...(expires_at === undefined ? {} : { expires_at }),
+    })
+  ).data;
+
+describe("authenticating", () => {
+  it("tells who a token stands for, asking the store once", async () => {
+    const { token } = await create(["read", "publish:billing"]);
+    const first = await local.service.authenticate(token);
+    expect(first).toEqual({ name: "n", scopes: ["read", "publish:billing"] });
+    expect(await local.service.authenticate(token)).toBe(first);
+    expect(lookups).toBe(1);
+  });
+
+  it("never asks the store about what cannot be a token", async () => {
+    const { token } = await create();
+    for (const text of [
+      "",
+      "x",
+      `${token.slice(0, -1)}-`,
+      token.replace(/.$/, (c) => (c === "0" ? "1" : "0")),
+    ]) {
+      expect(await local.service.authenticate(text)).toBeUndefined();
+    }
+    expect(lookups).toBe(0);
+  });
+
+  it("knows no token that was not made here", async () => {
+    expect(await local.service.authenticate(mintToken(randomBytes))).toBeUndefined();
+    expect(lookups).toBe(1);
+  });
+
+  it("ends at the expiry, to the millisecond, although the token was known", async () => {
+    const { token } = await create(["read"], "2026-01-01T00:01:00Z");
+    await local.clock.advance(59_999);
+    expect(await local.service.authenticate(token)).toBeDefined();
+    await local.clock.advance(1);
+    expect(await local.service.authenticate(token)).toBeUndefined();
+    expect(await local.service.authenticate(token)).toBeUndefined();
+  });
+
+  it("ends when the token is revoked", async () => {
+    const { token, rowid } = await create();
+    expect(await local.service.authenticate(token)).toBeDefined();
+    await local.evreg.tokens.revoke(rowid);
+    expect(await local.service.authenticate(token)).toBeUndefined();
+  });
+
+  it("is not outlived by a look-up that began before the token was revoked", async () => {
+    const { token, rowid } = await create();
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    held = promise;
+    const early = local.service.authenticate(token);
+    await local.evreg.tokens.revoke(rowid);
+    release();
+    expect(await early).toBeUndefined();
+    expect(await local.service.authenticate(token)).toBeUndefined();
+  });
+
+  it("keeps only a bounded number of tokens at hand", async () => {
+    const { token } = await create();
+    await local.service.authenticate(token);
+    const others = await Promise.all(Array.from({ length: 1_000 }, () => create()));
+    for (const other of others) await local.service.authenticate(other.token);
+    lookups = 0;
+    expect(await local.service.authenticate(token)).toBeDefined();
+    expect(lookups).toBe(1);
+  });
+});
+
+describe("the last use", () => {
+  it("is listed", async () => {
+    const { token, rowid } = await create();
+    await local.clock.advance(10_000);
+    await local.service.authenticate(token);
+    const record = (await local.evreg.tokens.list()).data.find((each) => each.rowid === rowid);
+    expect(record?.last_used_at).toBe("2026-01-01T00:00:10.000Z");
+  });
+
+  it("is noted in the background, many at once, and at most once a minute for each token", async () => {
+    const tokens = [await create(), await create()];
+    const use = async (): Promise<void> => {
+      for (const { token } of tokens) await local.service.authenticate(token);
+    };
+    await use();
+    expect(touches).toEqual([]);
+    await local.clock.advance(5_000);
+    expect(touches).toEqual([tokens.map(({ rowid }) => rowid)]);
+    for (let second = 0; second < 54; second++) {
+      await use();
+      await local.clock.advance(1_000);
+    }
+    expect(touches).toHaveLength(1);
+    await local.clock.advance(1_000);
+    await use();
+    await local.clock.advance(5_000);
+    expect(touches).toHaveLength(2);
+    expect(local.clock.pending).toBe(0);
+  });
+
+  it("fails nobody when it cannot be noted", async () => {
+    const { token } = await create();
+    await local.service.authenticate(token);
+    await local.store.close();
+    await local.clock.advance(5_000);
+    expect(await local.service.authenticate(token)).toBeDefined();
+  });
+});
+
+describe("the bootstrap token", () => {
+  it("is made once, with every right", async () => {
+    const token = await local.service.bootstrapToken();
+    expect(token).toMatch(/^evreg_/);
+    expect(await local.service.authenticate(token!)).toEqual({ name: "bootstrap", scopes: ["admin"] });
+    expect(await local.service.bootstrapToken()).toBeUndefined();
+    expect((await local.evreg.tokens.list()).data).toMatchObject([{ name: "bootstrap", scopes: ["admin"] }]);
+  });
+
+  it("can be given", async () => {
+    const given = mintToken(randomBytes);
+    expect(await local.service.bootstrapToken(given)).toBe(given);
+    expect(await local.service.authenticate(given)).toBeDefined();
+  });
+
+  it("is not made where there is any token", async () => {
+    await create(["read"]);
+    expect(await local.service.bootstrapToken(mintToken(randomBytes))).toBeUndefined();
+    expect((await local.evreg.tokens.list()).data).toHaveLength(1);
+  });
+
+  it("must have a token's form, and is not told back", async () => {
+    const error = await refusal(local.service.bootstrapToken("hunter2"), "usage");
+    expect(JSON.stringify(error.body())).not.toContain("hunter2");
+    expect((await local.evreg.tokens.list()).data).toEqual([]);
+  });
+});
+
+describe("the last admin token", () => {
+  const admin: Principal = { name: "n", scopes: ["admin"] };
+
+  it("cannot be revoked by those who need one", async () => {
+    const { tokens } = local.service.as(admin);
+    const last = await create(["admin"]);
+    await create(["admin:billing"]);
+    await create(["admin"], "2026-01-01T00:01:00Z");
+    await local.clock.advance(60_000);
+    await refusal(tokens.revoke(last.rowid), "conflict");
+    const next = await create(["admin"]);
+    expect((await tokens.revoke(last.rowid)).data.rowid).toBe(last.rowid);
+    await refusal(tokens.revoke(next.rowid), "conflict");
+    await refusal(tokens.revoke(999), "not_found");
+  });
+
+  it("can be revoked by whoever holds the data folder", async () => {
+    const { rowid } = await create(["admin"]);
+    expect((await local.service.as(LOCAL_OWNER).tokens.revoke(rowid)).data.rowid).toBe(rowid);
+  });
+});

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Health } from "../../src/domain/health.ts";
+import { LOCAL_OWNER } from "../../src/domain/token.ts";
+import type { Scope } from "../../src/domain/token.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import type { Logger } from "../../src/runtime/logger.ts";
+import { systemRandom } from "../../src/runtime/random.ts";
+import { createService } from "../../src/service/service.ts";
+import type { Service } from "../../src/service/service.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { ManualClock } from "./manual-clock.ts";
+
+/** Most bytes of a payload in the services made here: small, so that tests can go past it. */
+export const PAYLOAD_BYTES = 16 * 1024;
+
+export interface LocalService {
+  readonly service: Service;
+  /** The port with every right. */
+  readonly evreg: Evreg;
+  /** The port of somebody who holds these scopes. */
+  as(scopes: readonly Scope[]): Promise<Evreg>;
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly folder: string;
+  /** How often the engine would have been woken. */
+  wakes(): number;
+  close(): Promise<void>;
+}
+
+export interface LocalServiceOptions {
+  readonly engineState?: () => Health["engine"];
+  readonly logger?: Logger;
+  /** Puts something between the service and its store. */
+  readonly around?: (store: Store) => Store;
+}
+
+/** A service on a real store in a folder of its own, removed at the end. */
+export async function openLocalService(options: LocalServiceOptions = {}): Promise<LocalService> {
+  const { engineState = () => "running", logger = silentLogger, around = (store) => store } = options;
+  const folder = mkdtempSync(join(tmpdir(), "evreg-service-"));
+  const clock = new ManualClock();
+  const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
+  const opened = await openLibsqlStore({ folder, owner, logger });
+  const store = around(opened);
+  let wakes = 0;
+  const service = createService({
+    store,
+    clock,
+    random: systemRandom,
+    logger,
+    version: "0.0.0-test",
+    instance: "test",
+    config: {
+      limits: { payloadBytes: PAYLOAD_BYTES },
+      delivery: { allowHttp: false, allowNetworks: [] },
+    },
+    wake: () => {
+      wakes += 1;
+    },
+    engineState,
+  });
+  return {
+    service,
+    evreg: service.as(LOCAL_OWNER),
+    as: (scopes) => Promise.resolve(service.as({ name: scopes.join(" "), scopes })),
+    store,
+    clock,
+    folder,
+    wakes: () => wakes,
+    async close() {
+      await opened.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
