@@ -1,0 +1,90 @@
+import { Agent, request } from "undici";
+import { foreignAnswer, refusal } from "./refusals.ts";
+import type { Target } from "./target.ts";
+import { unreachable } from "./unreachable.ts";
+
+/** Requests under way at once; more wait for one of these. */
+const CONNECTIONS = 32;
+
+interface Sent {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: string;
+  /** Statuses that are answers here although they tell of a failure. */
+  readonly also?: readonly number[];
+}
+
+export interface Received {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Uint8Array;
+  /** For messages: what was asked of whom. */
+  readonly asked: string;
+}
+
+/** One server and the connections to it. */
+export interface Channel {
+  /**
+   * Answers a success, or a status in `also`. Throws the server's own refusal as the `EvregError` it was there, and
+   * `unreachable` when no evreg answered.
+   */
+  send(method: "GET" | "POST" | "PUT" | "DELETE", path: string, sent?: Sent): Promise<Received>;
+  close(): Promise<void>;
+}
+
+export interface ChannelOptions extends Target {
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+}
+
+export function createChannel(options: ChannelOptions): Channel {
+  const { origin, basePath, token, timeoutMs, maxAnswerBytes } = options;
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    maxResponseSize: maxAnswerBytes,
+    // One deadline rules a whole request, see `signal` below.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: timeoutMs },
+  });
+  const common: Record<string, string> = { accept: "application/json", "user-agent": "evreg" };
+  if (token !== undefined) common["authorization"] = `Bearer ${token}`;
+  const withBody = { ...common, "content-type": "application/json" };
+  let closed: Promise<void> | undefined;
+
+  return {
+    async send(method, path, { query, body, also = [] } = {}) {
+      const asked = `${method} ${origin}${basePath}${path}`;
+      let received: Received;
+      try {
+        const response = await request(`${origin}${basePath}${path}${queryString(query)}`, {
+          method,
+          dispatcher: agent,
+          headers: body === undefined ? common : withBody,
+          body: body ?? null,
+          signal: AbortSignal.timeout(timeoutMs),
+        });
+        const { statusCode: status, headers } = response;
+        received = { status, headers, bytes: await response.body.bytes(), asked };
+      } catch (error) {
+        throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });
+      }
+      const { status } = received;
+      if ((status >= 200 && status < 300) || also.includes(status)) return received;
+      throw refusal(received) ?? foreignAnswer(received);
+    },
+    close: () => (closed ??= agent.close().then(() => undefined)),
+  };
+}
+
+function queryString(query: Sent["query"] = {}): string {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value)}`);
+  }
+  return parts.length === 0 ? "" : `?${parts.join("&")}`;
+}
+
+/** `undefined` cannot be written as JSON; as `null` it is refused like any other body that is no object. */
+export function requestBody(input: unknown): string {
+  return JSON.stringify(input) ?? "null";
+}

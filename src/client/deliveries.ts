@@ -1,0 +1,22 @@
+import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
+import type { Answer, DeliveriesPort } from "../evreg.ts";
+import { jsonAnswer } from "./answers.ts";
+import type { Channel } from "./channel.ts";
+
+const PATH = "/v1/deliveries";
+
+export function deliveriesOver(channel: Channel): DeliveriesPort {
+  return {
+    async list(query = {}) {
+      return jsonAnswer(await channel.send("GET", PATH, { query: { ...query } })) as Answer<
+        readonly Delivery[]
+      >;
+    },
+    async get(id) {
+      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<DeliveryWithAttempts>;
+    },
+    async retry(id) {
+      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/retry`)) as Answer<Delivery>;
+    },
+  };
+}

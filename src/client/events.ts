@@ -1,0 +1,67 @@
+import type { Delivery } from "../domain/delivery.ts";
+import { EvregError } from "../domain/error.ts";
+import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
+import type { Answer, EventsPort } from "../evreg.ts";
+import { encodeJson } from "../json/encode.ts";
+import { eventAnswer, eventsAnswer, jsonAnswer } from "./answers.ts";
+import type { Channel, Received } from "./channel.ts";
+import { foreignAnswer, refusal } from "./refusals.ts";
+
+const PATH = "/v1/events";
+
+export function eventsOver(channel: Channel): EventsPort {
+  return {
+    async publish(input) {
+      const received = await channel.send("POST", PATH, { body: encodeJson(input) });
+      return { ...eventAnswer(received), replayed: received.headers["idempotency-replayed"] === "true" };
+    },
+    async publishBatch(items, options = {}) {
+      const sent = { body: batchBody(items), query: { ...options }, also: [422] };
+      return batchResult(await channel.send("POST", `${PATH}/batch`, sent), items);
+    },
+    async list(query = {}) {
+      const received = await channel.send("GET", PATH, { query: { ...query } });
+      const { data, rest } = eventsAnswer(received);
+      return { data: data as readonly Event[], meta: rest["meta"] as PageMeta };
+    },
+    async get(id) {
+      return eventAnswer(await channel.send("GET", `${PATH}/${id}`));
+    },
+    async deliveries(id) {
+      return jsonAnswer(await channel.send("GET", `${PATH}/${id}/deliveries`)) as Answer<readonly Delivery[]>;
+    },
+  };
+}
+
+/**
+ * An item that could not even be read goes as `null`, which the server refuses in its place: so the others keep their
+ * numbers, and an atomic batch fails as it must.
+ */
+function batchBody(items: readonly (NewEvent | EvregError)[]): string {
+  return encodeJson({ events: items.map((item) => (item instanceof EvregError ? null : item)) });
+}
+
+function batchResult(received: Received, items: readonly (NewEvent | EvregError)[]): BatchResult {
+  const { data, rest } = batchParts(received);
+  const errors = (rest["errors"] as readonly BatchItemError[]).map((error) => {
+    const item = items[error.index];
+    return item instanceof EvregError ? itemError(error.index, item) : error;
+  });
+  return { data, errors, meta: rest["meta"] as BatchResult["meta"] };
+}
+
+function itemError(index: number, error: EvregError): BatchItemError {
+  return { index, ...error.body() };
+}
+
+/** 422 is a batch of which nothing was accepted, or no batch at all: only the first says what became of each item. */
+function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
+  let parts: ReturnType<typeof eventsAnswer>;
+  try {
+    parts = eventsAnswer(received);
+  } catch (error) {
+    throw refusal(received) ?? error;
+  }
+  if (!Array.isArray(parts.rest["errors"])) throw foreignAnswer(received);
+  return parts;
+}

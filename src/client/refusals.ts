@@ -1,0 +1,44 @@
+import { codeOfStatus, EvregError } from "../domain/error.ts";
+import type { ErrorBody } from "../domain/error.ts";
+import type { Received } from "./channel.ts";
+
+/** The failure another evreg answered, as the error it was there; `undefined` when the answer is not in its shape. */
+export function refusal({ status, bytes }: Received): EvregError | undefined {
+  const body = parse(bytes);
+  if (!isErrorBody(body) || body.code !== status) return undefined;
+  return new EvregError(codeOfStatus(status), body.error, body.details);
+}
+
+/** Something answered, but not evreg: a proxy, another program, a login page. */
+export function foreignAnswer({ status, headers, asked }: Received): EvregError {
+  const location = headers["location"];
+  if (status >= 300 && status < 400 && typeof location === "string") {
+    return new EvregError(
+      "unreachable",
+      `${asked} was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`,
+      { status },
+    );
+  }
+  const type = headers["content-type"];
+  return new EvregError(
+    "unreachable",
+    `${asked} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
+    { status },
+  );
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function isErrorBody(value: unknown): value is ErrorBody {
+  if (typeof value !== "object" || value === null) return false;
+  const { error, details, code } = value as Record<string, unknown>;
+  return (
+    typeof error === "string" && typeof details === "object" && details !== null && typeof code === "number"
+  );
+}

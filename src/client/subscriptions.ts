@@ -1,0 +1,30 @@
+import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import type { Answer, SubscriptionsPort } from "../evreg.ts";
+import { jsonAnswer } from "./answers.ts";
+import { requestBody } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+
+const PATH = "/v1/subscriptions";
+
+export function subscriptionsOver(channel: Channel): SubscriptionsPort {
+  return {
+    async list(query = {}) {
+      const received = await channel.send("GET", PATH, { query: { ...query } });
+      return jsonAnswer(received) as Answer<readonly Subscription[]>;
+    },
+    async create(input) {
+      const received = await channel.send("POST", PATH, { body: requestBody(input) });
+      return jsonAnswer(received) as Answer<SubscriptionWithSecret>;
+    },
+    async get(id) {
+      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Subscription>;
+    },
+    async update(id, input) {
+      const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input) });
+      return jsonAnswer(received) as Answer<Subscription>;
+    },
+    async delete(id) {
+      return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`)) as Answer<Subscription>;
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { Token, TokenWithSecret } from "../domain/token.ts";
+import type { Answer, TokensPort } from "../evreg.ts";
+import { jsonAnswer } from "./answers.ts";
+import { requestBody } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+
+const PATH = "/v1/tokens";
+
+export function tokensOver(channel: Channel): TokensPort {
+  return {
+    async list() {
+      return jsonAnswer(await channel.send("GET", PATH)) as Answer<readonly Token[]>;
+    },
+    async create(input) {
+      return jsonAnswer(
+        await channel.send("POST", PATH, { body: requestBody(input) }),
+      ) as Answer<TokenWithSecret>;
+    },
+    async revoke(id) {
+      return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`)) as Answer<Token>;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { EvregError } from "../domain/error.ts";
+
+export interface Attempted {
+  readonly origin: string;
+  readonly method: string;
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+}
+
+/** What a failed exchange means to the one who asked for it, and what to do about it. */
+export function unreachable(error: unknown, attempted: Attempted): EvregError {
+  if (error instanceof EvregError) return error;
+  const code = codeOf(error);
+  const details = code === undefined ? { url: attempted.origin } : { url: attempted.origin, cause: code };
+  return new EvregError("unreachable", explain(error, code, attempted), details, { cause: error });
+}
+
+function explain(error: unknown, code: string | undefined, attempted: Attempted): string {
+  const { origin, timeoutMs, maxAnswerBytes } = attempted;
+  switch (code) {
+    case "ECONNREFUSED":
+      return `Nothing listens at ${origin}. Start a server with \`evreg serve\`, or name another with --url.`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `The name in ${origin} has no address. Check it, or name another server with --url.`;
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return `There is no way from here to ${origin}. Check the network, or name another server with --url.`;
+    case "TimeoutError":
+    case "UND_ERR_CONNECT_TIMEOUT":
+    case "ETIMEDOUT":
+      return `${origin} did not answer within ${timeoutMs / 1_000} s.${doubt(attempted)}`;
+    case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
+      return `The answer of ${origin} is larger than ${maxAnswerBytes} bytes. Ask for fewer records at once.`;
+    case "UND_ERR_DESTROYED":
+    case "UND_ERR_CLOSED":
+      return "This connection to the server was closed before.";
+    case "UND_ERR_SOCKET":
+    case "ECONNRESET":
+    case "EPIPE":
+      return `The connection to ${origin} broke before the answer came.${doubt(attempted)}`;
+    case undefined:
+    default:
+      if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
+        return `The certificate of ${origin} is not trusted (${code}).`;
+      }
+      if (code?.startsWith("HPE_") === true) {
+        return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
+      }
+      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
+
+/** After a broken exchange nobody here knows whether the server had done it. */
+function doubt({ method }: Attempted): string {
+  return method === "GET" ? "" : " It may have been done all the same: look before asking again.";
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code === "string") return code;
+  return error.name === "TimeoutError" ? error.name : undefined;
+}

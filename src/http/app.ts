@@ -1,0 +1,123 @@
+import { H3 } from "h3";
+import type { EventHandler, H3Event } from "h3";
+import { EvregError } from "../domain/error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { createAuthenticate } from "./authenticate.ts";
+import { createFinish } from "./finish.ts";
+import type { Finish } from "./finish.ts";
+import { Incoming } from "./incoming.ts";
+import { OPENAPI_ROUTE } from "./openapi.ts";
+import type { Reply } from "./reply.ts";
+import type { Route } from "./route.ts";
+import { ROUTES } from "./routes.ts";
+import type { HttpConfig, HttpService, RouteContext } from "./service.ts";
+
+export interface HttpAppOptions {
+  readonly service: HttpService;
+  readonly config: HttpConfig;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly version: string;
+}
+
+/** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
+export function createHttpApp({ service, config, logger, clock, version }: HttpAppOptions): H3 {
+  const authenticate = createAuthenticate(service, config);
+  const context: RouteContext = { limits: config.limits, version };
+  const finish = createFinish({ logger, clock });
+
+  const app = new H3({
+    // h3 would write failures to the console; they go to the log instead.
+    silent: true,
+    onError: (error, event) => finish.failed(new Incoming(event), clock.now(), outsideRoutes(error)),
+  });
+
+  for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
+    for (const route of routes) {
+      const handler = handlerOf(finish, clock, async (incoming) => {
+        const evreg = await authenticate(incoming, route.access);
+        if (route.query === undefined) incoming.checkNoQuery();
+        return route.handle(evreg, incoming, context);
+      });
+      app.on(route.method, path, handler);
+      // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.
+      if (route.method === "GET") app.on("HEAD", path, handler);
+    }
+    const allow = allowOf(routes);
+    app.on(
+      "OPTIONS",
+      path,
+      handlerOf(finish, clock, () => ({ status: 204, body: "", headers: [["allow", allow]] })),
+    );
+    app.all(
+      path,
+      handlerOf(finish, clock, (incoming) => {
+        throw new EvregError("method_not_allowed", `${incoming.method} is not possible here; ${allow} are.`, {
+          allow,
+        });
+      }),
+    );
+  }
+  app.all(
+    "/**",
+    handlerOf(finish, clock, (incoming) => notFound(incoming)),
+  );
+  return app;
+}
+
+function handlerOf(
+  finish: Finish,
+  clock: Clock,
+  act: (incoming: Incoming) => Reply | Promise<Reply>,
+): EventHandler {
+  return async (event: H3Event) => {
+    const startedMs = clock.now();
+    const incoming = new Incoming(event);
+    try {
+      checkTarget(incoming);
+      return finish.replied(incoming, startedMs, await act(incoming));
+    } catch (error) {
+      return finish.failed(incoming, startedMs, error);
+    }
+  };
+}
+
+/** The router takes `/v1/actions/` for `/v1/actions`; to a caller whose name came out empty that would be a surprise. */
+function checkTarget(incoming: Incoming): void {
+  if (incoming.path.endsWith("/")) notFound(incoming);
+  const request = incoming.nodeRequest;
+  if (request !== undefined && request.headers.host === undefined && request.httpVersion !== "1.0") {
+    throw new EvregError("malformed", "The request has no `Host` header.");
+  }
+}
+
+function notFound(incoming: Incoming): never {
+  throw new EvregError(
+    "not_found",
+    `There is nothing at ${incoming.path.slice(0, 200)}; /openapi.json lists what there is.`,
+  );
+}
+
+/** What h3 refuses before any route is reached. */
+function outsideRoutes(error: { readonly status: number; readonly cause?: unknown }): unknown {
+  if (error.status === 400) {
+    return new EvregError("malformed", "The path of the address is not valid percent-encoded UTF-8.");
+  }
+  return error.cause ?? error;
+}
+
+function byPath(routes: readonly Route[]): Map<string, Route[]> {
+  const paths = new Map<string, Route[]>();
+  for (const route of routes) {
+    const there = paths.get(route.path);
+    if (there === undefined) paths.set(route.path, [route]);
+    else there.push(route);
+  }
+  return paths;
+}
+
+function allowOf(routes: readonly Route[]): string {
+  const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...methods, "OPTIONS"].join(", ");
+}

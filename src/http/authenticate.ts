@@ -1,0 +1,57 @@
+import { EvregError } from "../domain/error.ts";
+import { LOCAL_OWNER } from "../domain/token.ts";
+import type { Principal } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+import type { Incoming } from "./incoming.ts";
+import { checkLoopbackCaller } from "./loopback-guard.ts";
+import type { Access } from "./route.ts";
+import type { HttpConfig, HttpService } from "./service.ts";
+
+const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
+
+/** May ask for what is open to everyone, and nothing else. */
+const NOBODY: Principal = { name: "nobody", scopes: [] };
+const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
+
+/** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
+export type Authenticate = (incoming: Incoming, access: Access) => Evreg | Promise<Evreg>;
+
+export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
+  const ports = new WeakMap<Principal, Evreg>();
+  const withoutToken = config.dev || config.auth.mode === "off";
+
+  function portOf(principal: Principal): Evreg {
+    let port = ports.get(principal);
+    if (port === undefined) ports.set(principal, (port = service.as(principal)));
+    return port;
+  }
+
+  async function byToken(header: string): Promise<Evreg> {
+    const token = BEARER.exec(header)?.[1];
+    if (token === undefined) {
+      throw new EvregError("unauthorized", "The `Authorization` header is not `Bearer <token>`.");
+    }
+    const principal = await service.authenticate(token);
+    if (principal !== undefined) return portOf(principal);
+    throw new EvregError(
+      "unauthorized",
+      withoutToken
+        ? "The token is not one of this server's. It asks for none: leave the `Authorization` header out."
+        : "The token is unknown, expired or revoked. `evreg tokens` lists the valid ones and makes new ones.",
+    );
+  }
+
+  return (incoming, access) => {
+    if (withoutToken) checkLoopbackCaller(incoming);
+    if (access === "open") return portOf(NOBODY);
+    const header = incoming.header("authorization");
+    // A bad token is never taken for no token: whoever sends one means to be held to it.
+    if (header !== undefined) return byToken(header);
+    if (withoutToken) return portOf(LOCAL_OWNER);
+    if (access === "publish" && config.auth.anonymousPublish) return portOf(ANONYMOUS_PUBLISHER);
+    throw new EvregError(
+      "unauthorized",
+      "This needs a token: send `Authorization: Bearer <token>`. The first one is in the file `token` of the server's data folder.",
+    );
+  };
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+/**
+ * The open connections of a server with the newest answer of each, so that closing can tell every caller. Kept by
+ * connection, as listeners and set entries for each request would be felt.
+ */
+export class Connections {
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+  readonly #newest = new WeakMap<Duplex, ServerResponse>();
+  #closing = false;
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", (socket) => {
+      this.#open.add(socket);
+      socket.on("close", () => this.#open.delete(socket));
+    });
+  }
+
+  began(request: IncomingMessage, response: ServerResponse): void {
+    this.#newest.set(request.socket, response);
+    if (this.#closing) response.shouldKeepAlive = false;
+  }
+
+  /** The answer to the last request of a connection, also once it is out. */
+  newestOf(socket: Duplex): ServerResponse | undefined {
+    return this.#newest.get(socket);
+  }
+
+  /** Has each connection end with the answer it is waiting for. Idle ones the server closes itself. */
+  endAfterAnswers(): void {
+    this.#closing = true;
+    for (const socket of this.#open) {
+      const response = this.#newest.get(socket);
+      if (response === undefined || response.writableFinished) continue;
+      // Tells the caller, and has node end the connection behind the answer.
+      if (!response.headersSent) response.shouldKeepAlive = false;
+      else response.once("close", () => this.#server.closeIdleConnections());
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { DELIVERY_QUERY } from "../domain/requests.ts";
+import { many, one } from "./records.ts";
+import { reply } from "./reply.ts";
+import type { Route } from "./route.ts";
+
+const tag = "deliveries";
+
+export const DELIVERY_ROUTES: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/v1/deliveries",
+    operationId: "listDeliveries",
+    tag,
+    summary: "Deliveries, newest first",
+    access: "token",
+    scope: "read",
+    query: DELIVERY_QUERY,
+    answers: { 200: { description: "The deliveries.", schema: many("Delivery") } },
+    failures: [],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.deliveries.list(incoming.query(DELIVERY_QUERY)));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/deliveries/:id",
+    operationId: "getDelivery",
+    tag,
+    summary: "One delivery with its attempts",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "The delivery.", schema: one("DeliveryWithAttempts") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.deliveries.get(incoming.id()));
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/deliveries/:id/retry",
+    operationId: "retryDelivery",
+    tag,
+    summary: "Send a delivery again now, with all its retries",
+    access: "token",
+    scope: "write",
+    answers: { 200: { description: "The delivery, due now.", schema: one("Delivery") } },
+    failures: [404, 409],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.deliveries.retry(incoming.id()));
+    },
+  },
+];

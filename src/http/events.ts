@@ -1,0 +1,129 @@
+import { invalidField } from "../domain/error.ts";
+import { EVENT_LIMITS } from "../domain/event.ts";
+import type { NewEvent } from "../domain/event.ts";
+import { checkIdempotencyKey, parseBatchBody, parsePublishBody } from "../domain/publish-body.ts";
+import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
+import { batchReply, eventListReply, eventReply } from "./event-reply.ts";
+import { batch, many, one, ref } from "./records.ts";
+import { reply } from "./reply.ts";
+import type { HeaderPair } from "./reply.ts";
+import { ENVELOPE_BYTES } from "./route.ts";
+import type { Route } from "./route.ts";
+
+const tag = "events";
+const KEY_HEADER = "idempotency-key";
+const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
+
+export const EVENT_ROUTES: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/v1/events",
+    operationId: "publishEvent",
+    tag,
+    summary: "Publish an event",
+    description: "Answered once the event and its deliveries are durable.",
+    access: "publish",
+    scope: "publish",
+    headers: {
+      "Idempotency-Key": { type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]*$" },
+    },
+    body: NEW_EVENT,
+    answers: {
+      201: { description: "The event.", schema: one("Event") },
+      200: {
+        description: "The earlier event that the same key stands for; nothing was stored.",
+        schema: one("Event"),
+        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] } },
+      },
+    },
+    failures: [404, 409],
+    async handle(evreg, incoming, { limits }) {
+      const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
+      const input = withKey(parsePublishBody(bytes, limits), incoming.header(KEY_HEADER));
+      const { data, replayed } = await evreg.events.publish(input);
+      return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/events/batch",
+    operationId: "publishBatch",
+    tag,
+    summary: "Publish up to 1,000 events",
+    description: "The valid items are accepted and the others reported, unless `atomic` says all or nothing.",
+    access: "publish",
+    scope: "publish",
+    query: BATCH_QUERY,
+    body: BATCH,
+    answers: {
+      201: { description: "All were accepted.", schema: batch(false) },
+      207: { description: "Some were accepted.", schema: batch(false) },
+      422: {
+        description: "None was accepted, or the body is no batch.",
+        schema: { oneOf: [batch(true), ref("Error")] },
+      },
+    },
+    failures: [],
+    async handle(evreg, incoming, { limits }) {
+      const options = incoming.query(BATCH_QUERY) as { atomic?: boolean };
+      const items = parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits);
+      return batchReply(await evreg.events.publishBatch(items, options));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events",
+    operationId: "listEvents",
+    tag,
+    summary: "Events, newest first unless told otherwise",
+    description: "`after` walks any length at a cost that does not grow; it replaces `page`.",
+    access: "token",
+    scope: "read",
+    query: EVENT_QUERY,
+    answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
+    failures: [],
+    async handle(evreg, incoming) {
+      const { data, meta } = await evreg.events.list(incoming.query(EVENT_QUERY));
+      return eventListReply(data, meta);
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events/:id",
+    operationId: "getEvent",
+    tag,
+    summary: "One event",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "The event.", schema: one("Event") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      const { data } = await evreg.events.get(incoming.id());
+      return eventReply(200, data);
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events/:id/deliveries",
+    operationId: "listEventDeliveries",
+    tag,
+    summary: "Where one event went",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "Its deliveries.", schema: many("Delivery") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.events.deliveries(incoming.id()));
+    },
+  },
+];
+
+/** The key may be in the header or in the body; in both it must be the same. */
+function withKey(input: NewEvent, header: string | undefined): NewEvent {
+  if (header === undefined) return input;
+  const key = checkIdempotencyKey("Idempotency-Key", header);
+  if (input.idempotency_key !== undefined && input.idempotency_key !== key) {
+    throw invalidField("idempotency_key", "differs from the Idempotency-Key header", input.idempotency_key);
+  }
+  return { ...input, idempotency_key: key };
+}

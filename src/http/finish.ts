@@ -1,0 +1,64 @@
+import { asEvregError } from "../domain/error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { HttpAnswer } from "./answer.ts";
+import { CallerGone } from "./body.ts";
+import { failureReply } from "./failure.ts";
+import type { Incoming } from "./incoming.ts";
+import { hasLongRest, lingering } from "./lingering.ts";
+import type { HeaderPair, Reply } from "./reply.ts";
+import { requestIdOf } from "./request-id.ts";
+
+/** The end of every request: the shared headers, and its one line in the log. */
+export interface Finish {
+  replied(incoming: Incoming, startedMs: number, reply: Reply): HttpAnswer;
+  failed(incoming: Incoming, startedMs: number, failure: unknown): HttpAnswer;
+}
+
+/** What nginx calls a request whose sender left; it is only ever in the log. */
+const CALLER_GONE_STATUS = 499;
+
+export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }): Finish {
+  function finish(incoming: Incoming, startedMs: number, reply: Reply, requestId: string): HttpAnswer {
+    const { body, status } = reply;
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    const { method, path } = incoming;
+    const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
+    // Probes ask every few seconds, and each command that looks for a running server does; a good answer is no news.
+    if (path === "/health" && status === 200) logger.debug(line, "request");
+    else logger.info(line, "request");
+    const headers: HeaderPair[] = [
+      ["x-content-type-options", "nosniff"],
+      ["cache-control", "no-store"],
+      ["x-request-id", requestId],
+    ];
+    if (status !== 204) {
+      headers.push(["content-type", "application/json"], ["content-length", String(bytes)]);
+    }
+    if (reply.headers !== undefined) headers.push(...reply.headers);
+    const request = incoming.nodeRequest;
+    if (request === undefined || !hasLongRest(request)) {
+      return new HttpAnswer(status, headers, status === 204 ? null : body);
+    }
+    headers.push(["connection", "close"]);
+    return new HttpAnswer(status, headers, lingering(request, body, clock));
+  }
+
+  return {
+    replied: (incoming, startedMs, reply) =>
+      finish(incoming, startedMs, reply, requestIdOf(incoming.header("x-request-id"))),
+    failed(incoming, startedMs, failure) {
+      const requestId = requestIdOf(incoming.header("x-request-id"));
+      if (failure instanceof CallerGone) {
+        const reply = failureReply(undefined);
+        return finish(incoming, startedMs, { ...reply, status: CALLER_GONE_STATUS }, requestId);
+      }
+      const error = asEvregError(failure);
+      if (error.code === "internal") {
+        const { method, path } = incoming;
+        logger.error({ requestId, method, path, err: error.cause ?? error }, "a request failed inside evreg");
+      }
+      return finish(incoming, startedMs, failureReply(error), requestId);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { H3Event } from "h3";
+import { EvregError } from "../domain/error.ts";
+import { malformedField, readQuery } from "../domain/query.ts";
+import type { QuerySchema } from "../domain/query.ts";
+import { readNodeBody, readWebBody } from "./body.ts";
+import { checkMediaType } from "./media-type.ts";
+
+const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
+
+/** One request as the routes see it, whether it came over a socket or in-process. */
+export class Incoming {
+  readonly #event: H3Event;
+  readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
+
+  constructor(event: H3Event) {
+    this.#event = event;
+    const node = event.runtime?.node;
+    this.#node =
+      node?.res === undefined ? undefined : (node as { req: IncomingMessage; res: ServerResponse });
+  }
+
+  get method(): string {
+    return this.#event.req.method;
+  }
+
+  /** As it is on the wire, without the query. */
+  get path(): string {
+    return this.#event.url.pathname;
+  }
+
+  /** The node request, when there is a socket. */
+  get nodeRequest(): IncomingMessage | undefined {
+    return this.#node?.req;
+  }
+
+  /** @param name in lower case */
+  header(name: string): string | undefined {
+    if (this.#node === undefined) return this.#event.req.headers.get(name) ?? undefined;
+    const value = this.#node.req.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  /** A path parameter, decoded. `malformed` when it is not valid percent-encoding. */
+  param(name: string): string {
+    const raw = this.#event.context.params?.[name] ?? "";
+    if (!raw.includes("%")) return raw;
+    return decode(raw, "path");
+  }
+
+  /** A path parameter that is a rowid. `malformed` for anything else. */
+  id(): number {
+    const text = this.param("id");
+    const id = Number(text);
+    if (/^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(id)) return id;
+    throw malformedField("id", "must be a whole number from 1", text);
+  }
+
+  /** The query as `schema` reads it. `malformed` for anything unknown or ill-formed in it. */
+  query(schema: QuerySchema): Record<string, unknown> {
+    const { search } = this.#event.url;
+    if (search.includes("%")) decode(search, "query");
+    return readQuery(schema, new URLSearchParams(search));
+  }
+
+  /** `malformed` when there is one: a typo must not pass unseen. */
+  checkNoQuery(): void {
+    if (this.#event.url.search.length > 1) this.query(NO_PARAMETERS);
+  }
+
+  /**
+   * The body's bytes. `unsupported_media_type` unless it is plain JSON, `too_large` past `maxBytes`, `malformed` when
+   * there is none.
+   */
+  async body(maxBytes: number): Promise<Uint8Array> {
+    checkMediaType(this.header("content-type"), this.header("content-encoding"));
+    const bytes =
+      this.#node === undefined
+        ? await readWebBody(this.#event.req.body, this.#event.req.headers.get("content-length"), maxBytes)
+        : await readNodeBody(this.#node.req, this.#node.res, maxBytes);
+    if (bytes.length > 0) return bytes;
+    throw new EvregError("malformed", "The request has no body; send a JSON object.");
+  }
+}
+
+function decode(text: string, where: "path" | "query"): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new EvregError("malformed", `The ${where} of the address is not valid percent-encoded UTF-8.`);
+  }
+}

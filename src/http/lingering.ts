@@ -1,0 +1,44 @@
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import type { Clock } from "../runtime/clock.ts";
+
+/** How much more of an unwanted body is taken off the wire, and for how long, so that its sender reads the answer. */
+const LINGER_MAX_BYTES = 8 * 1024 * 1024;
+const LINGER_MS = 2_000;
+
+/** A rest of this size is read away by node itself, and the connection stays usable. */
+const SMALL_REST_BYTES = 64 * 1024;
+
+/** Whether more of the request's body is on its way than is worth reading away to keep the connection. */
+export function hasLongRest(request: IncomingMessage): boolean {
+  if (request.complete || request.destroyed) return false;
+  const declared = request.headers["content-length"];
+  if (declared !== undefined) return Number(declared) > SMALL_REST_BYTES;
+  return request.headers["transfer-encoding"] !== undefined;
+}
+
+/**
+ * The answer as a stream that ends only after the rest of the request's body was read away.
+ *
+ * Closing a socket with unread bytes in it resets the connection, and the caller would see the reset in place of the
+ * answer (RFC 9112, 9.6). The answer itself goes out at once; only the close waits, within bounds.
+ */
+export function lingering(request: IncomingMessage, body: string | Uint8Array, clock: Clock): Readable {
+  const answer = new Readable({ read() {} });
+  answer.push(body);
+  let allowedBytes = LINGER_MAX_BYTES;
+  const finish = (): void => {
+    cancelTimer();
+    request.off("data", onData).off("end", finish).off("close", finish).off("error", finish);
+    if (!answer.destroyed) answer.push(null);
+  };
+  const onData = (chunk: Uint8Array): void => {
+    allowedBytes -= chunk.length;
+    if (allowedBytes < 0) finish();
+  };
+  const cancelTimer = clock.setTimer(finish, LINGER_MS);
+  request.on("data", onData).on("end", finish).on("close", finish).on("error", finish);
+  answer.on("close", finish);
+  request.resume();
+  return answer;
+}

@@ -1,0 +1,171 @@
+import type { BodySchema } from "../domain/requests.ts";
+import { RECORDS, ref } from "./records.ts";
+import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
+import { ROUTES } from "./routes.ts";
+
+/** Failures that a request can meet before or beside what its route does. */
+const COMMON_FAILURES = [400, 500, 503];
+const TOKEN_FAILURES = [401, 403];
+const BODY_FAILURES = [413, 415, 422];
+
+const FAILURES: Readonly<Record<number, { readonly name: string; readonly description: string }>> = {
+  400: { name: "Malformed", description: "Malformed JSON, path or query." },
+  401: { name: "Unauthorized", description: "No token, or one that is not valid." },
+  403: { name: "Forbidden", description: "The token's scopes do not reach this." },
+  404: {
+    name: "NotFound",
+    description: "No such record; `details.field` is `action` where an action is missing.",
+  },
+  409: { name: "Conflict", description: "A duplicate, a breaking change, or not possible in this state." },
+  413: { name: "TooLarge", description: "Over a size limit: `details` is `{ limit, size }`." },
+  415: { name: "UnsupportedMediaType", description: "The body is not plain JSON." },
+  422: { name: "Invalid", description: "Understood, but invalid: `details` is `{ field, message, value }`." },
+  500: { name: "Internal", description: "Failed inside evreg." },
+  503: {
+    name: "Unavailable",
+    description: "The store cannot commit now; try again after `Retry-After` seconds.",
+  },
+};
+
+const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchema>>>> = {
+  401: { "WWW-Authenticate": { type: "string" } },
+  503: { "Retry-After": { type: "integer" } },
+};
+
+export const OPENAPI_ROUTE: Route = {
+  method: "GET",
+  path: "/openapi.json",
+  operationId: "getOpenApi",
+  tag: "health",
+  summary: "This document",
+  access: "open",
+  answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
+  failures: [],
+  handle: (_evreg, _incoming, { version }) => ({
+    status: 200,
+    body: JSON.stringify(openApiDocument(version)),
+  }),
+};
+
+/** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
+export function openApiDocument(version: string): Record<string, unknown> {
+  const routes = [...ROUTES, OPENAPI_ROUTE];
+  const document = {
+    openapi: "3.1.0",
+    info: {
+      title: "evreg",
+      version,
+      description: "Event registry and webhook delivery service.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths: pathsOf(routes),
+    components: {
+      schemas: { ...RECORDS, ...bodiesOf(routes) },
+      responses: Object.fromEntries(
+        Object.entries(FAILURES).map(([status, { name }]) => [name, failure(+status)]),
+      ),
+      headers: { RequestId: { description: "In every answer, and in the log.", schema: { type: "string" } } },
+      securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" } },
+    },
+  };
+  // Members that are `undefined` in a schema are not there at all.
+  return JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
+}
+
+/** Request bodies are components under their titles, so that generated clients name them alike. */
+function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
+  const bodies: Record<string, BodySchema> = {};
+  for (const { body } of routes) if (body !== undefined) bodies[String(body["title"])] = body;
+  return bodies;
+}
+
+function pathsOf(routes: readonly Route[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route);
+  }
+  return paths;
+}
+
+/** `/v1/events/:id` as OpenAPI writes it. */
+export function openApiPath(path: string): string {
+  return path.replace(/:(\w+)/g, "{$1}");
+}
+
+function operation(route: Route): Record<string, unknown> {
+  const scope = route.scope === undefined ? [] : [`Needs the scope \`${route.scope}\`.`];
+  const description = [...(route.description === undefined ? [] : [route.description]), ...scope].join(
+    "\n\n",
+  );
+  const parameters = parametersOf(route);
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(description === "" ? {} : { description }),
+    // An empty alternative says that no token is needed where the configuration allows that.
+    security: { open: [], token: [{ token: [] }], publish: [{ token: [] }, {}] }[route.access],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: ref(String(route.body["title"])) } },
+          },
+        }),
+    responses: responsesOf(route),
+  };
+}
+
+function parametersOf(route: Route): Record<string, unknown>[] {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: name === "id" ? { type: "integer", minimum: 1 } : { type: "string" },
+  }));
+  const inQuery = Object.entries(route.query?.properties ?? {});
+  const inHeader = Object.entries(route.headers ?? {});
+  return [
+    ...inPath,
+    ...inQuery.map(([name, schema]) => ({ name, in: "query", schema })),
+    ...inHeader.map(([name, schema]) => ({ name, in: "header", schema })),
+  ];
+}
+
+function responsesOf(route: Route): Record<string, unknown> {
+  const responses: Record<string, unknown> = {};
+  for (const [status, answer] of Object.entries(route.answers)) responses[status] = response(answer);
+  const failures = [
+    ...COMMON_FAILURES,
+    ...(route.access === "open" ? [] : TOKEN_FAILURES),
+    ...(route.body === undefined ? [] : BODY_FAILURES),
+    ...route.failures,
+  ];
+  for (const status of failures) {
+    responses[status] ??= { $ref: `#/components/responses/${FAILURES[status]?.name}` };
+  }
+  return responses;
+}
+
+function response({ description, schema, headers = {} }: DocumentedAnswer): Record<string, unknown> {
+  return {
+    description,
+    headers: {
+      "X-Request-Id": { $ref: "#/components/headers/RequestId" },
+      ...Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, { schema: header }])),
+    },
+    content: { "application/json": { schema } },
+  };
+}
+
+function failure(status: number): Record<string, unknown> {
+  return response({
+    description: FAILURES[status]?.description ?? "",
+    schema: ref("Error"),
+    headers: FAILURE_HEADERS[status] ?? {},
+  });
+}

@@ -1,0 +1,175 @@
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../domain/delivery.ts";
+import type { JsonSchema } from "./route.ts";
+
+/** The records as they are answered, for the OpenAPI document. Tests hold real answers to them. */
+
+const rowid: JsonSchema = {
+  type: "integer",
+  minimum: 1,
+  description: "Assigned by the service; only grows.",
+};
+const timestamp: JsonSchema = {
+  type: "string",
+  format: "date-time",
+  description: "ISO 8601 UTC with milliseconds.",
+};
+const nullableTimestamp: JsonSchema = { type: ["string", "null"], format: "date-time" };
+const text: JsonSchema = { type: "string" };
+const count: JsonSchema = { type: "integer", minimum: 0 };
+
+/** An object that has exactly these members. */
+function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+const subscription = {
+  rowid,
+  application: text,
+  subscription: text,
+  action: text,
+  handler: { type: "string", format: "uri" },
+  max_retries: { type: "integer", minimum: 0, maximum: 20 },
+  active: { type: "boolean" },
+  disabled_reason: {
+    type: ["string", "null"],
+    description: "Why the service itself deactivated it; `null` while active or when a person paused it.",
+  },
+  timestamped: timestamp,
+} as const;
+
+const delivery = {
+  rowid,
+  event_id: rowid,
+  subscription_id: rowid,
+  application: text,
+  subscription: text,
+  action: text,
+  status: { type: "string", enum: DELIVERY_STATUSES },
+  attempt: { ...count, description: "Attempts begun so far." },
+  next_attempt_at: { ...nullableTimestamp, description: "`null` when nothing is planned." },
+  last_error: {
+    type: ["string", "null"],
+    description: "Of the last finished attempt, such as `HTTP 500` or `timeout`.",
+  },
+  timestamped: timestamp,
+  finished_at: nullableTimestamp,
+} as const;
+
+const token = {
+  rowid,
+  name: text,
+  scopes: { type: "array", items: text },
+  expires_at: nullableTimestamp,
+  last_used_at: nullableTimestamp,
+  timestamped: timestamp,
+} as const;
+
+const failure = {
+  error: { type: "string", description: "A sentence: what went wrong, and what to do." },
+  details: {
+    type: "object",
+    description: "Where one field is at fault: `{ field, message, value }`.",
+    additionalProperties: true,
+  },
+  code: { type: "integer", description: "The HTTP status." },
+} as const;
+
+export const RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Action: record({
+    rowid,
+    action: text,
+    application: text,
+    schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
+    revision: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
+    timestamped: timestamp,
+  }),
+  SchemaWarning: record({
+    pointer: { ...text, description: "JSON pointer into the schema." },
+    message: text,
+  }),
+  Event: record({
+    rowid,
+    action: text,
+    payload: {
+      type: "object",
+      description: "Exactly as published, byte for byte.",
+      additionalProperties: true,
+    },
+    revision: {
+      type: "integer",
+      minimum: 1,
+      description: "The schema revision the payload was validated against.",
+    },
+    timestamped: timestamp,
+  }),
+  PageMeta: record({
+    total: count,
+    page: { type: "integer", minimum: 1 },
+    per_page: { type: "integer", minimum: 1 },
+  }),
+  BatchItemError: record({ index: { ...count, description: "Place in the batch, from 0." }, ...failure }),
+  Subscription: record(subscription),
+  SubscriptionWithSecret: record({
+    ...subscription,
+    secret: { ...text, description: "Only ever in this answer: deliveries are signed with it." },
+  }),
+  Delivery: record(delivery),
+  Attempt: record({
+    attempt: { type: "integer", minimum: 1 },
+    started_at: timestamp,
+    duration_ms: count,
+    outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
+    status_code: { type: ["integer", "null"] },
+    error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+    response: { type: ["string", "null"], description: "First 1 KiB of the answer." },
+  }),
+  DeliveryWithAttempts: record({ ...delivery, attempts: { type: "array", items: ref("Attempt") } }),
+  Token: record(token),
+  TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
+  Health: record(
+    {
+      status: { enum: ["ok", "unavailable"] },
+      version: text,
+      reason: { ...text, description: "Why it is unavailable." },
+      store: { enum: ["ok", "unavailable"] },
+      engine: { enum: ["running", "stopped"] },
+      instance: { ...text, description: "Made anew at each start." },
+    },
+    ["reason"],
+  ),
+  Error: record(failure),
+};
+
+export function ref(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `{ data: <record> }` */
+export function one(name: string, meta?: JsonSchema): JsonSchema {
+  return meta === undefined ? record({ data: ref(name) }) : record({ data: ref(name), meta }, ["meta"]);
+}
+
+/** `{ data: [<record>, …] }` */
+export function many(name: string, meta?: JsonSchema): JsonSchema {
+  const data: JsonSchema = { type: "array", items: ref(name) };
+  return meta === undefined ? record({ data }) : record({ data, meta });
+}
+
+export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
+
+/** The answer to a batch; with `failed`, also the members that every failure has. */
+export function batch(failed: boolean): JsonSchema {
+  return record({
+    data: { type: "array", items: { oneOf: [ref("Event"), { type: "null" }] } },
+    errors: { type: "array", items: ref("BatchItemError") },
+    meta: record({ accepted: count, rejected: count }),
+    ...(failed ? failure : {}),
+  });
+}
+
+/** `/health` while something is wrong: the record, and the members that every failure has. */
+export const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });

@@ -1,0 +1,17 @@
+import { ACTION_ROUTES } from "./actions.ts";
+import { DELIVERY_ROUTES } from "./deliveries.ts";
+import { EVENT_ROUTES } from "./events.ts";
+import { HEALTH_ROUTE } from "./health.ts";
+import type { Route } from "./route.ts";
+import { SUBSCRIPTION_ROUTES } from "./subscriptions.ts";
+import { TOKEN_ROUTES } from "./tokens.ts";
+
+/** Every route but that of the document that describes them. */
+export const ROUTES: readonly Route[] = [
+  ...ACTION_ROUTES,
+  ...EVENT_ROUTES,
+  ...SUBSCRIPTION_ROUTES,
+  ...DELIVERY_ROUTES,
+  ...TOKEN_ROUTES,
+  HEALTH_ROUTE,
+];

@@ -1,0 +1,161 @@
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from "node:http";
+import type { H3 } from "h3";
+import { toNodeHandler } from "h3/node";
+import { systemClock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { silentLogger } from "../runtime/logger.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { Connections } from "./connections.ts";
+import { listenAt } from "./listen.ts";
+import { localAddresses, urlOf } from "./local-addresses.ts";
+import { answerConnect, answerParserError, rawFailure } from "./parser-errors.ts";
+
+export interface HttpLimits {
+  /** From a connection's start, or a request's first byte, to the end of its headers. */
+  readonly headersTimeoutMs: number;
+  /** From a request's first byte to the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** Between two requests of one connection. */
+  readonly keepAliveTimeoutMs: number;
+  /** Without a byte either way on a connection, such as a caller that does not read its answer. */
+  readonly idleTimeoutMs: number;
+  /** How often the first two are looked at; they end this much late at most. */
+  readonly checkEveryMs: number;
+  readonly maxHeaderBytes: number;
+  /** Connections beyond this are closed at once. */
+  readonly maxConnections: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 10_000,
+  idleTimeoutMs: 60_000,
+  checkEveryMs: 1_000,
+  maxHeaderBytes: 16 * 1024,
+  maxConnections: 4_096,
+};
+
+const MAX_HEADERS = 100;
+const WARN_EVERY_MS = 10_000;
+
+export interface ServeOptions {
+  readonly app: H3;
+  /** A name or an address of this machine; `0.0.0.0` or `::` for all of its addresses. */
+  readonly host: string;
+  /** 0 takes any free one. */
+  readonly port: number;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export interface HttpListener {
+  /** Where a command on this machine reaches it, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /** Every `address:port` it answers at. */
+  readonly addresses: readonly string[];
+  /**
+   * Takes no more connections, lets running requests finish, and cuts what still runs after `graceMs`.
+   * Safe to call twice; a second call with less grace shortens the first.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Opens the HTTP listener. `usage` for an address that cannot be listened at, `conflict` for one that is taken: it never
+ * moves to another port by itself.
+ */
+export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
+  const { app, host, port, logger = silentLogger, clock = systemClock } = options;
+  const limits = { ...HTTP_LIMITS, ...options.limits };
+  const server = await listenAt(host, port, serverOptions(limits));
+  server.maxHeadersCount = MAX_HEADERS;
+  server.maxConnections = limits.maxConnections;
+  server.timeout = limits.idleTimeoutMs;
+  server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
+  server.on("drop", warnSometimes(logger, clock, limits.maxConnections));
+  server.on("connect", answerConnect);
+  const connections = new Connections(server);
+  answerRequests(server, connections, toNodeHandler(app));
+  server.on("clientError", (error, socket) => {
+    answerParserError(error, socket, connections.newestOf(socket));
+  });
+  const bound = boundPort(server);
+  return {
+    url: urlOf(host, bound),
+    port: bound,
+    addresses: localAddresses(host, bound),
+    close: createClose(server, connections, clock),
+  };
+}
+
+function serverOptions(limits: HttpLimits): ServerOptions {
+  return {
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.checkEveryMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+    // The app refuses a missing `Host` itself: node would do it with an empty body.
+    requireHostHeader: false,
+  };
+}
+
+function ignore(): void {}
+
+/** One line for a flood of refused connections, not one for each. */
+function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): () => void {
+  let refused = 0;
+  let warnedMs = -Infinity;
+  return () => {
+    refused += 1;
+    const nowMs = clock.now();
+    if (nowMs - warnedMs < WARN_EVERY_MS) return;
+    logger.warn({ maxConnections, refused }, "connections were refused: too many are open");
+    warnedMs = nowMs;
+    refused = 0;
+  };
+}
+
+function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    connections.began(request, response);
+    // A caller that leaves makes an error of its request. Whoever reads the body hears it; once nobody does, it must not
+    // end the process.
+    request.on("error", ignore);
+    try {
+      handle(request, response);
+    } catch {
+      // srvx puts `Host` and path into a URL before h3 sees the request, and that can throw.
+      rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
+    }
+  };
+  server.on("request", onRequest);
+  // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.
+  server.on("checkContinue", onRequest);
+  // Any other expectation may be ignored (RFC 9110, 10.1.1); node would answer 417 without a body.
+  server.on("checkExpectation", onRequest);
+}
+
+function createClose(
+  server: Server,
+  connections: Connections,
+  clock: Clock,
+): (graceMs: number) => Promise<void> {
+  let closed: Promise<void> | undefined;
+  return (graceMs) => {
+    closed ??= new Promise((resolve) => {
+      server.close(() => resolve());
+      connections.endAfterAnswers();
+    });
+    const cancelTimer = clock.setTimer(() => server.closeAllConnections(), graceMs);
+    return closed.then(cancelTimer);
+  };
+}
+
+function boundPort(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

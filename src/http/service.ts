@@ -1,0 +1,28 @@
+import type { Principal } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+
+/** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
+export interface HttpService {
+  as(principal: Principal): Evreg;
+  /** `undefined` for a token that is unknown, expired or revoked. */
+  authenticate(token: string): Promise<Principal | undefined>;
+}
+
+/** The slice of the configuration that the routes depend on. */
+export interface HttpConfig {
+  readonly auth: {
+    /** `off`: whoever reaches the listener may do everything. Only ever on loopback. */
+    readonly mode: "token" | "off";
+    /** Opens the two publish routes to callers without a token. */
+    readonly anonymousPublish: boolean;
+  };
+  readonly limits: { readonly payloadBytes: number };
+  /** For one's own machine: no token needed, loopback callers only. */
+  readonly dev: boolean;
+}
+
+/** What a route may know beside its request. */
+export interface RouteContext {
+  readonly limits: HttpConfig["limits"];
+  readonly version: string;
+}

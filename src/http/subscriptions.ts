@@ -1,0 +1,92 @@
+import { NEW_SUBSCRIPTION, SUBSCRIPTION_QUERY, SUBSCRIPTION_UPDATE } from "../domain/requests.ts";
+import type { NewSubscription, SubscriptionQuery, SubscriptionUpdate } from "../domain/subscription.ts";
+import { parseJson } from "../json/parse.ts";
+import { many, one } from "./records.ts";
+import { reply } from "./reply.ts";
+import { BODY_MAX_BYTES } from "./route.ts";
+import type { Route } from "./route.ts";
+
+const tag = "subscriptions";
+
+export const SUBSCRIPTION_ROUTES: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/v1/subscriptions",
+    operationId: "listSubscriptions",
+    tag,
+    summary: "Subscriptions",
+    access: "token",
+    scope: "read",
+    query: SUBSCRIPTION_QUERY,
+    answers: { 200: { description: "The subscriptions.", schema: many("Subscription") } },
+    failures: [],
+    async handle(evreg, incoming) {
+      const query = incoming.query(SUBSCRIPTION_QUERY) as SubscriptionQuery;
+      return reply(200, await evreg.subscriptions.list(query));
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/subscriptions",
+    operationId: "createSubscription",
+    tag,
+    summary: "Send an action's events to a handler",
+    access: "token",
+    scope: "write",
+    body: NEW_SUBSCRIPTION,
+    answers: {
+      201: { description: "The subscription with its secret.", schema: one("SubscriptionWithSecret") },
+    },
+    failures: [404, 409],
+    async handle(evreg, incoming) {
+      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as NewSubscription;
+      return reply(201, await evreg.subscriptions.create(input));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/subscriptions/:id",
+    operationId: "getSubscription",
+    tag,
+    summary: "One subscription",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "The subscription.", schema: one("Subscription") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.subscriptions.get(incoming.id()));
+    },
+  },
+  {
+    method: "PUT",
+    path: "/v1/subscriptions/:id",
+    operationId: "updateSubscription",
+    tag,
+    summary: "Change a subscription, pause it or reactivate it",
+    description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
+    access: "token",
+    scope: "write",
+    body: SUBSCRIPTION_UPDATE,
+    answers: { 200: { description: "The subscription.", schema: one("Subscription") } },
+    failures: [404, 409],
+    async handle(evreg, incoming) {
+      const id = incoming.id();
+      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as SubscriptionUpdate;
+      return reply(200, await evreg.subscriptions.update(id, input));
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/v1/subscriptions/:id",
+    operationId: "deleteSubscription",
+    tag,
+    summary: "Delete a subscription; its unfinished deliveries are cancelled",
+    access: "token",
+    scope: "write",
+    answers: { 200: { description: "The deleted subscription.", schema: one("Subscription") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.subscriptions.delete(incoming.id()));
+    },
+  },
+];

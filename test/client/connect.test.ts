@@ -1,0 +1,194 @@
+import { createServer } from "node:http";
+import type { RequestListener, Server } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { ConnectOptions } from "../../src/client/connect.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+/** Another program on that port: what a client meets when the address is wrong. */
+async function other(listener: RequestListener): Promise<string> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(
+    () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  );
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function client(options: ConnectOptions): Evreg {
+  const evreg = connect(options);
+  closing.push(() => evreg.close());
+  return evreg;
+}
+
+async function failure(call: Promise<unknown>): Promise<EvregError> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(EvregError);
+  return error as EvregError;
+}
+
+describe("the address", () => {
+  test.each([
+    "",
+    "nonsense",
+    "127.0.0.1:7480",
+    "ftp://127.0.0.1",
+    "http://user:pw@127.0.0.1",
+    "http://h/?a=1",
+    "http://h/#a",
+  ])("%j is refused", (url) => {
+    expect(() => connect({ url })).toThrow(EvregError);
+    try {
+      connect({ url });
+    } catch (error) {
+      expect(error).toMatchObject({ code: "usage" });
+      expect((error as Error).message).not.toContain("pw");
+    }
+  });
+
+  test("a token is not sent unencrypted to another machine, unless allowed", () => {
+    for (const url of ["http://evreg.example", "http://10.0.0.1:7480", "http://127.0.0.1.example"]) {
+      expect(() => connect({ url, token: "evreg_x" })).toThrow(/https/);
+      expect(() => connect({ url, token: "evreg_x", allowInsecureToken: true })).not.toThrow();
+      expect(() => connect({ url })).not.toThrow();
+    }
+    for (const url of ["http://localhost:1", "http://127.1.2.3", "http://[::1]:1", "https://evreg.example"]) {
+      expect(() => connect({ url, token: "evreg_x" })).not.toThrow();
+    }
+  });
+
+  test("a token that could not stand in a header is refused, and not shown", () => {
+    expect(() => connect({ url: "http://127.0.0.1", token: "se cret" })).toThrow(/characters/);
+    expect(() => connect({ url: "http://127.0.0.1", token: "secret\r\nx: y" })).not.toThrow(/secret/);
+  });
+
+  test("a path before /v1 is kept; the token is in the header only", async () => {
+    const seen: { url: string | undefined; authorization: string | undefined }[] = [];
+    const url = await other((request, response) => {
+      seen.push({ url: request.url, authorization: request.headers.authorization });
+      response.setHeader("content-type", "application/json").end('{"data":[]}');
+    });
+    const evreg = client({ url: `${url}/evreg/`, token: "evreg_secret" });
+    await evreg.actions.list({ application: "a&b=ü" });
+    expect(seen).toEqual([
+      { url: "/evreg/v1/actions?application=a%26b%3D%C3%BC", authorization: "Bearer evreg_secret" },
+    ]);
+  });
+});
+
+describe("nobody there", () => {
+  test("a closed port is unreachable, and the message says what to do", async () => {
+    const server = createTcpServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const error = await failure(client({ url: `http://127.0.0.1:${port}` }).health());
+    expect(error.code).toBe("unreachable");
+    expect(error.message).toContain(`http://127.0.0.1:${port}`);
+    expect(error.message).toContain("evreg serve");
+  });
+
+  test("a server that does not answer in time", async () => {
+    const url = await other(() => {});
+    const error = await failure(client({ url, timeoutMs: 50 }).actions.list());
+    expect(error).toMatchObject({ code: "unreachable" });
+    expect(error.message).toContain("0.05 s");
+  });
+
+  test("a server that stops in the middle of its answer", async () => {
+    const url = await other((_, response) => {
+      response.writeHead(200, { "content-length": 100 });
+      response.write('{"data"');
+    });
+    expect(await failure(client({ url, timeoutMs: 50 }).actions.list())).toMatchObject({
+      code: "unreachable",
+    });
+  });
+
+  test("a connection that breaks: after a write, that it may have been done", async () => {
+    const url = await other((request) => request.socket.destroy());
+    const evreg = client({ url });
+    expect((await failure(evreg.actions.list())).message).not.toContain("may have been done");
+    const publish = evreg.events.publish({ action: "a", payload: RawJson.fromText("{}") });
+    expect((await failure(publish)).message).toContain("may have been done");
+  });
+
+  test("after close", async () => {
+    const evreg = client({ url: "http://127.0.0.1:1" });
+    await evreg.close();
+    await evreg.close();
+    expect((await failure(evreg.health())).code).toBe("unreachable");
+  });
+});
+
+describe("somebody else there", () => {
+  test.each([
+    ["a page", 200, "text/html", "<html>"],
+    ["a proxy's failure", 502, "text/html", "<h1>Bad Gateway</h1>"],
+    ["other JSON", 200, "application/json", '{"ok":true}'],
+    ["no object", 200, "application/json", "[]"],
+    ["nothing", 200, "application/json", ""],
+    ["another failure", 404, "application/json", '{"message":"no"}'],
+    [
+      "a failure whose code is not its status",
+      404,
+      "application/json",
+      '{"error":"x","details":{},"code":500}',
+    ],
+    ["an event without a payload", 200, "application/json", '{"data":{"rowid":1}}'],
+    ["invalid UTF-8", 200, "application/json", Buffer.from([0x22, 0xff, 0x22])],
+  ])("%s is not taken for evreg", async (_, status, type, body) => {
+    const url = await other((__, response) => {
+      response.writeHead(status, { "content-type": type }).end(body);
+    });
+    const error = await failure(client({ url }).events.get(1));
+    expect(error.code).toBe("unreachable");
+    expect(error.message).toContain(`HTTP ${status}`);
+    expect(error.message).toContain(url);
+  });
+
+  test("a redirect is not followed, and its target is named", async () => {
+    const url = await other((_, response) => {
+      response.writeHead(301, { location: "https://evreg.example/v1/events/1" }).end();
+    });
+    expect((await failure(client({ url, token: "evreg_x" }).events.get(1))).message).toContain(
+      "https://evreg.example",
+    );
+  });
+
+  test("an answer too large is not read to its end", async () => {
+    const url = await other((_, response) => {
+      response.setHeader("content-type", "application/json").end(`{"data":["${"a".repeat(10_000)}"]}`);
+    });
+    const error = await failure(client({ url, maxAnswerBytes: 5_000 }).actions.list());
+    expect(error.message).toContain("5000");
+  });
+
+  test("a refusal of evreg is the error it was there", async () => {
+    const url = await other((_, response) => {
+      response.writeHead(409, { "content-type": "application/json" });
+      response.end('{"error":"taken","details":{"field":"action"},"code":409}');
+    });
+    expect(await failure(client({ url }).actions.list())).toMatchObject({
+      code: "conflict",
+      message: "taken",
+      details: { field: "action" },
+    });
+  });
+});

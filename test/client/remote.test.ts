@@ -1,0 +1,24 @@
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { evregContract } from "../contract/evreg.ts";
+import { startHarness } from "../http/harness.ts";
+
+evregContract("over HTTP", async () => {
+  const harness = await startHarness();
+  const opened: Evreg[] = [];
+  const as = async (scopes: readonly string[]): Promise<Evreg> => {
+    const evreg = connect({ url: harness.url, token: await harness.token(...scopes) });
+    opened.push(evreg);
+    return evreg;
+  };
+  return {
+    evreg: await as(["admin"]),
+    as,
+    store: harness.local.store,
+    clock: harness.local.clock,
+    async close() {
+      for (const evreg of opened) await evreg.close();
+      await harness.close();
+    },
+  };
+});

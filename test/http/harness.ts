@@ -1,0 +1,89 @@
+import type { H3 } from "h3";
+import type { Health } from "../../src/domain/health.ts";
+import type { Scope } from "../../src/domain/token.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { createHttpApp } from "../../src/http/app.ts";
+import { serveHttp } from "../../src/http/server.ts";
+import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
+import type { HttpConfig, HttpService } from "../../src/http/service.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import type { Logger } from "../../src/runtime/logger.ts";
+import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
+import type { LocalService } from "../support/local-service.ts";
+
+export const VERSION = "0.0.0-test";
+
+interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface Harness {
+  readonly url: string;
+  readonly port: number;
+  readonly app: H3;
+  readonly listener: HttpListener;
+  readonly log: readonly LogLine[];
+  readonly local: LocalService;
+  /** As whoever holds the data folder, past HTTP. */
+  readonly owner: Evreg;
+  /** A token with these scopes. */
+  token(...scopes: Scope[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface HarnessOptions {
+  readonly auth?: Partial<HttpConfig["auth"]>;
+  readonly dev?: boolean;
+  readonly http?: Partial<HttpLimits>;
+  readonly engineState?: () => Health["engine"];
+  /** Puts something in front of the real service, such as a call that fails. */
+  readonly around?: (service: HttpService) => HttpService;
+}
+
+/** The real store and service behind a real listener on a free port. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const { engineState = () => "running", around = (service) => service } = options;
+  const local = await openLocalService({ engineState });
+  const { log, logger } = recordingLogger();
+  const app = createHttpApp({
+    service: around(local.service),
+    config: {
+      auth: { mode: "token", anonymousPublish: false, ...options.auth },
+      limits: { payloadBytes: PAYLOAD_BYTES },
+      dev: options.dev ?? false,
+    },
+    logger,
+    clock: systemClock,
+    version: VERSION,
+  });
+  const listener = await serveHttp({ app, host: "127.0.0.1", port: 0, logger, limits: options.http ?? {} });
+  return {
+    url: listener.url,
+    port: listener.port,
+    app,
+    listener,
+    log,
+    local,
+    owner: local.evreg,
+    async token(...scopes) {
+      const { data } = await local.evreg.tokens.create({ name: scopes.join(" "), scopes });
+      return data.token;
+    },
+    async close() {
+      await listener.close(0);
+      await local.close();
+    },
+  };
+}
+
+function recordingLogger(): { log: LogLine[]; logger: Logger } {
+  const log: LogLine[] = [];
+  const at =
+    (level: LogLine["level"]) =>
+    (fields: object, message: string): void => {
+      log.push({ level, message, fields: fields as Record<string, unknown> });
+    };
+  return { log, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startHarness } from "./harness.ts";
+import type { Harness } from "./harness.ts";
+
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness({
+    around: (service) => ({
+      authenticate: (token) => service.authenticate(token),
+      as(principal) {
+        const evreg = service.as(principal);
+        return {
+          ...evreg,
+          actions: {
+            ...evreg.actions,
+            list: async () => {
+              throw new TypeError("a slip that quotes hunter2");
+            },
+          },
+        };
+      },
+    }),
+  });
+});
+afterAll(() => harness.close());
+
+test("a crashed handler is 500, scrubbed, and logged once with its cause", async () => {
+  const token = await harness.token("read");
+  const before = harness.log.length;
+  const response = await fetch(`${harness.url}/v1/actions`, {
+    headers: { authorization: `Bearer ${token}`, "x-request-id": "crash-1" },
+  });
+  expect(response.status).toBe(500);
+  const text = await response.text();
+  expect(JSON.parse(text)).toEqual({ error: expect.any(String), details: {}, code: 500 });
+  expect(text).not.toContain("hunter2");
+  const lines = harness.log.slice(before);
+  const errors = lines.filter(({ level }) => level === "error");
+  expect(errors).toHaveLength(1);
+  expect(errors[0]?.fields).toMatchObject({ requestId: "crash-1", err: expect.any(TypeError) });
+  expect(lines.filter(({ message }) => message === "request")).toHaveLength(1);
+});
+
+test("each request is one line: what, how it ended, how long, how much; no query, no token", async () => {
+  const token = await harness.token("read");
+  const before = harness.log.length;
+  const response = await fetch(`${harness.url}/v1/events?limit=1`, {
+    headers: { authorization: `Bearer ${token}`, "x-request-id": "trace/7:a+b=" },
+  });
+  const text = await response.text();
+  expect(response.headers.get("x-request-id")).toBe("trace/7:a+b=");
+  const lines = harness.log.slice(before);
+  expect(lines).toEqual([
+    {
+      level: "info",
+      message: "request",
+      fields: {
+        requestId: "trace/7:a+b=",
+        method: "GET",
+        path: "/v1/events",
+        status: 200,
+        durationMs: expect.any(Number),
+        bytes: Buffer.byteLength(text),
+      },
+    },
+  ]);
+  expect(JSON.stringify(lines)).not.toContain(token);
+});
+
+test.each(["", "a b", "a\tb", "x".repeat(129), 'a"b', "ü"])(
+  "a request id of %j is not taken over",
+  async (given) => {
+    const response = await fetch(`${harness.url}/health`, { headers: { "x-request-id": given } });
+    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  },
+);

@@ -1,0 +1,191 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openApiDocument, OPENAPI_ROUTE, openApiPath } from "../../src/http/openapi.ts";
+import type { Route } from "../../src/http/route.ts";
+import { ROUTES } from "../../src/http/routes.ts";
+import { startHarness, VERSION } from "./harness.ts";
+import type { Harness } from "./harness.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security: readonly object[];
+  readonly parameters?: readonly { name: string; in: string; required?: boolean; schema: object }[];
+  readonly requestBody?: { content: Record<string, { schema: object }> };
+  readonly responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { schemas: Record<string, object>; responses: Record<string, object> };
+}
+
+const document = openApiDocument(VERSION) as unknown as Document;
+const routes: readonly Route[] = [...ROUTES, OPENAPI_ROUTE];
+
+function operations(): { path: string; method: string; operation: Operation }[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+}
+
+/** Every `$ref` anywhere in a value. */
+function references(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === "$ref" && typeof member === "string" ? [member] : references(member),
+  );
+}
+
+function resolve(reference: string): unknown {
+  let value: unknown = document;
+  for (const name of reference.slice(2).split("/"))
+    value = (value as Record<string, unknown> | undefined)?.[name];
+  return value;
+}
+
+describe("the document", () => {
+  test("has each route, and no other", () => {
+    const documented = operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    const registered = routes.map(({ method, path }) => `${method} ${openApiPath(path)}`);
+    expect(documented.toSorted()).toEqual(registered.toSorted());
+    expect(new Set(registered).size).toBe(registered.length);
+  });
+
+  test("has every route of the specification", () => {
+    const documented = new Set(operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`));
+    const specified = [
+      "GET /v1/actions",
+      "POST /v1/actions",
+      "GET /v1/actions/{name}",
+      "PUT /v1/actions/{name}",
+      "GET /v1/events",
+      "POST /v1/events",
+      "GET /v1/events/{id}",
+      "POST /v1/events/batch",
+      "GET /v1/subscriptions",
+      "POST /v1/subscriptions",
+      "PUT /v1/subscriptions/{id}",
+      "DELETE /v1/subscriptions/{id}",
+      "GET /health",
+    ];
+    for (const route of specified) expect(documented, route).toContain(route);
+  });
+
+  test("all its references lead somewhere", () => {
+    const all = references(document);
+    expect(all.length).toBeGreaterThan(50);
+    for (const reference of all) expect(resolve(reference), reference).toBeDefined();
+  });
+
+  test("each operation is named once, summed up, and secured as its route is", () => {
+    const names = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { path, operation } of operations()) {
+      expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+      expect(operation.security.length === 0).toBe(!path.startsWith("/v1/"));
+    }
+  });
+
+  test("each path parameter is declared, as a required one", () => {
+    for (const { path, operation } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      expect(declared.map(({ name }) => name)).toEqual(inPath);
+      for (const { required } of declared) expect(required).toBe(true);
+    }
+  });
+
+  test("its schemas are schemas, and failures all have the one shape", () => {
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    for (const schema of Object.values(document.components.schemas))
+      expect(ajv.validateSchema(schema)).toBe(true);
+    for (const { path, operation } of operations()) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (Number(status) < 400 || path === "/health" || status === "422") continue;
+        expect(response.$ref, `${path} ${status}`).toMatch(/^#\/components\/responses\//);
+      }
+    }
+  });
+});
+
+describe("what is answered", () => {
+  let harness: Harness;
+  let authorization: string;
+  beforeAll(async () => {
+    harness = await startHarness();
+    authorization = `Bearer ${await harness.token("admin")}`;
+  });
+  afterAll(() => harness.close());
+
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ ...document, $id: "openapi" });
+
+  /** Asks, and holds the answer to the schema that the document has for its status. */
+  async function conforming(method: string, path: string, template: string, body?: unknown): Promise<any> {
+    const response = await fetch(harness.url + path, {
+      method,
+      headers: { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer: unknown = await response.json();
+    const place = `paths/${template.replaceAll("~", "~0").replaceAll("/", "~1")}/${method.toLowerCase()}/responses/${response.status}`;
+    const documented = document.paths[template]?.[method.toLowerCase()]?.responses[response.status];
+    expect(documented, `${method} ${path} answered ${response.status}`).toBeDefined();
+    const where = documented?.$ref ?? `#/${place}`;
+    const validate = ajv.getSchema(`openapi${where}/content/application~1json/schema`);
+    expect(validate, where).toBeDefined();
+    expect(validate?.(answer), JSON.stringify({ answer, errors: validate?.errors })).toBe(true);
+    return answer;
+  }
+
+  test("is what the document says, for every kind of record", async () => {
+    const action = { action: "a.b", application: "app", schemata: { type: "object", propertees: {} } };
+    await conforming("POST", "/v1/actions", "/v1/actions", action);
+    await conforming("POST", "/v1/actions", "/v1/actions", action);
+    await conforming("POST", "/v1/actions", "/v1/actions", { ...action, action: "not a name" });
+    await conforming("GET", "/v1/actions", "/v1/actions");
+    await conforming("GET", "/v1/actions/a.b", "/v1/actions/{name}");
+    await conforming("GET", "/v1/actions/none", "/v1/actions/{name}");
+    await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { schemata: action.schemata });
+    const subscription = {
+      application: "x",
+      subscription: "y",
+      action: "a.b",
+      handler: "https://hooks.example.com/",
+    };
+    const made = await conforming("POST", "/v1/subscriptions", "/v1/subscriptions", subscription);
+    await conforming("GET", "/v1/subscriptions", "/v1/subscriptions");
+    await conforming("GET", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}");
+    const event = { action: "a.b", payload: { n: 1 } };
+    const published = await conforming("POST", "/v1/events", "/v1/events", event);
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event] });
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event, 1] });
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [1] });
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", {});
+    await conforming("GET", "/v1/events", "/v1/events");
+    await conforming("GET", "/v1/events?limit=0", "/v1/events");
+    await conforming("GET", `/v1/events/${published.data.rowid}`, "/v1/events/{id}");
+    const where = await conforming(
+      "GET",
+      `/v1/events/${published.data.rowid}/deliveries`,
+      "/v1/events/{id}/deliveries",
+    );
+    await conforming("GET", "/v1/deliveries", "/v1/deliveries");
+    await conforming("GET", `/v1/deliveries/${where.data[0].rowid}`, "/v1/deliveries/{id}");
+    await conforming("POST", `/v1/deliveries/${where.data[0].rowid}/retry`, "/v1/deliveries/{id}/retry");
+    await conforming("PUT", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}", {
+      active: false,
+    });
+    await conforming("DELETE", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}");
+    const token = await conforming("POST", "/v1/tokens", "/v1/tokens", { name: "t", scopes: ["read"] });
+    await conforming("GET", "/v1/tokens", "/v1/tokens");
+    await conforming("DELETE", `/v1/tokens/${token.data.rowid}`, "/v1/tokens/{id}");
+    await conforming("GET", "/health", "/health");
+    expect(await conforming("GET", "/openapi.json", "/openapi.json")).toEqual(document);
+  });
+});

@@ -1,0 +1,314 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startHarness } from "./harness.ts";
+import type { Harness } from "./harness.ts";
+import { RawConnection } from "./raw-connection.ts";
+import { PAYLOAD_BYTES } from "../support/local-service.ts";
+import type { RawAnswer } from "./raw-connection.ts";
+
+/** The payload's limit and room for what is around it. */
+const BODY_MAX_BYTES = PAYLOAD_BYTES + 64 * 1024;
+
+let harness: Harness;
+let strict: Harness;
+let token: string;
+const open: RawConnection[] = [];
+
+beforeAll(async () => {
+  harness = await startHarness({ http: { maxHeaderBytes: 4_096 } });
+  // Of its own, as on a busy machine other tests may not be quick enough for these.
+  strict = await startHarness({
+    http: { headersTimeoutMs: 150, requestTimeoutMs: 300, checkEveryMs: 20 },
+  });
+  token = await harness.token("admin");
+  await harness.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
+});
+afterAll(() => Promise.all([harness.close(), strict.close()]));
+afterEach(() => {
+  for (const made of open.splice(0)) made.destroy();
+});
+
+async function connection({ port } = harness): Promise<RawConnection> {
+  const made = await RawConnection.open(port);
+  open.push(made);
+  return made;
+}
+
+function head(requestLine: string, headers: Record<string, string> = {}): string {
+  const all = { host: `127.0.0.1:${harness.port}`, authorization: `Bearer ${token}`, ...headers };
+  return `${requestLine} HTTP/1.1\r\n${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("")}\r\n`;
+}
+
+function publish(body: string, headers: Record<string, string> = {}): string {
+  const length = String(Buffer.byteLength(body, "latin1"));
+  return (
+    head("POST /v1/events", { "content-type": "application/json", "content-length": length, ...headers }) +
+    body
+  );
+}
+
+/** The one shape of every failure. */
+function expectFailure(
+  answer: RawAnswer,
+  status: number,
+): { error: string; details: Record<string, unknown> } {
+  expect(answer.status, answer.body).toBe(status);
+  expect(answer.headers["content-type"]).toBe("application/json");
+  expect(answer.headers["x-content-type-options"]).toBe("nosniff");
+  const body = JSON.parse(answer.body) as { error: string; details: Record<string, unknown>; code: number };
+  expect(Object.keys(body)).toEqual(["error", "details", "code"]);
+  expect(body.error).toMatch(/\S/);
+  expect(typeof body.details).toBe("object");
+  expect(body.code).toBe(status);
+  return body;
+}
+
+const EVENT = '{"action":"a.b","payload":{"n":1}}';
+
+describe("what is not a request", () => {
+  test.each([
+    ["not HTTP at all", "hello\r\n\r\n"],
+    ["a header without a colon", "GET /health HTTP/1.1\r\nhost: x\r\nnonsense\r\n\r\n"],
+    ["a header name with a space", "GET /health HTTP/1.1\r\nhost: x\r\nbad name: 1\r\n\r\n"],
+    ["two lengths", "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"],
+    [
+      "a length and chunks",
+      "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n",
+    ],
+    ["a negative length", "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n"],
+    ["a NUL in a header", "GET /health HTTP/1.1\r\nhost: x\r\nx-a: b\0c\r\n\r\n"],
+  ])("%s is 400, then the connection ends", async (_, text) => {
+    const raw = await connection();
+    raw.send(text);
+    expectFailure(await raw.answer(), 400);
+    await raw.closed();
+  });
+
+  test("a head beyond the limit is 431", async () => {
+    const raw = await connection();
+    raw.send(head("GET /health", { "x-long": "a".repeat(5_000) }));
+    expectFailure(await raw.answer(), 431);
+    await raw.closed();
+  });
+
+  test("a body whose chunks are broken is 400", async () => {
+    const raw = await connection();
+    raw.send(head("POST /v1/events", { "content-type": "application/json", "transfer-encoding": "chunked" }));
+    raw.send("zz\r\n");
+    expectFailure(await raw.answer(), 400);
+    await raw.closed();
+  });
+
+  test("answers before broken bytes still go out", async () => {
+    const raw = await connection();
+    raw.send(`${publish(EVENT)}\u0000broken\r\n\r\n`);
+    expect((await raw.answer()).status).toBe(201);
+    await raw.closed();
+  });
+
+  test("CONNECT is 405", async () => {
+    const raw = await connection();
+    raw.send("CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n");
+    const answer = await raw.answer();
+    expectFailure(answer, 405);
+    expect(answer.headers["allow"]).toContain("GET");
+    await raw.closed();
+  });
+
+  test.each(["999.999.999.999", "localhost:99999", "a b", "exa[mple", "[::1", ""])(
+    "a Host of %j does not harm the server",
+    async (host) => {
+      const raw = await connection();
+      raw.send(`GET /v1/../health?x=é HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+      expectFailure(await raw.answer(), 400);
+      const next = await connection();
+      next.send(head("GET /health"));
+      expect((await next.answer()).status).toBe(200);
+    },
+  );
+
+  test("HTTP/1.1 without Host is 400, HTTP/1.0 needs none", async () => {
+    const raw = await connection();
+    raw.send("GET /health HTTP/1.1\r\n\r\n");
+    expectFailure(await raw.answer(), 400);
+    const old = await connection();
+    old.send("GET /health HTTP/1.0\r\n\r\n");
+    expect((await old.answer()).status).toBe(200);
+    await old.closed();
+  });
+
+  test.each(["/v1/actions/%", "/v1/actions/%zz", "/v1/actions/%ff", "/v1/actions/%c3", "/%e0%80%80"])(
+    "the path %s is 400",
+    async (path) => {
+      const raw = await connection();
+      raw.send(head(`GET ${path}`));
+      expectFailure(await raw.answer(), 400);
+    },
+  );
+
+  test.each(["/v1/events?action=%", "/v1/events?action=%ff", "/v1/events?action=%zz"])(
+    "the query of %s is 400",
+    async (target) => {
+      const raw = await connection();
+      raw.send(head(`GET ${target}`));
+      expectFailure(await raw.answer(), 400);
+    },
+  );
+
+  test("an absolute target reaches its path", async () => {
+    const raw = await connection();
+    raw.send(head(`GET http://127.0.0.1:${harness.port}/health`));
+    expect((await raw.answer()).status).toBe(200);
+  });
+});
+
+describe("slow senders", () => {
+  test("a connection that never says anything is closed", async () => {
+    const raw = await connection(strict);
+    expectFailure(await raw.answer(), 408);
+    await raw.closed();
+  });
+
+  test("headers that do not end are 408", async () => {
+    const raw = await connection(strict);
+    raw.send("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: b");
+    expectFailure(await raw.answer(), 408);
+    await raw.closed();
+  });
+
+  test("a body that does not end is 408", async () => {
+    const authorization = `Bearer ${await strict.token("publish")}`;
+    const raw = await connection(strict);
+    raw.send(publish(EVENT, { "content-length": "1000", authorization }));
+    expectFailure(await raw.answer(), 408);
+    await raw.closed();
+  });
+});
+
+describe("bodies", () => {
+  test("a declared length over the limit is refused before a byte of it was sent", async () => {
+    const raw = await connection();
+    raw.send(head("POST /v1/events", { "content-type": "application/json", "content-length": "1000000" }));
+    const answer = await raw.answer();
+    expect(expectFailure(answer, 413).details).toEqual({ limit: BODY_MAX_BYTES, size: 1_000_000 });
+    expect(answer.headers["connection"]).toBe("close");
+  });
+
+  test("an undeclared length is refused while it is read, and the sender can read the answer", async () => {
+    const raw = await connection();
+    raw.send(head("POST /v1/events", { "content-type": "application/json", "transfer-encoding": "chunked" }));
+    const chunk = `4000\r\n${"a".repeat(0x4000)}\r\n`;
+    for (let sent = 0; sent < 10; sent += 1) raw.send(chunk);
+    const answer = await raw.answer();
+    const { details } = expectFailure(answer, 413);
+    expect(details["limit"]).toBe(BODY_MAX_BYTES);
+    expect(details["size"]).toBeGreaterThan(BODY_MAX_BYTES);
+    raw.send(`${chunk}0\r\n\r\n`);
+    await raw.closed();
+  });
+
+  test("a refused body of moderate size leaves the connection usable", async () => {
+    const raw = await connection();
+    raw.send(publish(EVENT, { authorization: "Bearer nonsense" }) + head("GET /health"));
+    expectFailure(await raw.answer(), 401);
+    expect((await raw.answer()).status).toBe(200);
+  });
+
+  test("a caller that asks first is told to go on, or is refused before it sends", async () => {
+    const raw = await connection();
+    raw.send(
+      head("POST /v1/events", {
+        "content-type": "application/json",
+        "content-length": String(EVENT.length),
+        expect: "100-continue",
+      }),
+    );
+    expect((await raw.answer()).status).toBe(100);
+    raw.send(EVENT);
+    expect((await raw.answer()).status).toBe(201);
+
+    const refused = await connection();
+    refused.send(
+      head("POST /v1/events", {
+        "content-type": "application/json",
+        "content-length": "100000000",
+        expect: "100-continue",
+      }),
+    );
+    expectFailure(await refused.answer(), 413);
+    await refused.closed();
+  });
+
+  test("an expectation it does not know is ignored", async () => {
+    const raw = await connection();
+    raw.send(publish(EVENT, { expect: "the-best" }));
+    expect((await raw.answer()).status).toBe(201);
+  });
+
+  test("a body cut into single bytes and chunks is read whole", async () => {
+    const raw = await connection();
+    raw.send(head("POST /v1/events", { "content-type": "application/json", "transfer-encoding": "chunked" }));
+    for (const byte of EVENT) raw.send(`1\r\n${byte}\r\n`);
+    raw.send("0\r\n\r\n");
+    expect((await raw.answer()).status).toBe(201);
+  });
+
+  test.each([
+    ["invalid UTF-8", '{"action":"a.b","payload":{"n":"\u00ff"}}'],
+    ["a byte order mark", '\u00ef\u00bb\u00bf{"action":"a.b","payload":{}}'],
+    ["a NUL", '{"action":"a.b","payload":{"n":"\u0000"}}'],
+    ["no JSON", "{"],
+  ])("%s is 400", async (_, body) => {
+    const raw = await connection();
+    raw.send(publish(body));
+    expectFailure(await raw.answer(), 400);
+  });
+
+  test("a caller that leaves in the middle of its body is not answered, and harms nobody", async () => {
+    const before = harness.log.length;
+    const raw = await connection();
+    raw.send(publish(EVENT, { "content-length": "1000", "x-request-id": "left-early" }));
+    raw.destroy();
+    const other = await connection();
+    other.send(publish(EVENT));
+    expect((await other.answer()).status).toBe(201);
+    expect(harness.log.slice(before).filter(({ level }) => level === "error")).toEqual([]);
+  });
+});
+
+describe("several requests on one connection", () => {
+  test("pipelined ones are answered in their order", async () => {
+    const raw = await connection();
+    raw.send(
+      publish('{"action":"a.b","payload":{"n":"first"}}') +
+        head("GET /v1/nothing") +
+        publish('{"action":"a.b","payload":{"n":"third"}}') +
+        head("GET /health"),
+    );
+    const answers: RawAnswer[] = [];
+    for (let count = 0; count < 4; count += 1) answers.push(await raw.answer());
+    expect(answers.map(({ status }) => status)).toEqual([201, 404, 201, 200]);
+    expect(answers[0]?.body).toContain('{"n":"first"}');
+    expect(answers[2]?.body).toContain('{"n":"third"}');
+  });
+
+  test("a broken one behind whole ones does not take their answers", async () => {
+    const raw = await connection();
+    raw.send(`${head("GET /health")}${head("GET /health")}nonsense\r\n\r\n`);
+    expect((await raw.answer()).status).toBe(200);
+    expect((await raw.answer()).status).toBe(200);
+    await raw.closed();
+  });
+
+  test("HEAD sends the headers of GET and no body", async () => {
+    const raw = await connection();
+    raw.send(head("GET /v1/actions/a.b") + head("HEAD /v1/actions/a.b") + head("GET /health"));
+    const get = await raw.answer();
+    const headAnswer = await raw.answer({ toHead: true });
+    expect(headAnswer.status).toBe(200);
+    expect(headAnswer.headers["content-length"]).toBe(get.headers["content-length"]);
+    expect(headAnswer.headers["content-type"]).toBe("application/json");
+    expect((await raw.answer()).status).toBe(200);
+  });
+});

@@ -1,0 +1,164 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { H3 } from "h3";
+import { afterEach, describe, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { serveHttp } from "../../src/http/server.ts";
+import type { HttpListener, ServeOptions } from "../../src/http/server.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { RawConnection } from "./raw-connection.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function serve(options: Partial<ServeOptions> = {}): Promise<HttpListener> {
+  const listener = await serveHttp({ app: new H3(), host: "127.0.0.1", port: 0, ...options });
+  closing.push(() => listener.close(0));
+  return listener;
+}
+
+async function refused(options: Partial<ServeOptions>): Promise<EvregError> {
+  const error: unknown = await serve(options).catch((failure: unknown) => failure);
+  expect(error).toBeInstanceOf(EvregError);
+  return error as EvregError;
+}
+
+/** An app whose one route answers when told. */
+function holdingApp(): { app: H3; arrived: Promise<void>; release: () => void } {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+  const app = new H3()
+    .get("/slow", async () => {
+      arrive();
+      await released;
+      return "done";
+    })
+    .get("/fast", () => "fast");
+  return { app, arrived, release };
+}
+
+const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+
+describe("where it listens", () => {
+  test("port 0 is any free port, and the URL names it", async () => {
+    const listener = await serve();
+    expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
+    expect(listener.addresses).toEqual([`127.0.0.1:${listener.port}`]);
+    expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
+  });
+
+  test("a taken port is refused with the address, and no other is taken in its place", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    closing.push(async () => other.close());
+    const { port } = other.address() as AddressInfo;
+    const error = await refused({ port });
+    expect(error.code).toBe("conflict");
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+    expect(error.message).toContain("--port");
+  });
+
+  test("an address of another machine is refused", async () => {
+    const error = await refused({ host: "192.0.2.1", port: 7480 });
+    expect(error.code).toBe("usage");
+    expect(error.message).toContain("192.0.2.1");
+  });
+
+  test("what is no host is refused", async () => {
+    expect((await refused({ host: "not a host" })).code).toBe("usage");
+    expect((await refused({ host: "" })).code).toBe("usage");
+  });
+
+  test("a port that listhen would leave for another is refused", async () => {
+    expect((await refused({ port: 6666 })).message).toContain("6666");
+  });
+
+  test("on all addresses the URL is one that works, and every address is named", async () => {
+    const listener = await serve({ host: "0.0.0.0" });
+    expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
+    expect(listener.addresses).toContain(`127.0.0.1:${listener.port}`);
+    expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
+  });
+
+  test("two at once on one port: one listens, the other says why not", async () => {
+    const probe = await serve();
+    await probe.close(0);
+    const both = await Promise.allSettled([serve({ port: probe.port }), serve({ port: probe.port })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const failed = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
+    expect(failed.reason).toMatchObject({ code: "conflict" });
+  });
+});
+
+describe("closing", () => {
+  test("a running request is finished and told that the connection ends; new ones are not taken", async () => {
+    const { app, arrived, release } = holdingApp();
+    const listener = await serve({ app });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/slow"));
+    await arrived;
+    const closed = listener.close(60_000);
+    await expect(fetch(`${listener.url}/fast`)).rejects.toThrow();
+    release();
+    const answer = await raw.answer();
+    expect(answer.status).toBe(200);
+    expect(answer.headers["connection"]).toBe("close");
+    await raw.closed();
+    await closed;
+  });
+
+  test("an idle connection does not hold it up", async () => {
+    const { app } = holdingApp();
+    const listener = await serve({ app });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/fast"));
+    expect((await raw.answer()).status).toBe(200);
+    await listener.close(60_000);
+    await raw.closed();
+  });
+
+  test("what still runs after the grace is cut", async () => {
+    const clock = new ManualClock();
+    const { app, arrived } = holdingApp();
+    const listener = await serve({ app, clock });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/slow"));
+    await arrived;
+    const closed = listener.close(5_000);
+    await clock.advance(4_999);
+    expect(raw.pending).toBe("");
+    await clock.advance(1);
+    await raw.closed();
+    await closed;
+  });
+
+  test("twice is as good as once, and the shorter grace counts", async () => {
+    const clock = new ManualClock();
+    const { app, arrived } = holdingApp();
+    const listener = await serve({ app, clock });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/slow"));
+    await arrived;
+    const closed = [listener.close(60_000), listener.close(1_000)];
+    await clock.advance(1_000);
+    await Promise.all(closed);
+    await raw.closed();
+    expect(clock.pending).toBe(0);
+  });
+});
+
+test("connections beyond the limit are closed at once, with one line in the log for all of them", async () => {
+  const { app } = holdingApp();
+  const warnings: object[] = [];
+  const logger = { ...silentLogger, warn: (fields: object) => warnings.push(fields) };
+  const listener = await serve({ app, logger, clock: new ManualClock(), limits: { maxConnections: 1 } });
+  const first = await RawConnection.open(listener.port);
+  first.send(GET("/fast"));
+  expect((await first.answer()).status).toBe(200);
+  for (let count = 0; count < 3; count += 1) await (await RawConnection.open(listener.port)).closed();
+  expect(warnings).toEqual([{ maxConnections: 1, refused: 1 }]);
+  first.destroy();
+});
