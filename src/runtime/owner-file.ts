@@ -17,7 +17,7 @@ export interface Owner {
   readonly url?: string;
 }
 
-export const OWNER_FILE = "owner.json";
+const OWNER_FILE = "owner.json";
 
 /** The last owner that wrote its file, or `undefined` when there is none that can be read. */
 export function readOwner(folder: string): Owner | undefined {

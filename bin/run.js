@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+import "./node-guard.js";
+import module from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+// Node's default place for compiled code is a fixed name in the shared /tmp, where another user could have put some first.
+try {
+  const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || join(caches, "evreg", "compiled"));
+} catch {
+  // An account without a home: everything works, and starts a little slower.
+}
+
+const { main } = await import("../dist/cli/main.js");
+await main(process.argv.slice(2), { root: fileURLToPath(new URL("..", import.meta.url)) });

@@ -1,0 +1,170 @@
+import type { Config } from "./config/config.ts";
+import { devConfig } from "./config/dev.ts";
+import type { Engine } from "./delivery/engine.ts";
+import { EvregError } from "./domain/error.ts";
+import { LOCAL_OWNER } from "./domain/token.ts";
+import type { Evreg } from "./evreg.ts";
+import { buildParts, type Surroundings } from "./parts.ts";
+import { systemClock } from "./runtime/clock.ts";
+import { readOwner, writeOwner } from "./runtime/owner-file.ts";
+import { tokenFileOf, writeTokenFile } from "./runtime/token-file.ts";
+import type { Service } from "./service/service.ts";
+
+// Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
+// act on another server never load them.
+
+export { findServer } from "./runtime/find-server.ts";
+
+/** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
+export const loadMigrations = () => import("./store/libsql/inspect.ts");
+
+export interface StartOptions extends Surroundings {
+  /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
+  readonly dev?: boolean;
+  /** Called at most once, when the store can never commit again. Whoever started the server then stops it and fails. */
+  readonly onFatal?: (error: EvregError) => void;
+}
+
+export interface RunningServer {
+  /** Where it answers; for a listener on all addresses, the loopback one. */
+  readonly url: string;
+  /** The port for this process, with every right. */
+  readonly evreg: Evreg;
+  /** Where the first admin token is; absent when none is needed or the folder has no such file any more. */
+  readonly tokenFile?: string;
+  /**
+   * Takes no more requests, finishes or hands back what is under way within `shutdownGraceMs`, and lets go of the data
+   * folder. Every call answers the same stop.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the whole server on a data folder. What was started is undone when a later step fails.
+ * @throws EvregError `conflict` when the folder or the port is taken, `usage` for a host `dev` refuses, and those of the store
+ */
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { dev = false, logger } = options;
+  const config = dev ? devConfig(options.config) : options.config;
+  const undo: (() => Promise<void>)[] = [];
+  // Loaded while the store's thread opens the file.
+  const loading = Promise.all([
+    import("./http/app.ts"),
+    import("./http/server.ts"),
+    import("./delivery/engine.ts"),
+  ]);
+  try {
+    const parts = await buildParts({ ...options, config, command: "serve" });
+    const { service, store, owner } = parts;
+    undo.push(() => store.close());
+    const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
+
+    const [{ createHttpApp }, { serveHttp }] = await loading;
+    const { auth, limits } = config;
+    const clock = options.clock ?? systemClock;
+    const app = createHttpApp({
+      service,
+      config: { auth, limits, dev },
+      logger,
+      clock,
+      version: options.version,
+    });
+    const http = await serveHttp({ app, host: config.host, port: config.port, logger, clock });
+    undo.push(() => http.close(0));
+    writeOwner(config.data, { ...owner, url: http.url });
+
+    const engine = await parts.createEngine(() => http.addresses);
+    await engine.start();
+
+    const stop = async (): Promise<void> => {
+      const graceMs = config.shutdownGraceMs;
+      const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
+      await store.close();
+      for (const part of drained) if (part.status === "rejected") throw part.reason;
+    };
+    let stopping: Promise<void> | undefined;
+    const running = { url: http.url, evreg: service.as(LOCAL_OWNER), stop: () => (stopping ??= stop()) };
+    return tokenFile === undefined ? running : { ...running, tokenFile };
+  } catch (error) {
+    for (const step of undo.toReversed()) {
+      await step().catch((failure: unknown) =>
+        logger.error({ err: failure }, "Undoing a failed start failed as well."),
+      );
+    }
+    throw error;
+  }
+}
+
+export interface LocalOptions extends Surroundings {
+  /** The command line's words, for others who find the folder in use. */
+  readonly command: string;
+  /** Also deliver while it is open. */
+  readonly engine?: boolean;
+}
+
+/**
+ * The data folder opened in this process, with every right; `close` lets go of it.
+ * @throws EvregError `conflict` naming the holder, at once for a server and after a short wait for another command
+ */
+export async function openLocal(options: LocalOptions): Promise<Evreg> {
+  const { config } = options;
+  const parts = await whenFree(config.data, () => buildParts(options));
+  let engine: Engine | undefined;
+  try {
+    if (options.engine === true) {
+      engine = await parts.createEngine(() => []);
+      await engine.start();
+    }
+  } catch (error) {
+    await parts.store.close();
+    throw error;
+  }
+  const close = async (): Promise<void> => {
+    await engine?.stop(config.shutdownGraceMs);
+    await parts.store.close();
+  };
+  const evreg = parts.service.as(LOCAL_OWNER);
+  let closing: Promise<void> | undefined;
+  return {
+    actions: evreg.actions,
+    events: evreg.events,
+    subscriptions: evreg.subscriptions,
+    deliveries: evreg.deliveries,
+    tokens: evreg.tokens,
+    health: () => evreg.health(),
+    close: () => (closing ??= close()),
+  };
+}
+
+/** Another command holds the folder for a moment only, so it is waited for; a server is not. */
+async function whenFree<T>(folder: string, open: () => Promise<T>): Promise<T> {
+  const giveUpAtMs = performance.now() + 800;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const held = error instanceof EvregError && error.code === "conflict";
+      if (!held || readOwner(folder)?.url !== undefined || performance.now() >= giveUpAtMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  }
+}
+
+/** Mints the first admin token if there is none, and answers the file that holds it. */
+async function firstToken(service: Service, config: Config): Promise<string | undefined> {
+  const token = await service.bootstrapToken(config.auth.bootstrapToken);
+  if (token === undefined) return tokenFileOf(config.data);
+  try {
+    return writeTokenFile(config.data, token);
+  } catch (error) {
+    // A token nobody was told must not stay: with one in the store, the next start would mint none.
+    const { tokens } = service.as(LOCAL_OWNER);
+    for (const { rowid } of (await tokens.list()).data) await tokens.revoke(rowid);
+    throw new EvregError(
+      "unavailable",
+      `The first admin token could not be written to the data folder ${config.data}; make it writable and start again.`,
+      {},
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,53 @@
+import { Command } from "@oclif/core";
+import type { WarningMeta } from "../domain/action.ts";
+import type { Evreg } from "../evreg.ts";
+import { commonFlags, targetFlags } from "./flags.ts";
+import { note, Output, type OutputFormat } from "./output.ts";
+import { printableLine } from "./printable.ts";
+import type { TargetFlags } from "./target.ts";
+
+/** What every command has: `--json`, `--output`, `--data`, `--config`. */
+export abstract class BaseCommand extends Command {
+  static override baseFlags = commonFlags;
+
+  /** Answers the exit code of the process. */
+  abstract override run(): Promise<number>;
+
+  protected outputFor(flags: { json?: boolean; output?: OutputFormat | undefined }): Output {
+    return new Output(flags.json === true ? "json" : (flags.output ?? "table"));
+  }
+
+  /** oclif would print the error itself, with a stack; `main` reports all failures in one form. */
+  protected override catch(error: Error): Promise<never> {
+    return Promise.reject(error);
+  }
+}
+
+/** A command that acts on an evreg: a server or a data folder, it does not ask which. */
+export abstract class EvregCommand extends BaseCommand {
+  static override baseFlags = { ...commonFlags, ...targetFlags };
+
+  /** Opens the target, acts, and gives back what was held, also after a failure. */
+  protected async withEvreg<T>(
+    flags: TargetFlags,
+    act: (evreg: Evreg) => Promise<T>,
+    needs: { readonly engine?: boolean; readonly createsFolder?: boolean } = {},
+  ): Promise<T> {
+    const { openTarget } = await import("./target.ts");
+    const command = (this.id ?? "").replaceAll(":", " ");
+    const { evreg } = await openTarget(flags, { ...needs, command, version: this.config.version });
+    try {
+      return await act(evreg);
+    } finally {
+      await evreg.close();
+    }
+  }
+
+  /** Warnings stand in the document of `--json`; every other output gets them on stderr. */
+  protected tellWarnings(meta: WarningMeta | undefined, output: Output): void {
+    if (output.format === "json") return;
+    for (const { pointer, message } of meta?.warnings ?? []) {
+      note(`Warning: ${printableLine(pointer === "" ? "schema" : pointer)}: ${printableLine(message)}`);
+    }
+  }
+}

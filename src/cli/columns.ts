@@ -1,0 +1,152 @@
+import type { Action } from "../domain/action.ts";
+import type { Attempt, Delivery, DeliveryStatus } from "../domain/delivery.ts";
+import type { Event } from "../domain/event.ts";
+import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import type { Token, TokenWithSecret } from "../domain/token.ts";
+import type { Column } from "./table.ts";
+
+/** What listings and single records show of each noun. Numbers and times are never cut; names give way first. */
+
+const id = { title: "ID", align: "right" } as const;
+
+export const ACTION_LIST: readonly Column<Action>[] = [
+  { title: "ACTION", of: (action) => action.action, shrinkTo: 16 },
+  { title: "APPLICATION", of: (action) => action.application, shrinkTo: 8 },
+  { title: "REVISION", of: (action) => action.revision, align: "right" },
+  { title: "CREATED", of: (action) => action.timestamped },
+];
+
+export const ACTION_RECORD: readonly Column<Action>[] = [
+  { title: "Action", of: (action) => action.action },
+  { title: "Application", of: (action) => action.application },
+  { title: "ID", of: (action) => action.rowid },
+  { title: "Revision", of: (action) => action.revision },
+  { title: "Created", of: (action) => action.timestamped },
+  { title: "Schema", of: (action) => JSON.stringify(action.schemata, null, 2), block: true },
+];
+
+export const EVENT_LIST: readonly Column<Event>[] = [
+  { ...id, of: (event) => event.rowid },
+  { title: "ACTION", of: (event) => event.action, shrinkTo: 12 },
+  { title: "PUBLISHED", of: (event) => event.timestamped },
+  { title: "PAYLOAD", of: (event) => preview(event), shrinkTo: 12 },
+];
+
+export const EVENT_RECORD: readonly Column<Event>[] = [
+  { title: "Event", of: (event) => event.rowid },
+  { title: "Action", of: (event) => event.action },
+  { title: "Revision", of: (event) => event.revision },
+  { title: "Published", of: (event) => event.timestamped },
+  { title: "Payload", of: (event) => event.payload.text(), block: true },
+];
+
+/** Without the payload, which the person who published it has just typed. */
+export const PUBLISHED_RECORD = EVENT_RECORD.filter((column) => column.title !== "Payload");
+
+export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
+  { ...id, of: (subscription) => subscription.rowid },
+  { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8 },
+  { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8 },
+  { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12 },
+  { title: "STATE", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right" },
+  { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 16 },
+];
+
+export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
+  { title: "ID", of: (subscription) => subscription.rowid },
+  { title: "Application", of: (subscription) => subscription.application },
+  { title: "Subscription", of: (subscription) => subscription.subscription },
+  { title: "Action", of: (subscription) => subscription.action },
+  { title: "Handler", of: (subscription) => subscription.handler },
+  { title: "Retries", of: (subscription) => subscription.max_retries },
+  { title: "State", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
+  { title: "Created", of: (subscription) => subscription.timestamped },
+];
+
+export const NEW_SUBSCRIPTION_RECORD: readonly Column<SubscriptionWithSecret>[] = [
+  ...SUBSCRIPTION_RECORD,
+  { title: "Secret", of: (subscription) => subscription.secret },
+];
+
+export const DELIVERY_LIST: readonly Column<Delivery>[] = [
+  { ...id, of: (delivery) => delivery.rowid },
+  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right" },
+  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10 },
+  { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12 },
+  { title: "STATUS", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
+  { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right" },
+  { title: "NEXT OR END", of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at },
+  { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8 },
+];
+
+export const DELIVERY_RECORD: readonly Column<Delivery>[] = [
+  { title: "Delivery", of: (delivery) => delivery.rowid },
+  { title: "Event", of: (delivery) => delivery.event_id },
+  { title: "Action", of: (delivery) => delivery.action },
+  { title: "Subscription", of: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}` },
+  { title: "Status", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
+  { title: "Attempts", of: (delivery) => delivery.attempt },
+  { title: "Next attempt", of: (delivery) => delivery.next_attempt_at ?? undefined },
+  { title: "Last error", of: (delivery) => delivery.last_error ?? undefined },
+  { title: "Created", of: (delivery) => delivery.timestamped },
+  { title: "Finished", of: (delivery) => delivery.finished_at ?? undefined },
+];
+
+export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
+  { title: "ATTEMPT", of: (attempt) => attempt.attempt, align: "right" },
+  { title: "STARTED", of: (attempt) => attempt.started_at },
+  { title: "MS", of: (attempt) => attempt.duration_ms, align: "right" },
+  {
+    title: "OUTCOME",
+    of: (attempt) => attempt.outcome,
+    tone: (attempt) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[attempt.outcome],
+  },
+  { title: "ANSWER", of: (attempt) => attempt.status_code ?? attempt.error_code },
+  { title: "BODY", of: (attempt) => attempt.response, shrinkTo: 8 },
+];
+
+export const TOKEN_LIST: readonly Column<Token>[] = [
+  { ...id, of: (token) => token.rowid },
+  { title: "NAME", of: (token) => token.name, shrinkTo: 8 },
+  { title: "SCOPES", of: (token) => token.scopes.join(" "), shrinkTo: 8 },
+  { title: "EXPIRES", of: (token) => token.expires_at ?? "never" },
+  { title: "LAST USED", of: (token) => token.last_used_at ?? "never" },
+];
+
+export const TOKEN_RECORD: readonly Column<Token>[] = [
+  { title: "ID", of: (token) => token.rowid },
+  { title: "Name", of: (token) => token.name },
+  { title: "Scopes", of: (token) => token.scopes.join(" ") },
+  { title: "Expires", of: (token) => token.expires_at ?? "never" },
+  { title: "Created", of: (token) => token.timestamped },
+];
+
+export const NEW_TOKEN_RECORD: readonly Column<TokenWithSecret>[] = [
+  ...TOKEN_RECORD,
+  { title: "Token", of: (token) => token.token },
+];
+
+/** A listing shows how a payload begins; `events get` and `--json` show all of it. */
+const PREVIEW_BYTES = 240;
+
+function preview(event: Event): string {
+  const { bytes } = event.payload;
+  const start = Buffer.from(bytes.subarray(0, PREVIEW_BYTES)).toString("utf8").replace(/\s+/g, " ");
+  return bytes.length > PREVIEW_BYTES ? `${start.replace(/\ufffd+$/, "")}…` : start;
+}
+
+function stateOf(subscription: Subscription): string {
+  return subscription.active ? "active" : "paused";
+}
+
+function subscriptionOf(delivery: Delivery): string {
+  return `${delivery.application}/${delivery.subscription}`;
+}
+
+function toneOf(status: DeliveryStatus): "green" | "yellow" | "red" | "dim" {
+  if (status === "delivered") return "green";
+  if (status === "failed") return "red";
+  return status === "cancelled" ? "dim" : "yellow";
+}

@@ -1,0 +1,16 @@
+import { toIso } from "../runtime/clock.ts";
+import { usage } from "./usage.ts";
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Past this a Date has no ISO form. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+
+/** `90d`, `12h` or `30m` from now as ISO 8601; any other text as it is, for the service to check. */
+export function expiry(text: string, nowMs: number): string {
+  const span = /^(\d+)([mhd])$/.exec(text);
+  if (span === null) return text;
+  const atMs = nowMs + Number(span[1]) * (UNIT_MS[span[2] ?? ""] ?? 0);
+  if (atMs > LAST_MS)
+    throw usage(`--expires ${text} is too far away; leave it out for a token that never ends.`);
+  return toIso(atMs);
+}

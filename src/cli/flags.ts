@@ -1,0 +1,91 @@
+import { Args, Flags } from "@oclif/core";
+import { usage } from "./usage.ts";
+
+/** On every command: where its settings come from and how its answer is printed. */
+export const commonFlags = {
+  data: Flags.string({
+    summary: "The data folder (default ./.evreg).",
+    helpValue: "FOLDER",
+    helpGroup: "GLOBAL",
+  }),
+  config: Flags.string({
+    summary: "The configuration file to read.",
+    helpValue: "FILE",
+    helpGroup: "GLOBAL",
+  }),
+  json: Flags.boolean({
+    summary: "Print one JSON document, as the API answers it.",
+    helpGroup: "GLOBAL",
+    exclusive: ["output"],
+  }),
+  output: Flags.option({
+    summary: "table for people, json, or jsonl: a record a line.",
+    options: ["table", "json", "jsonl"] as const,
+    helpValue: "table|json|jsonl",
+    helpGroup: "GLOBAL",
+  })(),
+};
+
+/** On commands that act on an evreg somewhere. */
+export const targetFlags = {
+  url: Flags.string({
+    summary: "The server to talk to.",
+    helpValue: "URL",
+    helpGroup: "GLOBAL",
+    exclusive: ["data"],
+  }),
+  token: Flags.string({
+    summary: "The token for the server; --token-file keeps it off the command line.",
+    helpValue: "TOKEN",
+    helpGroup: "GLOBAL",
+  }),
+  "token-file": Flags.string({
+    summary: "A file that holds the token for the server.",
+    helpValue: "FILE",
+    helpGroup: "GLOBAL",
+    exclusive: ["token"],
+  }),
+};
+
+/** An argument that must be there. Arguments never come from stdin, unless they are `-` and the command says so. */
+export function textArg(description: string) {
+  return Args.string({ description, required: true, ignoreStdin: true });
+}
+
+/** As `textArg`, for one that may be left out. */
+export function optionalArg(description: string) {
+  return Args.string({ description, ignoreStdin: true });
+}
+
+/** The number of a record. */
+export function rowidArg(description: string) {
+  return Args.custom<number>({
+    parse: (text) => Promise.resolve(wholeNumber("ID ", text)),
+  })({ description, required: true, ignoreStdin: true });
+}
+
+/** A flag that takes a whole number from 0. */
+export function numberFlag(
+  summary: string,
+  more: { helpValue?: string; exclusive?: string[]; dependsOn?: string[] } = {},
+) {
+  const { helpValue = "NUMBER", ...rest } = more;
+  return Flags.custom<number>({
+    parse: (text) => Promise.resolve(wholeNumber("", text)),
+  })({ summary, helpValue, ...rest });
+}
+
+/** @param subject what a message begins with; for a flag its name is put there anyway */
+function wholeNumber(subject: string, text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
+    throw usage(`${subject}takes a whole number, not ${JSON.stringify(text)}.`);
+  }
+  return value;
+}
+
+/** The members that were given: a flag left out must not be sent as a member that is `undefined`. */
+export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const kept = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

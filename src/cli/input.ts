@@ -1,0 +1,54 @@
+import { open, readFile } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { EvregError } from "../domain/error.ts";
+import { usage } from "./usage.ts";
+
+export interface Input {
+  readonly stream: Readable;
+  /** Bytes it holds, where that is known beforehand. */
+  readonly size: number | undefined;
+}
+
+/** A file argument's whole content; `-` is stdin. `usage` names what could not be read. */
+export async function readInput(path: string): Promise<Uint8Array> {
+  if (path === "-") {
+    const chunks: Buffer[] = [];
+    for await (const chunk of stdin()) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
+  }
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/** A file argument as a stream, with its size where that is known; `-` is stdin. */
+export async function openInput(path: string): Promise<Input> {
+  if (path === "-") return { stream: stdin(), size: undefined };
+  try {
+    const file = await open(path);
+    const stat = await file.stat();
+    if (stat.isDirectory()) throw usage(`${path} is a folder; name a file.`);
+    const { size } = stat;
+    return {
+      stream: file.createReadStream({ highWaterMark: 256 * 1024 }),
+      size: size === 0 ? undefined : size,
+    };
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function stdin(): Readable {
+  if (process.stdin.isTTY) process.stderr.write("Reading from the terminal; end with Ctrl-D.\n");
+  return process.stdin;
+}
+
+function unreadable(path: string, error: unknown): Error {
+  if (error instanceof EvregError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "EISDIR") return usage(`${path} is a folder; name a file.`);
+  if (code === "ENOENT") return usage(`There is no file ${path}. Use - to read from stdin.`);
+  return usage(`${path} cannot be read (${code ?? "unknown reason"}).`);
+}

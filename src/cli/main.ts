@@ -1,0 +1,97 @@
+import { Config, run, settings } from "@oclif/core";
+import { EXIT } from "./exit-code.ts";
+import { listenForInterruption } from "./interruption.ts";
+import { reportError } from "./report-error.ts";
+import { usageMistake } from "./usage.ts";
+
+export interface ProgramOptions {
+  /** Folder of the package.json. */
+  readonly root: string;
+  /** Commands from `src/` instead of the build and its manifest; Node strips their types. */
+  readonly fromSource?: boolean;
+}
+
+/** The whole program: runs the command line and leaves with its exit code. */
+export async function main(argv: readonly string[], options: ProgramOptions): Promise<never> {
+  listenForInterruption();
+  // Each write to stdout tells its own failure; oclif's listener would throw it a second time, past every handler. On
+  // stderr, a reader that has gone is no reason to fail.
+  process.stdout.removeAllListeners("error");
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  process.on("uncaughtException", (error) => process.exit(exitCodeOf(error, argv, undefined)));
+  const code = await runCommandLine(argv, options);
+  await flush();
+  // Not left to an empty event loop: a pipe on stdin that nobody closes would keep a finished command alive.
+  process.exit(code);
+}
+
+/**
+ * Runs one command line to its end, tells a failure on stderr, and answers the exit code.
+ * @public tests call it in the build
+ */
+export async function runCommandLine(argv: readonly string[], options: ProgramOptions): Promise<number> {
+  let config: Config | undefined;
+  try {
+    config = await loadCommands(options);
+    const result = await run([...argv], config);
+    return typeof result === "number" ? result : EXIT.done;
+  } catch (error) {
+    return exitCodeOf(error, argv, config);
+  }
+}
+
+async function loadCommands({ root, fromSource = false }: ProgramOptions): Promise<Config> {
+  // oclif would look for ts-node and read tsconfig.json whenever NODE_ENV says test or development.
+  settings.enableAutoTranspile = false;
+  const options = { root, userPlugins: false, devPlugins: false };
+  if (!fromSource) return Config.load(options);
+  const { readFile } = await import("node:fs/promises");
+  const built = await readFile(`${root}/package.json`, "utf8");
+  return Config.load({
+    ...options,
+    ignoreManifest: true,
+    pjson: JSON.parse(built.replaceAll('"./dist/', '"./src/')),
+  });
+}
+
+function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
+  if (isExit(error)) return error.oclif.exit;
+  if (isClosedPipe(error)) return EXIT.done;
+  return reportError(usageMistake(error) ?? error, {
+    json: wantsJson(argv),
+    command: commandOf(argv, config),
+  });
+}
+
+/** `evreg … | head` ends its reader early; that is what was asked for, not a failure. */
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === "EPIPE";
+}
+
+function isExit(error: unknown): error is { oclif: { exit: number } } {
+  return error instanceof Error && (error as { code?: string }).code === "EEXIT";
+}
+
+/** Read from the words themselves: a command line that could not be parsed must fail in the form asked for too. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  const words = end === -1 ? argv : argv.slice(0, end);
+  return words.some((word, at) => {
+    const output = word === "--output" ? words[at + 1] : word.replace(/^--output=/, "");
+    return word === "--json" || (word.startsWith("--output") && (output === "json" || output === "jsonl"));
+  });
+}
+
+/** The words of the command, such as `actions create`, for pointing to its help. */
+function commandOf(argv: readonly string[], config: Config | undefined): string | undefined {
+  const flag = argv.findIndex((word) => word.startsWith("-"));
+  const words = flag === -1 ? argv : argv.slice(0, flag);
+  for (let count = Math.min(2, words.length); count > 0; count -= 1) {
+    if (config?.findCommand(words.slice(0, count).join(":"))) return words.slice(0, count).join(" ");
+  }
+  return undefined;
+}
+
+function flush(): Promise<void> {
+  return new Promise((resolve) => process.stdout.write("", () => process.stderr.write("", () => resolve())));
+}

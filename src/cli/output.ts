@@ -1,0 +1,91 @@
+import { EvregError } from "../domain/error.ts";
+import { encodeJson } from "../json/encode.ts";
+import { printableJson } from "./printable.ts";
+import { type Column, renderRecord, renderTable } from "./table.ts";
+
+export type OutputFormat = "table" | "json" | "jsonl";
+
+/** Characters; a write for each line costs more than the line itself. */
+const WRITE_AT_ONCE = 64 * 1024;
+
+/** The envelope of an answer. */
+interface Envelope<T> {
+  readonly data: T;
+  readonly meta?: unknown;
+}
+
+/**
+ * Writes a command's data to stdout, and nothing else: notes, warnings and errors go to stderr.
+ *
+ * `json` is the API's envelope; in a pipe compact and byte for byte, on a terminal indented, with characters that act on
+ * a terminal as their JSON escapes. `jsonl` is one record a line, always compact.
+ */
+export class Output {
+  readonly format: OutputFormat;
+
+  constructor(format: OutputFormat) {
+    this.format = format;
+  }
+
+  async record<T>(answer: Envelope<T>, columns: readonly Column<T>[]): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines([answer.data]);
+    return writeOut(renderRecord(columns, answer.data, terminalWidth()));
+  }
+
+  /** @param empty what to tell on stderr when a person would see nothing */
+  async list<T>(answer: Envelope<readonly T[]>, columns: readonly Column<T>[], empty: string): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines(answer.data);
+    if (answer.data.length === 0) return note(empty);
+    return writeOut(renderTable(columns, answer.data, terminalWidth()));
+  }
+
+  /** One JSON document. */
+  async document(value: unknown): Promise<void> {
+    const terminal = process.stdout.isTTY;
+    await writeOut(`${shown(encodeJson(value, terminal ? 2 : 0))}\n`);
+  }
+
+  /** One record a line, whatever the format. */
+  async lines(records: readonly unknown[]): Promise<void> {
+    let text = "";
+    for (const record of records) {
+      // Line breaks between the tokens of a payload mean nothing in JSON, but would end the line here.
+      text += `${shown(encodeJson(record).replace(/[\r\n]+/g, " "))}\n`;
+      if (text.length < WRITE_AT_ONCE) continue;
+      await writeOut(text);
+      text = "";
+    }
+    if (text !== "") await writeOut(text);
+  }
+}
+
+/** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
+export function writeOut(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(notWritten(error)) : resolve()));
+  });
+}
+
+function notWritten(error: NodeJS.ErrnoException): Error {
+  if (error.code === "EPIPE") return error;
+  const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
+  return new EvregError("unavailable", message, {}, { cause: error });
+}
+
+/** A line for the person at the terminal, on stderr. It must be safe to show: see `printable.ts`. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Cells of a line: `COLUMNS` when set, else the terminal's; `undefined` in a pipe, where nothing is cut. */
+function terminalWidth(): number | undefined {
+  const asked = Number(process.env["COLUMNS"]);
+  if (Number.isInteger(asked) && asked >= 20) return asked;
+  return process.stdout.isTTY ? Math.max(20, process.stdout.columns) : undefined;
+}
+
+function shown(json: string): string {
+  return process.stdout.isTTY ? printableJson(json) : json;
+}

@@ -1,0 +1,107 @@
+import { addAbortSignal } from "node:stream";
+import { EvregError, type ErrorBody } from "../domain/error.ts";
+import type { EventsPort, Evreg } from "../evreg.ts";
+import { encodeJson } from "../json/encode.ts";
+import { bulkProgress } from "./bulk-progress.ts";
+import { publishAllOrNothing } from "./bulk-atomic.ts";
+import { MAX_LINE_BYTES } from "./bulk-line.ts";
+import { publishLines, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
+import { EXIT } from "./exit-code.ts";
+import { openInput, type Input } from "./input.ts";
+import { interruption } from "./interruption.ts";
+import { readLines, type Line } from "./ndjson.ts";
+import { note, type Output } from "./output.ts";
+import { printableJson, printableLine } from "./printable.ts";
+
+export interface PublishBulk {
+  /** Of the NDJSON file; `-` is stdin. */
+  readonly path: string;
+  readonly atomic: boolean;
+  readonly onError: "continue" | "stop";
+  readonly output: Output;
+}
+
+/** Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came. */
+export async function publishBulk(options: PublishBulk): Promise<(evreg: Evreg) => Promise<number>> {
+  const input = await openInput(options.path);
+  return ({ events }) => publishInput(events, input, options);
+}
+
+async function publishInput(events: EventsPort, input: Input, options: PublishBulk): Promise<number> {
+  const { atomic, onError, output } = options;
+  const signal = interruption();
+  const { stream, size } = input;
+  addAbortSignal(signal, stream);
+  const progress = await bulkProgress(size);
+  const bulk: BulkOptions = {
+    lines: readLines(stream, MAX_LINE_BYTES),
+    publish: (items, how) => events.publishBatch(items, how),
+    onError,
+    signal,
+    accepted: (published) => (output.format === "jsonl" ? output.lines(published) : undefined),
+    refused: (line, error) => progress.tell(refusal(line, error, output)),
+    progress: (state) => progress.update(state),
+  };
+  let outcome: BulkOutcome;
+  try {
+    outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk));
+  } finally {
+    progress.stop();
+    stream.destroy();
+  }
+  return report(outcome, options);
+}
+
+async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBulk): Promise<number> {
+  const { accepted, refused, end } = outcome;
+  if (output.format === "json") await output.document({ meta: { accepted, rejected: refused } });
+  if (output.format === "table" || end !== "all") note(summary(outcome, path));
+  if (end === "failed") throw outcome.failure;
+  if (end === "interrupted") return EXIT.interrupted;
+  if (refused === 0) return EXIT.done;
+  return atomic ? EXIT.failed : EXIT.someFailed;
+}
+
+/** A refused line: where, what and why for a person; the API's error with the line's number otherwise. */
+function refusal({ number }: Line, error: ErrorBody, output: Output): string {
+  if (output.format !== "table") return printableJson(encodeJson({ line: number, ...error }));
+  return `Line ${number}: ${printableLine(error.error)}`;
+}
+
+function summary({ accepted, refused, end, settledLine, ...rest }: BulkOutcome, path: string): string {
+  const counts = `${many(accepted, "event")} published, ${many(refused, "line")} refused.`;
+  if (end === "all") return counts;
+  if (end === "stopped") {
+    return settledLine === 0
+      ? `Nothing was published: ${many(refused, "line")} refused.`
+      : `${counts} Stopped at line ${settledLine}; nothing behind it was published.`;
+  }
+  const place = end === "interrupted" ? "Interrupted" : "It came to an end";
+  const doubt =
+    rest.doubtfulLine === undefined || !mayHaveArrived(rest.failure)
+      ? ""
+      : ` Whether lines ${settledLine + 1} to ${rest.doubtfulLine} were published is not known; those with an idempotency_key can be sent again without harm.`;
+  const file = path === "-" ? "FILE" : path;
+  const goOn =
+    settledLine === 0 ? "" : ` Go on with: tail -n +${settledLine + 1} ${file} | evreg publish --batch -`;
+  return `${counts} ${place} behind line ${settledLine}.${doubt}${goOn}`;
+}
+
+/** Before a connection stands nothing was sent, and a refusal of the whole batch says that nothing was done. */
+const NEVER_SENT = new Set<unknown>([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
+
+function mayHaveArrived(failure: unknown): boolean {
+  if (!(failure instanceof EvregError)) return true;
+  if (failure.code === "unreachable") return !NEVER_SENT.has(failure.details["cause"]);
+  return failure.code === "unavailable" || failure.code === "internal";
+}
+
+function many(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Event } from "../domain/event.ts";
+import { EVENT_LIMITS } from "../domain/event.ts";
+import { parsePayload } from "../domain/publish-body.ts";
+import type { Evreg } from "../evreg.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { DELIVERY_LIST, PUBLISHED_RECORD } from "./columns.ts";
+import { EXIT } from "./exit-code.ts";
+import { followDeliveries, type Followed } from "./follow.ts";
+import { readInput } from "./input.ts";
+import { interruption } from "./interruption.ts";
+import { note, writeOut, type Output } from "./output.ts";
+import { usage } from "./usage.ts";
+
+export interface PublishOne {
+  readonly action: string | undefined;
+  readonly payload: string | undefined;
+  readonly file: string | undefined;
+  readonly key: string | undefined;
+  readonly wait: boolean;
+  readonly timeoutS: number | undefined;
+  readonly output: Output;
+}
+
+/** Reads the payload first, so that a folder is not held while a person is still typing it; then publishes. */
+export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) => Promise<number>> {
+  const { action, key, output } = options;
+  if (action === undefined) throw usage("Name the action to publish, or give a file of events with --batch.");
+  const bytes = await payloadBytes(options);
+  // How large a payload may be is for the target to say.
+  const payload = parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+  const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
+  return async (evreg) => {
+    const { data, replayed } = await evreg.events.publish(event);
+    if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
+    if (options.wait) return report(evreg, data, options);
+    await output.record({ data }, PUBLISHED_RECORD);
+    if (output.format === "table") await tellWhenNobodyDelivers(evreg);
+    return EXIT.done;
+  };
+}
+
+async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> {
+  if (payload !== undefined && file !== undefined)
+    throw usage("Give the payload as an argument or by --file, not both.");
+  if (payload !== undefined && payload !== "-") return Buffer.from(payload);
+  const path = payload ?? file;
+  if (path === undefined)
+    throw usage("Give the payload: as an argument, by --file FILE, or - to read it from stdin.");
+  return readInput(path);
+}
+
+/** Published into a folder without a server, an event is safe but goes nowhere yet. */
+async function tellWhenNobodyDelivers(evreg: Evreg): Promise<void> {
+  const health = await evreg.health().catch(() => undefined);
+  if (health?.data.engine === "stopped")
+    note("Its deliveries wait for a server on this data folder: evreg serve");
+}
+
+async function report(evreg: Evreg, event: Event, { timeoutS, output }: PublishOne): Promise<number> {
+  const followed = await followDeliveries(evreg.events, event.rowid, {
+    signal: interruption(),
+    timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
+    nowMs: () => systemClock.now(),
+    sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
+  });
+  const { deliveries } = followed;
+  if (output.format === "table") {
+    await output.record({ data: event }, PUBLISHED_RECORD);
+    if (deliveries.length > 0) await writeOut("\n");
+    await output.list(
+      { data: deliveries },
+      DELIVERY_LIST,
+      "No active subscription to this action: it went nowhere.",
+    );
+  } else {
+    await output.record({ data: event, meta: { deliveries } }, PUBLISHED_RECORD);
+  }
+  return verdict(followed, event.rowid);
+}
+
+function verdict({ deliveries, end }: Followed, eventId: number): number {
+  const later = `See how it goes on: evreg events deliveries ${eventId}`;
+  if (end === "interrupted") {
+    note(`Interrupted; event ${eventId} is published all the same. ${later}`);
+    return EXIT.interrupted;
+  }
+  if (end === "timeout") note(`Not every delivery came to its end in time. ${later}`);
+  if (end === "held") note(`The rest is held until its subscription is active again. ${later}`);
+  return deliveries.every((delivery) => delivery.status === "delivered") ? EXIT.done : EXIT.failed;
+}

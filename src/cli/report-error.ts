@@ -1,0 +1,85 @@
+import { encodeJson } from "../json/encode.ts";
+import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
+import { printableJson, printableLine, printableLines } from "./printable.ts";
+import { styleText } from "node:util";
+
+/** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
+const LONGEST_DETAIL = 400;
+
+/**
+ * Tells a failure on stderr and answers the exit code for it.
+ *
+ * For a person: what happened, the details, what to do next. With `--json` (or jsonl): the API's error body
+ * `{"error", "details", "code"}` as the only line.
+ */
+export function reportError(
+  failure: unknown,
+  options: { json: boolean; command: string | undefined },
+): number {
+  const error = asEvregError(failure);
+  process.stderr.write(
+    options.json ? `${printableJson(encodeJson(error.body()))}\n` : text(error, options.command),
+  );
+  return EXIT_CODE[error.code];
+}
+
+function text(error: EvregError, command: string | undefined): string {
+  const lines = [
+    `${styleText("red", "Error:", { stream: process.stderr })} ${printableLines(error.message)}`,
+  ];
+  lines.push(...detailLines(error).map((line) => `  ${line}`));
+  const cause = error.code === "internal" && error.cause instanceof Error ? error.cause : undefined;
+  if (cause !== undefined) {
+    const told = process.env["EVREG_DEBUG"] === "1" ? (cause.stack ?? cause.message) : cause.message;
+    lines.push(`  cause: ${printableLines(told)}`);
+  }
+  const next = nextStep(error, command);
+  if (next !== undefined) lines.push(next);
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * What the message cannot hold: the offending value, and lists such as the changes that break a publisher. Messages tell
+ * everything else themselves; the rest of the details is for programs.
+ */
+function detailLines(error: EvregError): string[] {
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(error.details)) {
+    if (Array.isArray(value)) {
+      lines.push(...value.filter((item) => !isTold(error, item)).map((item) => `- ${listItem(item)}`));
+    } else if (
+      name === "value" &&
+      value !== null &&
+      !(typeof value === "string" && error.message.includes(value))
+    ) {
+      lines.push(`value: ${short(value)}`);
+    }
+  }
+  return lines;
+}
+
+function isTold(error: EvregError, item: unknown): boolean {
+  const { message } = (item ?? {}) as Record<string, unknown>;
+  return typeof message === "string" && error.message.includes(message);
+}
+
+function listItem(item: unknown): string {
+  if (typeof item !== "object" || item === null) return short(item);
+  const { pointer, field, message } = item as Record<string, unknown>;
+  const place = typeof pointer === "string" ? pointer || "(root)" : field;
+  if (typeof place !== "string" || typeof message !== "string") return short(item);
+  return `${printableLine(place)}: ${printableLine(message)}`;
+}
+
+function short(value: unknown): string {
+  const shown = typeof value === "string" ? printableLine(value) : printableJson(encodeJson(value));
+  return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
+}
+
+/** Where only the command line knows what helps; other messages say themselves what to do. */
+function nextStep(error: EvregError, command: string | undefined): string | undefined {
+  if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
+  if (error.code === "forbidden") return "Use a token with a wider scope: evreg tokens create --help";
+  if (error.code !== "usage") return undefined;
+  return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
+}

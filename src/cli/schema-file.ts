@@ -1,0 +1,43 @@
+import type { Schemata } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { parseJson } from "../json/parse.ts";
+import { readInput } from "./input.ts";
+import { usage } from "./usage.ts";
+
+/** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
+export async function readSchema(path: string): Promise<Schemata> {
+  const bytes = await readInput(path);
+  const value = await parse(path, bytes);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
+  throw usage(`${nameOf(path)} holds no schema: a JSON Schema is an object such as {"type": "object"}.`);
+}
+
+async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
+  const named = /\.ya?ml$/i.test(path);
+  // stdin has no name to tell by: JSON begins with a brace, and no YAML document that is a schema does otherwise.
+  const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
+  if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
+  const yaml = await import("yaml");
+  // Through JSON and back, so that what only YAML can say (an alias to itself, .nan) is refused or becomes plain.
+  return inFile(
+    path,
+    () => JSON.parse(JSON.stringify(yaml.parse(text(bytes), { maxAliasCount: 100 }))) as unknown,
+  );
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("utf8");
+}
+
+function inFile(path: string, read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new EvregError("malformed", `${nameOf(path)}: ${reason}`);
+  }
+}
+
+function nameOf(path: string): string {
+  return path === "-" ? "stdin" : path;
+}

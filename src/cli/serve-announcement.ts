@@ -1,0 +1,44 @@
+import { relative } from "node:path";
+import { styleText } from "node:util";
+
+export interface Announcement {
+  readonly version: string;
+  readonly url: string;
+  /** Absolute. */
+  readonly data: string;
+  readonly dev: boolean;
+  readonly tokenFile: string | undefined;
+  /** Whether there is any action yet; without one, creating it is the next step. */
+  readonly hasActions: boolean;
+  readonly cwd: string;
+  /** How this program is called here: `evreg`, or `npx evreg` in a checkout. */
+  readonly program: string;
+}
+
+/** What a person who just started a server wants to know. Never the token itself, only where it is. */
+export function announcement(about: Announcement): string {
+  const { url, data, tokenFile, program, cwd } = about;
+  const access = tokenFile === undefined ? "none needed" : `in the file ${tokenFile}`;
+  // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
+  const place = relative(cwd, data) === ".evreg" ? "" : ` --data ${quoted(data)}`;
+  const next = about.hasActions
+    ? `${program} events${place}`
+    : `echo '{"type": "object"}' | ${program} actions create order.created --application shop --schema -${place}`;
+  return [
+    `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
+    `  data   ${data}`,
+    `  token  ${access}`,
+    `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
+    `  ${next}`,
+    "Ctrl-C stops it.",
+    "",
+  ].join("\n");
+}
+
+function bold(text: string): string {
+  return styleText("bold", text, { stream: process.stderr });
+}
+
+function quoted(path: string): string {
+  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

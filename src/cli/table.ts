@@ -1,0 +1,115 @@
+import { styleText } from "node:util";
+import { printableLine, printableLines } from "./printable.ts";
+import { pad, textWidth, truncate, wrap } from "./text-width.ts";
+
+/** One column of a listing, or one line of a single record. */
+export interface Column<T> {
+  readonly title: string;
+  readonly of: (record: T) => string | number | boolean | null | undefined;
+  readonly align?: "right";
+  /** Fewest cells the column may be cut down to when the terminal is narrow; never cut when absent. */
+  readonly shrinkTo?: number;
+  readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
+  /** In a single record: the value stands under its title with its own line breaks. */
+  readonly block?: boolean;
+}
+
+const GAP = "  ";
+type Tone = "green" | "yellow" | "red" | "dim" | "bold";
+
+/**
+ * A listing as lines of at most `width` cells: columns that may shrink do so; where even that is not enough, each
+ * record becomes a block of `title  value` lines, so that nothing wraps in the middle of a row.
+ *
+ * @param width cells of a line; `undefined` when the reader is no terminal and nothing is cut
+ */
+export function renderTable<T>(
+  columns: readonly Column<T>[],
+  records: readonly T[],
+  width: number | undefined,
+): string {
+  const rows = records.map((record) => columns.map((column) => cell(column, record)));
+  const natural = columns.map((column, at) =>
+    Math.max(textWidth(column.title), ...rows.map((row) => textWidth(row[at] ?? ""))),
+  );
+  const widths = width === undefined ? natural : fit(columns, natural, width);
+  if (widths === undefined) {
+    return records.map((record) => renderRecord(columns, record, width)).join("\n");
+  }
+  const line = (cells: readonly string[], tone: (at: number) => Tone | undefined) =>
+    cells
+      .map((text, at) => {
+        const room = widths[at] ?? 0;
+        const padded =
+          at === cells.length - 1 && columns[at]?.align === undefined
+            ? truncate(text, room)
+            : pad(truncate(text, room), room, columns[at]?.align ?? "left");
+        return toned(padded, tone(at));
+      })
+      .join(GAP)
+      .trimEnd();
+  const head = line(
+    columns.map((column) => column.title),
+    () => "bold",
+  );
+  const body = records.map((record, row) => line(rows[row] ?? [], (at) => columns[at]?.tone?.(record)));
+  return [head, ...body].map((text) => `${text}\n`).join("");
+}
+
+/** One record as `title  value` lines; long values go on under themselves. */
+export function renderRecord<T>(columns: readonly Column<T>[], record: T, width: number | undefined): string {
+  const shown = columns.filter((column) => column.of(record) !== undefined);
+  const label = Math.max(
+    ...shown.filter((column) => !column.block).map((column) => textWidth(column.title)),
+    0,
+  );
+  let text = "";
+  for (const column of shown) {
+    if (column.block) {
+      const value = printableLines(String(column.of(record) ?? "")).replaceAll("\n", `\n${GAP}`);
+      text += `${toned(column.title, "bold")}\n${GAP}${value}\n`;
+      continue;
+    }
+    const room = width === undefined ? undefined : Math.max(10, width - label - GAP.length);
+    const value = cell(column, record);
+    const lines = room === undefined ? [value] : wrap(value, room);
+    text += lines
+      .map((part, at) => {
+        const title = pad(at === 0 ? column.title : "", label, "left");
+        return `${toned(title, "bold")}${GAP}${toned(part, column.tone?.(record))}`.trimEnd();
+      })
+      .map((part) => `${part}\n`)
+      .join("");
+  }
+  return text;
+}
+
+function cell<T>(column: Column<T>, record: T): string {
+  const value = column.of(record);
+  return value === null || value === undefined || value === "" ? "-" : printableLine(String(value));
+}
+
+function toned(text: string, tone: Tone | undefined): string {
+  return tone === undefined || text === "" ? text : styleText(tone, text, { stream: process.stdout });
+}
+
+/** Takes cells from the widest column that may still shrink; `undefined` when the rest is too wide all the same. */
+function fit<T>(
+  columns: readonly Column<T>[],
+  natural: readonly number[],
+  width: number,
+): number[] | undefined {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, cells) => sum + cells, GAP.length * (widths.length - 1)) - width;
+  while (excess > 0) {
+    const widest = widths.reduce<number | undefined>((best, cells, at) => {
+      const least = columns[at]?.shrinkTo;
+      if (least === undefined || cells <= least) return best;
+      return best === undefined || cells > (widths[best] ?? 0) ? at : best;
+    }, undefined);
+    if (widest === undefined) return undefined;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    excess -= 1;
+  }
+  return widths;
+}

@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { EvregError } from "../domain/error.ts";
+import type { Evreg } from "../evreg.ts";
+import { findServer } from "../runtime/find-server.ts";
+import { readTokenFile } from "../runtime/token-file.ts";
+import { readInput } from "./input.ts";
+import { readSettings } from "./settings.ts";
+import { stderrLogger } from "./stderr-logger.ts";
+
+export interface TargetFlags {
+  readonly url?: string | undefined;
+  readonly token?: string | undefined;
+  readonly "token-file"?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+export interface Target {
+  readonly evreg: Evreg;
+  readonly kind: "remote" | "local";
+  /** The address or the data folder, for a person. */
+  readonly where: string;
+}
+
+export interface TargetNeeds {
+  /** The command's words, for the owner file of a folder opened in-process. */
+  readonly command: string;
+  /** Of this program. */
+  readonly version: string;
+  /** Whether a data folder that is not there yet is made; a command that only looks would else leave one wherever it is typed. */
+  readonly createsFolder?: boolean;
+  /** Opened in-process, deliveries are sent too; a server does that anyway. */
+  readonly engine?: boolean;
+}
+
+/**
+ * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
+ * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment
+ * or the configuration names.
+ */
+export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
+  const tokenFile = flags["token-file"];
+  const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
+  const { config } = await readSettings({ ...flags, token });
+  const { url } = config.remote;
+  if (url !== undefined && flags.data === undefined) return remote(url, config.remote.token);
+
+  const server = await findServer(config.data);
+  if (server !== undefined) return remote(server.url, config.remote.token ?? readTokenFile(config.data));
+
+  if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
+  const { openLocal } = await import("../app.ts");
+  const evreg = await openLocal({ ...needs, config, logger: stderrLogger });
+  return { evreg, kind: "local", where: config.data };
+}
+
+async function remote(url: string, token: string | undefined): Promise<Target> {
+  const { connect } = await import("../client/connect.ts");
+  return { evreg: connect(token === undefined ? { url } : { url, token }), kind: "remote", where: url };
+}
+
+function noFolder(data: string): EvregError {
+  return new EvregError(
+    "not_found",
+    `There is no data folder ${data}. Name another with --data or a server with --url; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+  );
+}
+
+async function tokenIn(path: string): Promise<string> {
+  const token = Buffer.from(await readInput(path))
+    .toString("utf8")
+    .trim();
+  if (token === "") throw new EvregError("usage", `--token-file: ${path} is empty.`);
+  return token;
+}

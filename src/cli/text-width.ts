@@ -1,0 +1,84 @@
+const ASCII = /^[\x20-\x7e]*$/;
+/** Characters that fill two cells: East Asian wide and full-width forms, and pictographs shown as emoji. */
+const WIDE =
+  /^(?:\p{Emoji_Presentation}|\p{RI}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}])/u;
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader sees as single characters, so that none is cut in two. */
+function characters(text: string): string[] {
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return Array.from(segmenter.segment(text), (part) => part.segment);
+}
+
+function widthOf(character: string): number {
+  if (ZERO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Terminal cells that `text` fills; it must hold no control characters. */
+export function textWidth(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const character of characters(text)) width += widthOf(character);
+  return width;
+}
+
+/** Cut to at most `width` cells, with `…` in the last of them when something is missing. */
+export function truncate(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  if (width < 1) return "";
+  let kept = "";
+  let filled = 0;
+  for (const character of characters(text)) {
+    const next = widthOf(character);
+    if (filled + next > width - 1) break;
+    kept += character;
+    filled += next;
+  }
+  return `${kept}…`;
+}
+
+/** Filled up with spaces to `width` cells. */
+export function pad(text: string, width: number, side: "left" | "right"): string {
+  const space = " ".repeat(Math.max(0, width - textWidth(text)));
+  return side === "right" ? space + text : text + space;
+}
+
+/** Broken into lines of at most `width` cells, at spaces where there are any. */
+export function wrap(text: string, width: number): string[] {
+  const room = Math.max(2, width);
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/(?<= )/)) {
+    if (textWidth(line) + textWidth(word.trimEnd()) <= room) {
+      line += word;
+      continue;
+    }
+    if (line !== "") lines.push(line.trimEnd());
+    const pieces = pieceWise(word, room);
+    lines.push(...pieces.slice(0, -1));
+    line = pieces.at(-1) ?? "";
+  }
+  lines.push(line.trimEnd());
+  return lines;
+}
+
+function pieceWise(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let piece = "";
+  let filled = 0;
+  for (const character of ASCII.test(word) ? word : characters(word)) {
+    const next = widthOf(character);
+    if (filled + next > width && character !== " ") {
+      pieces.push(piece);
+      piece = "";
+      filled = 0;
+    }
+    piece += character;
+    filled += next;
+  }
+  pieces.push(piece);
+  return pieces;
+}

@@ -1,0 +1,45 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { ACTION_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { textArg } from "../../cli/flags.ts";
+import { readSchema } from "../../cli/schema-file.ts";
+
+export default class ActionsCreate extends EvregCommand {
+  static override summary =
+    "Create an action: a name, its owner, and the JSON Schema (Draft 7) of its payloads.";
+  static override examples = [
+    "<%= config.bin %> actions create order.created --application shop --schema order.json",
+    {
+      description: "A schema typed in place",
+      command: `echo '{"type":"object","required":["id"]}' | <%= config.bin %> actions create order.created --application shop --schema -`,
+    },
+  ];
+  static override args = { name: textArg("Name, in segments joined by dots: order.created") };
+  static override flags = {
+    application: Flags.string({
+      summary: "The application that owns it.",
+      helpValue: "NAME",
+      required: true,
+    }),
+    schema: Flags.string({
+      summary: "File with the JSON Schema, as JSON or YAML; - is stdin.",
+      helpValue: "FILE",
+      required: true,
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsCreate);
+    const schemata = await readSchema(flags.schema);
+    const answer = await this.withEvreg(
+      flags,
+      (evreg) => evreg.actions.create({ action: args.name, application: flags.application, schemata }),
+      { createsFolder: true },
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, ACTION_RECORD);
+    this.tellWarnings(answer.meta, output);
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,31 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { ACTION_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given } from "../../cli/flags.ts";
+
+export default class ActionsList extends EvregCommand {
+  static override aliases = ["actions"];
+  static override summary = "List the actions: what can be published, and by which schema.";
+  static override examples = [
+    { description: "All of them", command: "<%= config.bin %> actions" },
+    { description: "Those of one application", command: "<%= config.bin %> actions list --application shop" },
+    { description: "Their names only", command: "<%= config.bin %> actions --json | jq -r '.data[].action'" },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "Only those this application owns.", helpValue: "NAME" }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ActionsList);
+    const answer = await this.withEvreg(flags, (evreg) =>
+      evreg.actions.list(given({ application: flags.application })),
+    );
+    await this.outputFor(flags).list(
+      answer,
+      ACTION_LIST,
+      "No actions yet. Create one: evreg actions create NAME --application APP --schema FILE",
+    );
+    return EXIT.done;
+  }
+}

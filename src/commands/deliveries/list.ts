@@ -1,0 +1,52 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { DELIVERY_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, numberFlag } from "../../cli/flags.ts";
+import { checkWalk, walk } from "../../cli/walk.ts";
+import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
+
+export default class DeliveriesList extends EvregCommand {
+  static override aliases = ["deliveries"];
+  static override summary = "List deliveries, newest first.";
+  static override examples = [
+    "<%= config.bin %> deliveries",
+    { description: "Those that failed for good", command: "<%= config.bin %> deliveries --status failed" },
+    {
+      description: "Send all of a subscription's failed ones again",
+      command:
+        "<%= config.bin %> deliveries --subscription 3 --status failed --all | jq .rowid | xargs -n 1 <%= config.bin %> deliveries retry",
+    },
+  ];
+  static override flags = {
+    event: numberFlag("Only of this event.", { helpValue: "ID" }),
+    subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
+    action: Flags.string({ summary: "Only of this action's events.", helpValue: "NAME" }),
+    status: Flags.option({
+      summary: "Only those in this state.",
+      options: DELIVERY_STATUSES,
+      helpValue: "STATUS",
+    })(),
+    from: Flags.string({ summary: "Created from this time on (ISO 8601, inclusive).", helpValue: "TIME" }),
+    to: Flags.string({ summary: "Created before this time (ISO 8601, exclusive).", helpValue: "TIME" }),
+    limit: numberFlag("Deliveries to list, 1 to 500 (default 50)."),
+    after: numberFlag("Go on behind this delivery.", { helpValue: "ID" }),
+    all: Flags.boolean({
+      summary: "All of them, however many, one JSON record a line.",
+      exclusive: ["json", "limit"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(DeliveriesList);
+    checkWalk(flags);
+    const { event, subscription, action, status, from, to, limit, after } = flags;
+    const output = this.outputFor(flags);
+    await this.withEvreg(flags, async (evreg) => {
+      const query = given({ event, subscription, action, status, from, to, limit, after });
+      if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
+      return output.list(await evreg.deliveries.list(query), DELIVERY_LIST, "No deliveries here.");
+    });
+    return EXIT.done;
+  }
+}

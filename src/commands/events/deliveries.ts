@@ -1,0 +1,27 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { DELIVERY_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { rowidArg } from "../../cli/flags.ts";
+
+export default class EventsDeliveries extends EvregCommand {
+  static override summary = "Show where one event went: its delivery to each subscription.";
+  static override examples = [
+    "<%= config.bin %> events deliveries 42",
+    {
+      description: "One delivery with each of its attempts",
+      command: "<%= config.bin %> deliveries get 7",
+    },
+  ];
+  static override args = { id: rowidArg("Number of the event.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(EventsDeliveries);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.events.deliveries(args.id));
+    await this.outputFor(flags).list(
+      answer,
+      DELIVERY_LIST,
+      `Event ${args.id} went nowhere: its action had no active subscription when it was published.`,
+    );
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,17 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { EVENT_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { rowidArg } from "../../cli/flags.ts";
+
+export default class EventsGet extends EvregCommand {
+  static override summary = "Show one event with its payload, as it was published.";
+  static override examples = ["<%= config.bin %> events get 42", "<%= config.bin %> events get 42 --json"];
+  static override args = { id: rowidArg("Number of the event.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(EventsGet);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.events.get(args.id));
+    await this.outputFor(flags).record(answer, EVENT_RECORD);
+    return EXIT.done;
+  }
+}

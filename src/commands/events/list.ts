@@ -1,0 +1,52 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { EVENT_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, numberFlag } from "../../cli/flags.ts";
+import { checkWalk, walk } from "../../cli/walk.ts";
+
+export default class EventsList extends EvregCommand {
+  static override aliases = ["events"];
+  static override summary = "List published events, newest first.";
+  static override examples = [
+    { description: "The last 50", command: "<%= config.bin %> events" },
+    {
+      description: "Of one action, since a time",
+      command: "<%= config.bin %> events --action order.created --from 2027-01-31T00:00:00Z",
+    },
+    {
+      description: "Every payload there ever was, oldest first",
+      command: "<%= config.bin %> events --all --order asc | jq -c .payload",
+    },
+  ];
+  static override flags = {
+    action: Flags.string({ summary: "Only events of this action.", helpValue: "NAME" }),
+    from: Flags.string({ summary: "From this time on (ISO 8601, inclusive).", helpValue: "TIME" }),
+    to: Flags.string({ summary: "Before this time (ISO 8601, exclusive).", helpValue: "TIME" }),
+    order: Flags.option({
+      summary: "desc for newest first, asc for oldest first.",
+      options: ["asc", "desc"] as const,
+    })(),
+    limit: numberFlag("Events a page, 1 to 500 (default 50)."),
+    page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
+    after: numberFlag("Go on behind this event.", { helpValue: "ID" }),
+    all: Flags.boolean({
+      summary: "All of them, however many, one JSON record a line.",
+      exclusive: ["json", "limit"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(EventsList);
+    checkWalk(flags);
+    const { action, from, to, order, limit, page, after } = flags;
+    const output = this.outputFor(flags);
+    await this.withEvreg(flags, async (evreg) => {
+      const query = given({ action, from, to, order, limit, page, after });
+      if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
+      const answer = await evreg.events.list(query);
+      return output.list(answer, EVENT_LIST, "No events here. Publish one: evreg publish ACTION PAYLOAD");
+    });
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,60 @@
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../cli/base-command.ts";
+import { EXIT } from "../cli/exit-code.ts";
+import { readSettings } from "../cli/settings.ts";
+import type { Column } from "../cli/table.ts";
+
+export default class Migrate extends BaseCommand {
+  static override summary = "Bring the data file to the form this version of evreg needs.";
+  static override description =
+    "Each start does the same, so this is for doing it, or looking at it, before one. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
+  static override examples = [
+    { description: "What is, and what is still to do", command: "<%= config.bin %> migrate --status" },
+    { description: "What a migration would do", command: "<%= config.bin %> migrate --dry-run" },
+    {
+      description: "Do it, with the server stopped",
+      command: "<%= config.bin %> migrate --data /var/lib/evreg",
+    },
+  ];
+  static override flags = {
+    status: Flags.boolean({
+      summary: "Only show the form of the file; a server may be running.",
+      exclusive: ["dry-run"],
+    }),
+    "dry-run": Flags.boolean({ summary: "Only show which steps would be taken." }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Migrate);
+    const { config } = await readSettings(flags);
+    const { loadMigrations } = await import("../app.ts");
+    const { inspectMigrations, migrate } = await loadMigrations();
+    const data = flags.status
+      ? inspectMigrations(config.data)
+      : await migrate(config.data, { dryRun: flags["dry-run"] });
+    await this.outputFor(flags).record({ data }, COLUMNS);
+    return EXIT.done;
+  }
+}
+
+interface Shown {
+  readonly file: string;
+  readonly exists: boolean;
+  readonly current: number;
+  readonly latest: number;
+  readonly pending: readonly { readonly version: number; readonly name: string }[];
+  readonly applied?: readonly number[];
+  readonly copy?: string;
+}
+
+const COLUMNS: readonly Column<Shown>[] = [
+  { title: "File", of: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
+  { title: "Form", of: ({ current, latest }) => `${current} of ${latest}` },
+  {
+    title: "To do",
+    of: ({ pending }) => pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
+    tone: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
+  },
+  { title: "Done now", of: ({ applied }) => applied && (applied.join(", ") || "nothing") },
+  { title: "Copy", of: ({ copy }) => copy },
+];

@@ -1,0 +1,83 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../cli/base-command.ts";
+import { numberFlag, optionalArg } from "../cli/flags.ts";
+import { publishBulk } from "../cli/publish-bulk.ts";
+import { publishOne } from "../cli/publish-one.ts";
+import { usage } from "../cli/usage.ts";
+
+export default class Publish extends EvregCommand {
+  static override summary = "Publish an event, or a whole file of them.";
+  static override description = `The payload is taken from the command line, from --file, or from stdin (-). The command is done when the event is stored for good.
+
+With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json.`;
+  static override usage = [
+    "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
+    "publish ACTION --file FILE|-",
+    "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
+  ];
+  static override examples = [
+    `<%= config.bin %> publish order.created '{"id": 7, "total": 12.5}'`,
+    {
+      description: "From another program, and again without harm",
+      command: "make-order | <%= config.bin %> publish order.created - --idempotency-key order-7",
+    },
+    {
+      description: "And see it delivered: exit code 0 when every subscription got it, 1 when not",
+      command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
+    },
+    {
+      description: "A file of events, one a line",
+      command: "<%= config.bin %> publish --batch events.ndjson",
+    },
+    {
+      description: "All of a small file, or nothing",
+      command: "<%= config.bin %> publish --batch events.ndjson --atomic",
+    },
+  ];
+  static override args = {
+    action: optionalArg("Name of the action."),
+    payload: optionalArg("The payload, a JSON object; - is stdin."),
+  };
+  static override flags = {
+    file: Flags.string({
+      summary: "File with the payload; - is stdin.",
+      helpValue: "FILE",
+      exclusive: ["batch"],
+    }),
+    "idempotency-key": Flags.string({
+      summary: "Publishing again with the same key and payload stores nothing new.",
+      helpValue: "KEY",
+      exclusive: ["batch"],
+    }),
+    wait: Flags.boolean({ summary: "Wait until every delivery came to its end.", exclusive: ["batch"] }),
+    timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
+    batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
+    "on-error": Flags.option({
+      summary: "At a refused line: go on with the next (the default), or publish nothing behind it.",
+      options: ["continue", "stop"] as const,
+      helpValue: "continue|stop",
+      dependsOn: ["batch"],
+      exclusive: ["atomic"],
+    })(),
+    atomic: Flags.boolean({
+      summary: "All lines or none; at most 1,000 lines and 16 MiB.",
+      dependsOn: ["batch"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Publish);
+    const output = this.outputFor(flags);
+    if (flags.batch !== undefined) {
+      if (args.action !== undefined) {
+        throw usage("With --batch each line names its own action; leave the arguments out.");
+      }
+      const { batch: path, atomic, "on-error": onError = "continue" } = flags;
+      return this.withEvreg(flags, await publishBulk({ path, atomic, onError, output }));
+    }
+    const { action, payload } = args;
+    const { file, wait, timeout, "idempotency-key": key } = flags;
+    const act = await publishOne({ action, payload, file, key, timeoutS: timeout, wait, output });
+    return this.withEvreg(flags, act, { engine: wait });
+  }
+}

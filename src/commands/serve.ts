@@ -1,0 +1,79 @@
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../cli/base-command.ts";
+import { EXIT } from "../cli/exit-code.ts";
+import { numberFlag } from "../cli/flags.ts";
+import { leaveInterruption } from "../cli/interruption.ts";
+import { announcement } from "../cli/serve-announcement.ts";
+import { readSettings } from "../cli/settings.ts";
+import type { RunningServer } from "../app.ts";
+import type { EvregError } from "../domain/error.ts";
+
+export default class Serve extends BaseCommand {
+  static override summary = "Run the server: the HTTP API and the deliveries.";
+  static override description =
+    "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder.";
+  static override examples = [
+    { description: "On this machine, without tokens", command: "<%= config.bin %> serve --dev" },
+    {
+      description: "For others, with its data elsewhere",
+      command: "<%= config.bin %> serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
+    },
+  ];
+  static override flags = {
+    host: Flags.string({ summary: "Address to listen on (default 127.0.0.1).", helpValue: "ADDRESS" }),
+    port: numberFlag("Port to listen on (default 7480); 0 takes any free one."),
+    dev: Flags.boolean({
+      summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
+    }),
+    "log-level": Flags.option({
+      summary: "The least important log lines to write (default info).",
+      options: ["debug", "info", "warn", "error", "silent"] as const,
+      helpValue: "debug|info|warn|error|silent",
+    })(),
+    "log-format": Flags.option({
+      summary: "pretty for people, json for machines; auto tells by the terminal.",
+      options: ["auto", "pretty", "json"] as const,
+      helpValue: "auto|pretty|json",
+    })(),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Serve);
+    const { config } = await readSettings(flags);
+    const [{ createLogger }, { listenForStop }, { startServer }] = await Promise.all([
+      import("../runtime/pino-logger.ts"),
+      import("../runtime/stop-signals.ts"),
+      import("../app.ts"),
+    ]);
+    const logger = await createLogger(config.log);
+    const fatal = Promise.withResolvers<EvregError>();
+    leaveInterruption();
+    const signals = listenForStop((code) => process.exit(code));
+    const { dev } = flags;
+    const { version } = this.config;
+    const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
+    if (process.stderr.isTTY) await this.announce(server, config.data, dev);
+    else logger.info({ url: server.url, data: config.data, version }, "listening");
+
+    const reason = await Promise.race([signals.first, fatal.promise]);
+    logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
+    await server.stop();
+    logger.info({}, "stopped");
+    logger.flush();
+    if (typeof reason === "string") return EXIT.done;
+    throw reason;
+  }
+
+  private async announce(
+    { url, tokenFile, evreg }: RunningServer,
+    data: string,
+    dev: boolean,
+  ): Promise<void> {
+    const hasActions = (await evreg.actions.list()).data.length > 0;
+    const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
+    const { version } = this.config;
+    process.stderr.write(
+      announcement({ version, url, data, dev, tokenFile, hasActions, cwd: process.cwd(), program }),
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, numberFlag } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
+
+export default class SubscriptionsCreate extends EvregCommand {
+  static override summary = "Subscribe a webhook handler to an action.";
+  static override description =
+    "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
+  static override examples = [
+    "<%= config.bin %> subscriptions create --application billing --name invoices --action order.created --handler https://billing.example.com/hooks",
+    {
+      description: "Keep only the secret, in a file",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --name invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+    },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),
+    name: Flags.string({
+      summary: "Name of the subscription.",
+      helpValue: "NAME",
+      required: true,
+      aliases: ["subscription"],
+    }),
+    action: Flags.string({
+      summary: "The action whose events are delivered.",
+      helpValue: "NAME",
+      required: true,
+    }),
+    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL", required: true }),
+    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
+    active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(SubscriptionsCreate);
+    const { application, name, action, handler } = flags;
+    const optional = given({ max_retries: flags["max-retries"], active: flags.active });
+    const answer = await this.withEvreg(flags, (evreg) =>
+      evreg.subscriptions.create({ application, subscription: name, action, handler, ...optional }),
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, NEW_SUBSCRIPTION_RECORD);
+    if (output.format === "table") {
+      note("The secret is shown only now. The handler verifies each delivery's signature with it.");
+    }
+    return EXIT.done;
+  }
+}

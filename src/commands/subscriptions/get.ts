@@ -1,0 +1,17 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { rowidArg } from "../../cli/flags.ts";
+
+export default class SubscriptionsGet extends EvregCommand {
+  static override summary = "Show one subscription.";
+  static override examples = ["<%= config.bin %> subscriptions get 3"];
+  static override args = { id: rowidArg("Number of the subscription.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsGet);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.get(args.id));
+    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,36 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { SUBSCRIPTION_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given } from "../../cli/flags.ts";
+
+export default class SubscriptionsList extends EvregCommand {
+  static override aliases = ["subscriptions"];
+  static override summary = "List the subscriptions: who gets which events, and where.";
+  static override examples = [
+    "<%= config.bin %> subscriptions",
+    {
+      description: "The paused ones of an application",
+      command: "<%= config.bin %> subscriptions list --application billing --no-active",
+    },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "Only those of this application.", helpValue: "NAME" }),
+    action: Flags.string({ summary: "Only those to this action.", helpValue: "NAME" }),
+    active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(SubscriptionsList);
+    const { application, action, active } = flags;
+    const answer = await this.withEvreg(flags, (evreg) =>
+      evreg.subscriptions.list(given({ application, action, active })),
+    );
+    await this.outputFor(flags).list(
+      answer,
+      SUBSCRIPTION_LIST,
+      "No subscriptions here. Create one: evreg subscriptions create --help",
+    );
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,38 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, numberFlag, rowidArg } from "../../cli/flags.ts";
+import { usage } from "../../cli/usage.ts";
+
+export default class SubscriptionsUpdate extends EvregCommand {
+  static override summary = "Change, pause or reactivate a subscription.";
+  static override description =
+    "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them.";
+  static override examples = [
+    "<%= config.bin %> subscriptions update 3 --handler https://billing.example.com/v2/hooks",
+    { description: "Pause it", command: "<%= config.bin %> subscriptions update 3 --no-active" },
+    { description: "Go on", command: "<%= config.bin %> subscriptions update 3 --active" },
+  ];
+  static override args = { id: rowidArg("Number of the subscription.") };
+  static override flags = {
+    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL" }),
+    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
+    active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
+    action: Flags.string({ summary: "The action whose events are delivered.", helpValue: "NAME" }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsUpdate);
+    const { handler, active, action } = flags;
+    const change = given({ handler, max_retries: flags["max-retries"], active, action });
+    if (Object.keys(change).length === 0) {
+      throw usage(
+        "Nothing to change: give at least one of --handler, --max-retries, --[no-]active, --action.",
+      );
+    }
+    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));
+    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,51 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { NEW_TOKEN_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { expiry } from "../../cli/expiry.ts";
+import { given, textArg } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
+import { systemClock } from "../../runtime/clock.ts";
+
+export default class TokensCreate extends EvregCommand {
+  static override summary = "Create a token. It is printed once, here.";
+  static override description =
+    "Scopes are publish, read, write and admin; a scope can be limited to one application, such as publish:shop.";
+  static override examples = [
+    "<%= config.bin %> tokens create shop --scope publish:shop --expires 90d",
+    {
+      description: "Two scopes, into a file for --token-file",
+      command:
+        "<%= config.bin %> tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
+    },
+  ];
+  static override args = { name: textArg("What the token is for, to recognise it by.") };
+  static override flags = {
+    scope: Flags.string({
+      summary: "What it may do; can be given more than once.",
+      helpValue: "SCOPE",
+      required: true,
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ",",
+    }),
+    expires: Flags.string({
+      summary: "When it ends: a time (ISO 8601), or from now on such as 12h or 90d; never when left out.",
+      helpValue: "TIME",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(TokensCreate);
+    const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
+    const answer = await this.withEvreg(
+      flags,
+      (evreg) => evreg.tokens.create({ name: args.name, scopes: flags.scope, ...given({ expires_at }) }),
+      { createsFolder: true },
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, NEW_TOKEN_RECORD);
+    if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,20 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { TOKEN_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+
+export default class TokensList extends EvregCommand {
+  static override aliases = ["tokens"];
+  static override summary = "List the tokens, without the tokens themselves.";
+  static override examples = ["<%= config.bin %> tokens"];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(TokensList);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.tokens.list());
+    await this.outputFor(flags).list(
+      answer,
+      TOKEN_LIST,
+      "No tokens here. Create one: evreg tokens create NAME --scope read",
+    );
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,23 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { TOKEN_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { rowidArg } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
+
+export default class TokensRevoke extends EvregCommand {
+  static override summary = "Revoke a token: from now on it opens nothing.";
+  static override examples = [
+    "<%= config.bin %> tokens revoke 2",
+    { description: "Find its number", command: "<%= config.bin %> tokens" },
+  ];
+  static override args = { id: rowidArg("Number of the token.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(TokensRevoke);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.tokens.revoke(args.id));
+    const output = this.outputFor(flags);
+    await output.record(answer, TOKEN_RECORD);
+    if (output.format === "table") note("Revoked.");
+    return EXIT.done;
+  }
+}

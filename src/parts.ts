@@ -1,0 +1,70 @@
+import type { Config } from "./config/config.ts";
+import type { Engine } from "./delivery/engine.ts";
+import type { EvregError } from "./domain/error.ts";
+import { systemClock, toIso, type Clock } from "./runtime/clock.ts";
+import type { Logger } from "./runtime/logger.ts";
+import type { Owner } from "./runtime/owner-file.ts";
+import { systemRandom, type Random } from "./runtime/random.ts";
+import type { Service } from "./service/service.ts";
+import type { Store } from "./store/store.ts";
+
+/** What evreg runs in: the same for a server and for a command that holds the data folder itself. */
+export interface Surroundings {
+  readonly config: Config;
+  readonly version: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+/** What both are made of. */
+export interface Parts {
+  readonly owner: Owner;
+  readonly store: Store;
+  readonly service: Service;
+  /** Makes the engine once it is known which addresses are the service's own; the service wakes it from then on. */
+  createEngine(ownAddresses: () => readonly string[]): Promise<Engine>;
+}
+
+/** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
+export async function buildParts(
+  options: Surroundings & { readonly command: string; readonly onFatal?: (error: EvregError) => void },
+): Promise<Parts> {
+  const { config, version, logger, clock = systemClock, random = systemRandom } = options;
+  const owner: Owner = {
+    pid: process.pid,
+    command: options.command,
+    instance: Buffer.from(random.bytes(16)).toString("hex"),
+    started_at: toIso(clock.now()),
+  };
+  const { onFatal } = options;
+  const opening = { folder: config.data, owner, logger, clock };
+  const [store, { createService }] = await Promise.all([
+    import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
+      openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
+    ),
+    import("./service/service.ts"),
+  ]);
+  let engine: Engine | undefined;
+  const service = createService({
+    store,
+    clock,
+    random,
+    logger,
+    version,
+    instance: owner.instance,
+    config: { limits: config.limits, delivery: config.delivery },
+    wake: () => engine?.wake(),
+    engineState: () => engine?.state() ?? "stopped",
+  });
+  return {
+    owner,
+    store,
+    service,
+    async createEngine(ownAddresses) {
+      const { createEngine } = await import("./delivery/engine.ts");
+      engine = createEngine({ store, clock, random, logger, config: config.delivery, ownAddresses, version });
+      return engine;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { openLocal } from "../../src/app.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+
+async function open(data: string, command = "actions list", engine = false): Promise<Evreg> {
+  const surroundings = { config: configFor(data), version: "1.2.3", logger: silentLogger };
+  return closing(await openLocal({ ...surroundings, command, engine }));
+}
+
+describe("the data folder opened in-process", () => {
+  test("does everything without a token, and keeps it", async () => {
+    const data = dataFolder();
+    const first = await open(data);
+    await first.actions.create(ORDER_PLACED);
+    expect((await first.tokens.list()).data).toEqual([]);
+    await Promise.all([first.close(), first.close()]);
+    const second = await open(data);
+    expect((await second.actions.list()).data).toHaveLength(1);
+  });
+
+  test("runs deliveries only when asked to", async () => {
+    const data = dataFolder();
+    const without = await open(data);
+    expect((await without.health()).data.engine).toBe("stopped");
+    await without.close();
+    const engine = await open(data, "publish", true);
+    expect((await engine.health()).data.engine).toBe("running");
+    await engine.close();
+    const server = await start(data);
+    expect((await server.evreg.health()).data.status).toBe("ok");
+  });
+
+  test("is refused at once while a server holds it, naming that server", async () => {
+    const data = dataFolder();
+    const server = await start(data);
+    const begunMs = performance.now();
+    await expect(open(data)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(server.url) as string,
+    });
+    expect(performance.now() - begunMs).toBeLessThan(700);
+  });
+
+  test("is waited for while another command holds it", async () => {
+    const data = dataFolder();
+    const first = await open(data);
+    const waiting = open(data, "publish");
+    await first.close();
+    expect((await (await waiting).actions.list()).data).toEqual([]);
+  });
+
+  test("is refused when the other command does not finish, naming that command", async () => {
+    const data = dataFolder();
+    await open(data, "publish --batch");
+    await expect(open(data)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("evreg publish --batch") as string,
+    });
+  });
+});

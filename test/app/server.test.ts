@@ -1,0 +1,236 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { findServer } from "../../src/app.ts";
+import { readOwner } from "../../src/runtime/owner-file.ts";
+import { configFor, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
+
+describe("start and stop", () => {
+  test("what was stored is there at the next start on the same folder", async () => {
+    const data = dataFolder();
+    const first = await start(data);
+    await first.evreg.actions.create(ORDER_PLACED);
+    expect(await status(`${first.url}/health`)).toBe(200);
+    await first.stop();
+    await expect(fetch(`${first.url}/health`)).rejects.toThrow();
+
+    const second = await start(data);
+    expect((await second.evreg.actions.list()).data.map(({ action }) => action)).toEqual(["order.placed"]);
+    expect((await second.evreg.health()).data).toMatchObject({
+      status: "ok",
+      engine: "running",
+      version: "1.2.3",
+    });
+  });
+
+  test("a running server is announced in its folder, and a stopped one no longer", async () => {
+    const data = dataFolder();
+    const server = await start(data);
+    expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
+    expect(await findServer(data)).toEqual({ url: server.url, tokenFile: join(data, "token") });
+    await server.stop();
+    expect(readOwner(data)).toBeUndefined();
+    expect(await findServer(data)).toBeUndefined();
+  });
+
+  test("one that listens on all addresses is announced by a loopback one", async () => {
+    const data = dataFolder();
+    const server = await start(data, { host: "0.0.0.0" });
+    expect(new URL(server.url).hostname).toBe("127.0.0.1");
+    expect((await findServer(data))?.url).toBe(server.url);
+  });
+
+  test("every call of stop is the same stop", async () => {
+    const server = await start(dataFolder());
+    const stops = Array.from({ length: 50 }, () => server.stop());
+    expect(new Set(stops).size).toBe(1);
+    await Promise.all(stops);
+    await server.stop();
+  });
+
+  test(
+    "starts and stops in a row under requests leave nothing behind and lose nothing",
+    { timeout: 60_000 },
+    async () => {
+      const data = dataFolder();
+      let answered = 0;
+      for (let round = 0; round < 8; round += 1) {
+        const server = await start(data, { auth: { mode: "off" } });
+        if (round === 0) await server.evreg.actions.create(ORDER_PLACED);
+        const body = JSON.stringify({ action: "order.placed", payload: { id: String(round) } });
+        const headers = { "content-type": "application/json" };
+        const publishes = Array.from({ length: 8 }, () =>
+          fetch(`${server.url}/v1/events`, { method: "POST", body, headers }).then(
+            async (response) => (await response.arrayBuffer(), response.status),
+            () => 0,
+          ),
+        );
+        await Promise.race(publishes);
+        await server.stop();
+        answered += (await Promise.all(publishes)).filter((code) => code === 201).length;
+      }
+      const { evreg } = await start(data);
+      const { meta } = await evreg.events.list();
+      expect(answered).toBeGreaterThanOrEqual(8);
+      expect(meta.total).toBeGreaterThanOrEqual(answered);
+    },
+  );
+});
+
+describe("a start that fails undoes itself", () => {
+  test("a busy port is named, and the folder is free again", async () => {
+    const data = dataFolder();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    try {
+      await expect(start(data, { port })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(`127.0.0.1:${port}`) as string,
+      });
+    } finally {
+      other.close();
+    }
+    expect(readOwner(data)).toBeUndefined();
+    const server = await start(data);
+    expect(await status(`${server.url}/health`)).toBe(200);
+  });
+
+  test("a second server on the same folder is refused within a second, naming the first", async () => {
+    const data = dataFolder();
+    const first = await start(data);
+    const begunMs = performance.now();
+    const refused = await start(data).catch((error: unknown) => error);
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
+    expect(refused).toMatchObject({ code: "conflict" });
+    const { message } = refused as Error;
+    expect(message).toContain("evreg serve");
+    expect(message).toContain(`process ${process.pid}`);
+    expect(message).toContain(first.url);
+    expect(await status(`${first.url}/health`)).toBe(200);
+    expect((await findServer(data))?.url).toBe(first.url);
+  });
+
+  test("a first token that cannot be written is not left in the store", async () => {
+    const data = dataFolder();
+    mkdirSync(join(data, "token", "in the way"), { recursive: true });
+    await expect(start(data)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(data) as string,
+    });
+    rmSync(join(data, "token"), { recursive: true });
+    const server = await start(data);
+    expect((await server.evreg.tokens.list()).data).toHaveLength(1);
+    expect(existsSync(join(data, "token"))).toBe(true);
+  });
+});
+
+describe("the first token", () => {
+  test("is made once, in a file for its owner only, and opens the server", async () => {
+    const data = dataFolder();
+    const first = await start(data);
+    expect(first.tokenFile).toBe(join(data, "token"));
+    if (process.platform !== "win32") expect(statSync(join(data, "token")).mode & 0o777).toBe(0o600);
+    const token = readFileSync(join(data, "token"), "utf8").trim();
+    expect(await status(`${first.url}/v1/tokens`)).toBe(401);
+    expect(await status(`${first.url}/v1/tokens`, { authorization: `Bearer ${token}` })).toBe(200);
+    await first.stop();
+
+    const second = await start(data);
+    expect(second.tokenFile).toBe(join(data, "token"));
+    expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(token);
+    expect((await second.evreg.tokens.list()).data).toHaveLength(1);
+    await second.stop();
+
+    rmSync(join(data, "token"));
+    expect((await start(data)).tokenFile).toBeUndefined();
+  });
+
+  test("can be given, and then is that one", async () => {
+    const donor = await start(dataFolder());
+    const given = (await donor.evreg.tokens.create({ name: "x", scopes: ["admin"] })).data.token;
+    const data = dataFolder();
+    const server = await start(data, { auth: { bootstrapToken: given } });
+    expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(given);
+    expect(await status(`${server.url}/v1/tokens`, { authorization: `Bearer ${given}` })).toBe(200);
+  });
+
+  test("is not made while none is needed", async () => {
+    const data = dataFolder();
+    const server = await start(data, { auth: { mode: "off" } });
+    expect(server.tokenFile).toBeUndefined();
+    expect((await server.evreg.tokens.list()).data).toEqual([]);
+    expect(existsSync(join(data, "token"))).toBe(false);
+  });
+});
+
+describe("dev", () => {
+  const subscription = { application: "a", subscription: "s", action: "order.placed" };
+
+  test("needs no token and takes http: and loopback handlers, which else are refused", async () => {
+    const dev = await start(dataFolder(), {}, { dev: true });
+    expect(await status(`${dev.url}/v1/tokens`)).toBe(200);
+    await dev.evreg.actions.create(ORDER_PLACED);
+    for (const handler of ["http://127.0.0.1:9/", "http://[::1]:9/"]) {
+      const { data } = await dev.evreg.subscriptions.create({
+        ...subscription,
+        subscription: handler,
+        handler,
+      });
+      expect(data.handler).toBe(handler);
+    }
+    const other = { ...subscription, handler: "http://10.0.0.1/" };
+    await expect(dev.evreg.subscriptions.create(other)).rejects.toMatchObject({ code: "invalid" });
+
+    const usual = await start(dataFolder());
+    await usual.evreg.actions.create(ORDER_PLACED);
+    const loopback = { ...subscription, handler: "http://127.0.0.1:9/" };
+    await expect(usual.evreg.subscriptions.create(loopback)).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test.each(["0.0.0.0", "::", "10.1.2.3", "evreg.example"])(
+    "is refused on %s, before anything is opened",
+    async (host) => {
+      const data = dataFolder();
+      await expect(start(data, { host }, { dev: true })).rejects.toMatchObject({ code: "usage" });
+      expect(existsSync(data)).toBe(false);
+    },
+  );
+});
+
+test("the configuration handed in is not changed", async () => {
+  const config = configFor(dataFolder());
+  const before = structuredClone(config);
+  await start(config.data, {}, { config, dev: true });
+  expect(config).toEqual(before);
+});
+
+test("a store that is lost for good is told once, and the server still stops in order", async () => {
+  const data = dataFolder();
+  const threads: Worker[] = [];
+  const remember = (thread: Worker): void => void threads.push(thread);
+  process.on("worker", remember);
+  const told: unknown[] = [];
+  const fatal = Promise.withResolvers<unknown>();
+  const onFatal = (error: unknown): void => {
+    told.push(error);
+    fatal.resolve(error);
+  };
+  const server = await start(data, {}, { onFatal });
+  process.off("worker", remember);
+  expect(threads).toHaveLength(1);
+
+  // A message it cannot make sense of ends the thread from within.
+  threads[0]?.postMessage(null);
+  expect(await fatal.promise).toMatchObject({ code: "unavailable" });
+  expect(await status(`${server.url}/health`)).toBe(503);
+  await server.stop();
+  expect(told).toHaveLength(1);
+  expect(readOwner(data)).toBeUndefined();
+
+  const again = await start(data);
+  expect(await status(`${again.url}/health`)).toBe(200);
+});

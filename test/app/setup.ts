@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { startServer, type RunningServer, type StartOptions } from "../../src/app.ts";
+import { defaultConfig } from "../../src/config/defaults.ts";
+import type { Config } from "../../src/config/config.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+
+const undo: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).toReversed()) await step();
+});
+
+/** A path for a data folder that does not exist yet. */
+export function dataFolder(): string {
+  const parent = mkdtempSync(join(tmpdir(), "evreg-app-"));
+  undo.push(() => rmSync(parent, { recursive: true, force: true }));
+  return join(parent, "data");
+}
+
+export type Changes = {
+  readonly [K in keyof Config]?: Config[K] extends object ? Partial<Config[K]> : Config[K];
+};
+
+/** The defaults on any free port, with changes. */
+export function configFor(data: string, changes: Changes = {}): Config {
+  const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
+  const { auth, limits, delivery, log, remote, ...rest } = changes;
+  return {
+    ...base,
+    ...rest,
+    auth: { ...base.auth, ...auth },
+    limits: { ...base.limits, ...limits },
+    delivery: { ...base.delivery, ...delivery },
+    log: { ...base.log, ...log },
+    remote: { ...base.remote, ...remote },
+  };
+}
+
+/** Starts a server that is stopped after the test at the latest. */
+export async function start(
+  data: string,
+  changes: Changes = {},
+  options: Partial<StartOptions> = {},
+): Promise<RunningServer> {
+  const server = await startServer({
+    config: configFor(data, changes),
+    version: "1.2.3",
+    logger: silentLogger,
+    ...options,
+  });
+  undo.push(() => server.stop());
+  return server;
+}
+
+/** Closes the port after the test at the latest. */
+export function closing(evreg: Evreg): Evreg {
+  undo.push(() => evreg.close());
+  return evreg;
+}
+
+export const ORDER_PLACED = {
+  action: "order.placed",
+  application: "shop",
+  schemata: { type: "object", properties: { id: { type: "string" } } },
+} as const;
+
+export async function status(url: string, headers: Record<string, string> = {}): Promise<number> {
+  const response = await fetch(url, { headers });
+  await response.arrayBuffer();
+  return response.status;
+}

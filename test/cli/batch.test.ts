@@ -1,0 +1,182 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+let server: RunningProgram;
+let evreg: Evreg;
+
+beforeAll(async () => {
+  mkdirSync(data);
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+/** An action of its own for each test, so that what was published can be counted. */
+async function action(name: string): Promise<string> {
+  const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+  await evreg.actions.create({ action: name, application: "shop", schemata });
+  return name;
+}
+
+async function idsOf(name: string): Promise<number[]> {
+  const { data: events } = await evreg.events.list({ action: name, order: "asc", limit: 500 });
+  return events.map((event) => (event.payload.value() as { id: number }).id);
+}
+
+function line(name: string, id: number, more = ""): string {
+  return `{"action":"${name}","payload":{"id":${id}}${more}}`;
+}
+
+function jsonLines(text: string): Record<string, unknown>[] {
+  const lines = text.trimEnd().split("\n");
+  return lines.map((part) => JSON.parse(part) as Record<string, unknown>);
+}
+
+/** Lines 3, 5 and 7 of these cannot be published: not JSON, against the schema, an unknown action. */
+function withBadLines(name: string): string {
+  return [
+    line(name, 1),
+    "",
+    "not json",
+    line(name, 4),
+    `{"action":"${name}","payload":{"id":"five"}}`,
+    line(name, 6),
+    line("no.such", 7),
+    line(name, 8),
+  ].join("\n");
+}
+
+test("refused lines are told with number and reason, the others published, and the exit code is 7", async () => {
+  const name = await action("batch.continue");
+  writeFileSync(join(folder.path, "bad.ndjson"), withBadLines(name));
+  const { code, stdout, stderr } = await run(["publish", "--batch", "bad.ndjson"]);
+  expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
+  expect(stderr).toMatch(/^Line 3: .+\n/m);
+  expect(stderr).toMatch(/^Line 5: .*id must be an integer\n/m);
+  expect(stderr).toMatch(/^Line 7: .*no\.such.*\n/m);
+  expect(stderr).toMatch(/^4 events published, 3 lines refused\.\n$/m);
+  expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
+});
+
+test("for a program, accepted events are on stdout and refusals on stderr, each a JSON line", async () => {
+  const name = await action("batch.jsonl");
+  const outcome = await run(["publish", "--batch", "-", "--output", "jsonl"], { input: withBadLines(name) });
+  expect(outcome.code).toBe(7);
+  expect(jsonLines(outcome.stdout).map(({ payload }) => payload)).toEqual([
+    { id: 1 },
+    { id: 4 },
+    { id: 6 },
+    { id: 8 },
+  ]);
+  expect(jsonLines(outcome.stderr)).toEqual([
+    { line: 3, error: expect.any(String), details: expect.any(Object), code: 400 },
+    {
+      line: 5,
+      error: expect.any(String),
+      details: { field: "id", message: expect.any(String), value: "five" },
+      code: 422,
+    },
+    { line: 7, error: expect.any(String), details: expect.any(Object), code: 404 },
+  ]);
+  expect((await json(["publish", "--batch", "-"], { input: line(name, 1) })).meta).toEqual({
+    accepted: 1,
+    rejected: 0,
+  });
+});
+
+test("--on-error stop publishes everything before the first refused line and nothing behind it", async () => {
+  const [early, late] = [await action("batch.stop.early"), await action("batch.stop.late")];
+  const lateBad = [line(late, 1), line(late, 2), line("no.such", 3), line(late, 4), "not json"].join("\n");
+  const outcomes = await Promise.all([
+    run(["publish", "--batch", "-", "--on-error", "stop"], { input: withBadLines(early) }),
+    run(["publish", "--batch", "-", "--on-error", "stop"], { input: lateBad }),
+  ]);
+  for (const { code, stderr } of outcomes) {
+    expect(code).toBe(7);
+    expect(stderr).toContain("Stopped at line 3; nothing behind it was published.");
+  }
+  expect(await idsOf(early)).toEqual([1]);
+  expect(await idsOf(late)).toEqual([1, 2]);
+});
+
+test("--atomic publishes all lines or none", async () => {
+  const name = await action("batch.atomic");
+  const refused = await run(["publish", "--batch", "-", "--atomic"], { input: withBadLines(name) });
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain("Nothing was published");
+  const against = `${line(name, 1)}\n${line("no.such", 2)}`;
+  expect(await run(["publish", "--batch", "-", "--atomic"], { input: against })).toMatchObject({ code: 1 });
+  const tooMany = Array.from({ length: 1_001 }, (_, at) => line(name, at)).join("\n");
+  expect(await run(["publish", "--batch", "-", "--atomic"], { input: tooMany })).toMatchObject({ code: 1 });
+  expect(await idsOf(name)).toEqual([]);
+  expect(await run(["publish", "--batch", "-", "--atomic"], { input: line(name, 1) })).toMatchObject({
+    code: 0,
+  });
+  expect(await idsOf(name)).toEqual([1]);
+});
+
+test("lines with an idempotency key can be sent again without harm", async () => {
+  const name = await action("batch.again");
+  const input = [1, 2, 3].map((id) => line(name, id, `,"idempotency_key":"${name}-${id}"`)).join("\n");
+  for (let times = 0; times < 2; times += 1) {
+    expect(await run(["publish", "--batch", "-"], { input })).toMatchObject({ code: 0 });
+  }
+  expect(await idsOf(name)).toEqual([1, 2, 3]);
+});
+
+test("an empty input is nothing to do, and no failure", async () => {
+  expect(await run(["publish", "--batch", "-"], { input: "\n\n" })).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("lines of a producer that goes on are published as they come; an interruption tells how far it came", async () => {
+  const name = await action("batch.interrupted");
+  const child = spawn(process.execPath, [PROGRAM, "publish", "--batch", "-", "--output", "jsonl"], {
+    env: cleanEnv({ EVREG_DATA: data }),
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const published = new Promise((resolve) => child.stdout.once("data", resolve));
+  child.stdin.write(`${line(name, 1)}\n${line(name, 2)}\n${line(name, 3).slice(0, 10)}`);
+  await published;
+  expect(await idsOf(name)).toEqual([1, 2]);
+  child.kill("SIGINT");
+  expect(await ended).toBe(130);
+  expect(stderr).toMatch(/2 events published, 0 lines refused\. Interrupted behind line 2\. .*tail -n \+3/);
+});
+
+test("a target that is not there ends it before anything is published", async () => {
+  const input = line("any", 1);
+  const outcome = await run(["publish", "--batch", "-", "--url", "http://127.0.0.1:9"], { input });
+  expect(outcome).toMatchObject({ code: 6, stdout: "" });
+  expect(outcome.stderr).toMatch(
+    /^0 events published, 0 lines refused\. It came to an end behind line 0\.\nError: /,
+  );
+});
+
+test("a connection that breaks leaves no doubt about which lines are in doubt", async () => {
+  const receiver = await startReceiver();
+  receiver.answer = () => "reset";
+  const input = [line("any", 1), line("any", 2)].join("\n") + "\n";
+  const outcome = await run(["publish", "--batch", "-", "--url", new URL(receiver.url).origin], { input });
+  await receiver.close();
+  expect(outcome).toMatchObject({ code: 6, stdout: "" });
+  expect(outcome.stderr).toMatch(
+    /lines 1 to 2 .* not known; those with an idempotency_key can be sent again/,
+  );
+});

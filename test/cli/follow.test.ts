@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import { followDeliveries } from "../../src/cli/follow.ts";
+import type { Delivery, DeliveryStatus } from "../../src/domain/delivery.ts";
+
+function delivery(status: DeliveryStatus, rowid = 1): Delivery {
+  return {
+    rowid,
+    event_id: 42,
+    subscription_id: 1,
+    application: "billing",
+    subscription: "invoices",
+    action: "order.created",
+    status,
+    attempt: 1,
+    next_attempt_at: null,
+    last_error: null,
+    timestamped: "2027-01-31T10:20:30.400Z",
+    finished_at: null,
+  };
+}
+
+/** An event whose deliveries go through the given states, one step a look; time moves only by sleeping. */
+function follow(
+  steps: readonly (readonly DeliveryStatus[])[],
+  timeoutMs?: number,
+  interruptAfter = Infinity,
+) {
+  let nowMs = 0;
+  let look = -1;
+  const sleeps: number[] = [];
+  const controller = new AbortController();
+  const events = {
+    deliveries: async () => {
+      look = Math.min(look + 1, steps.length - 1);
+      return { data: (steps[look] ?? []).map((status, at) => delivery(status, at + 1)) };
+    },
+  };
+  const followed = followDeliveries(events, 42, {
+    signal: controller.signal,
+    timeoutMs,
+    nowMs: () => nowMs,
+    sleep: async (delayMs, signal) => {
+      if (sleeps.length >= interruptAfter) controller.abort();
+      signal.throwIfAborted();
+      sleeps.push(delayMs);
+      nowMs += delayMs;
+    },
+  });
+  return followed.then(({ end, deliveries }) => ({
+    end,
+    states: deliveries.map(({ status }) => status),
+    sleeps,
+    nowMs,
+  }));
+}
+
+test("it ends when each delivery came to its end, whatever the end", async () => {
+  const steps = [
+    ["pending", "pending"],
+    ["delivered", "waiting"],
+    ["delivered", "failed"],
+  ] as const;
+  expect(await follow(steps)).toMatchObject({ end: "final", states: ["delivered", "failed"] });
+});
+
+test("an event that goes nowhere is at its end at once", async () => {
+  expect(await follow([[]])).toMatchObject({ end: "final", states: [], sleeps: [] });
+});
+
+test("it looks soon at first, then about once a second", async () => {
+  const steps = [...Array.from({ length: 40 }, () => ["waiting"] as const), ["delivered"] as const];
+  const { sleeps } = await follow(steps);
+  expect(sleeps[0]).toBeLessThanOrEqual(50);
+  expect(sleeps.at(-1)).toBe(1_000);
+  expect(sleeps).toEqual(sleeps.toSorted((a, b) => a - b));
+});
+
+test("with a time limit it ends then, to the millisecond", async () => {
+  expect(await follow([["waiting"]], 1_500)).toMatchObject({ end: "timeout", nowMs: 1_500 });
+});
+
+test("nothing more is to come when all that is left is held", async () => {
+  expect(await follow([["delivered", "held"]])).toMatchObject({ end: "held" });
+});
+
+test("an interruption ends it with what was seen last", async () => {
+  expect(await follow([["waiting"]], undefined, 3)).toMatchObject({
+    end: "interrupted",
+    states: ["waiting"],
+  });
+});

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Plugin, settings } from "@oclif/core";
+import { beforeAll, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+interface Manifest {
+  readonly commands: Readonly<Record<string, ManifestCommand>>;
+}
+interface ManifestCommand {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly examples?: readonly (string | { command: string; description: string })[];
+  readonly args: Readonly<Record<string, { description?: string }>>;
+  readonly flags: Readonly<Record<string, { summary?: string; description?: string }>>;
+}
+
+let built: Manifest;
+
+beforeAll(async () => {
+  settings.enableAutoTranspile = false;
+  const plugin = new Plugin({
+    root: ROOT,
+    type: "core",
+    ignoreManifest: true,
+    errorOnManifestCreate: true,
+    respectNoCacheDefault: true,
+  });
+  await plugin.load();
+  built = JSON.parse(JSON.stringify(plugin.manifest)) as Manifest;
+});
+
+test("oclif.manifest.json is that of the commands as they are (`npm run manifest` writes it anew)", () => {
+  const kept = JSON.parse(readFileSync(`${ROOT}/oclif.manifest.json`, "utf8")) as Manifest;
+  expect(kept).toEqual(built);
+});
+
+test("every command says what it does, and shows it by example", () => {
+  const commands = Object.entries(built.commands);
+  expect(commands.length).toBeGreaterThan(15);
+  for (const [id, { summary, examples = [], args, flags }] of commands) {
+    expect.soft(summary, id).toMatch(/^[A-Z].+\.$/);
+    expect.soft(examples.length, `${id} has examples`).toBeGreaterThan(0);
+    for (const example of examples) {
+      const line = typeof example === "string" ? example : example.command;
+      expect.soft(line, id).toContain("<%= config.bin %>");
+    }
+    for (const [name, arg] of Object.entries(args))
+      expect.soft(arg.description, `${id} ${name}`).toBeTruthy();
+    for (const [name, flag] of Object.entries(flags))
+      expect.soft(flag.summary, `${id} --${name}`).toBeTruthy();
+  }
+});

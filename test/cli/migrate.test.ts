@@ -1,0 +1,35 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const { run, json } = commandLine(folder.path, {});
+
+afterAll(() => folder.remove());
+
+test("what a migration would do is shown without doing it, then done", async () => {
+  const file = join(folder.path, "evreg.db");
+  const here = ["--data", folder.path];
+  const { data: planned } = await json(["migrate", "--dry-run", ...here]);
+  expect(planned).toMatchObject({ exists: false, current: 0, applied: [] });
+  expect(existsSync(file)).toBe(false);
+
+  const done = await run(["migrate", ...here]);
+  expect(done).toMatchObject({ code: 0, stderr: "" });
+  expect(done.stdout).toMatch(/^To do +nothing$/m);
+  const { data: status } = await json<{ current: number; latest: number }>(["migrate", "--status", ...here]);
+  expect(status).toMatchObject({ file, exists: true, pending: [] });
+  expect(status.current).toBe(status.latest);
+});
+
+test("a file that is not evreg's is refused and left as it is", async () => {
+  const other = temporaryFolder();
+  const file = join(other.path, "evreg.db");
+  writeFileSync(file, "something else entirely");
+  const outcome = await run(["migrate", "--data", other.path]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toContain(file);
+  other.remove();
+});

@@ -1,0 +1,31 @@
+import { assert, jsonValue, property, string } from "fast-check";
+import { expect, test } from "vitest";
+import { printableJson, printableLine, printableLines } from "../../src/cli/printable.ts";
+
+// Everything a terminal may act on instead of showing it.
+// oxlint-disable-next-line no-control-regex
+const ACTING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+test("whatever comes in, a line holds nothing that acts on a terminal", () => {
+  assert(
+    property(string({ unit: "binary" }), (text) => {
+      expect(printableLine(text)).not.toMatch(ACTING);
+      expect(printableLines(text).replaceAll("\n", "")).not.toMatch(ACTING);
+    }),
+  );
+});
+
+test("made printable, JSON is still the same document", () => {
+  assert(
+    property(jsonValue({ stringUnit: "binary" }), (value) => {
+      const json = JSON.stringify(value);
+      expect(JSON.parse(printableJson(json))).toEqual(JSON.parse(json));
+      expect(printableJson(json)).not.toMatch(ACTING);
+    }),
+  );
+});
+
+test("what was there can still be told", () => {
+  expect(printableLine("a\u001b[31mb\r\n\tc\u0000")).toBe("a\\e[31mb\\r\\n\\tc\\u0000");
+  expect(printableLine("naïve 注文 👍🏽")).toBe("naïve 注文 👍🏽");
+});

@@ -1,0 +1,169 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { commandLine } from "../support/command-line.ts";
+import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+let server: RunningProgram;
+let receiver: Receiver;
+let evreg: Evreg;
+
+beforeAll(async () => {
+  mkdirSync(data);
+  [receiver, server] = await Promise.all([startReceiver(), startProgram(data, ["--dev"])]);
+  evreg = connect({ url: server.url });
+  const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+  for (const action of ["plain", "wanted", "refused", "stuck", "paused", "many"]) {
+    await evreg.actions.create({ action, application: "shop", schemata });
+  }
+  receiver.answer = ({ path }) => {
+    if (path.endsWith("/refused")) return { status: 500, body: "no\u001b[2J" };
+    return path.endsWith("/stuck") ? "hang" : { status: 200 };
+  };
+  for (const action of ["wanted", "refused", "stuck"]) {
+    const handler = `${receiver.url}/${action}`;
+    await evreg.subscriptions.create({
+      application: "billing",
+      subscription: "s",
+      action,
+      handler,
+      max_retries: 0,
+    });
+  }
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  await receiver.close();
+  folder.remove();
+});
+
+async function total(action: string): Promise<number> {
+  return (await evreg.events.list({ action, limit: 1 })).meta.total;
+}
+
+const EXACT = '{"z": 1,\n "id":12345678901234567890, "1": 1.0, "é": "\\u00e9"}';
+
+test("a payload is kept byte for byte, from an argument, a file or stdin", async () => {
+  writeFileSync(join(folder.path, "payload.json"), `${EXACT}\n`);
+  const published = await Promise.all([
+    json<{ rowid: number }>(["publish", "plain", EXACT]),
+    json<{ rowid: number }>(["publish", "plain", "--file", "payload.json"]),
+    json<{ rowid: number }>(["publish", "plain", "-"], { input: `  ${EXACT}` }),
+  ]);
+  for (const { data: event } of published) {
+    const answer = await fetch(`${server.url}/v1/events/${event.rowid}`);
+    expect(await answer.text()).toContain(`"payload":${EXACT}`);
+  }
+  const [id] = published.map(({ data: event }) => String(event.rowid));
+  const { stdout } = await run(["events", "get", id ?? "", "--json"]);
+  expect(stdout).toContain(`"payload":${EXACT}`);
+  expect(
+    (await run(["events", "get", id ?? "", "--output", "jsonl"])).stdout.trimEnd().split("\n"),
+  ).toHaveLength(1);
+});
+
+test("what cannot be published says why, and ends with the code for it", async () => {
+  const [against, unknown, malformed, twice, list] = await Promise.all([
+    run(["publish", "plain", '{"id": "seven"}']),
+    run(["publish", "no.such", "{}"]),
+    run(["publish", "plain", '{"id": 1,}']),
+    run(["publish", "plain", '{"id": 1, "id": 2}', "--json"]),
+    run(["publish", "plain", "[1]"]),
+  ]);
+  expect(against).toMatchObject({ code: 1, stdout: "" });
+  expect(against.stderr).toMatch(/^Error: .*id must be an integer\n {2}value: seven\n$/);
+  expect(unknown).toMatchObject({ code: 3, stdout: "" });
+  expect(unknown.stderr).toContain("no.such");
+  expect(malformed).toMatchObject({ code: 1, stdout: "" });
+  expect(malformed.stderr).toMatch(/line 1/);
+  expect(twice).toMatchObject({ code: 1, stdout: "" });
+  expect(JSON.parse(twice.stderr)).toMatchObject({ code: 400 });
+  expect(list).toMatchObject({ code: 1, stdout: "" });
+});
+
+test("an idempotency key makes a second publish harmless, and another payload a conflict", async () => {
+  const key = ["--idempotency-key", "order-7"];
+  const first = await json<{ rowid: number }>(["publish", "plain", '{"id": 7}', ...key]);
+  const again = await run(["publish", "plain", '{"id": 7}', ...key]);
+  expect(again.code).toBe(0);
+  expect(again.stderr).toContain(`stands for event ${first.data.rowid}`);
+  expect(await run(["publish", "plain", '{"id": 8}', ...key])).toMatchObject({ code: 5, stdout: "" });
+});
+
+test("--wait ends by the outcome: 0 when all was delivered, 1 when not", async () => {
+  const [delivered, failed, nowhere, document] = await Promise.all([
+    run(["publish", "wanted", '{"id": 1}', "--wait"]),
+    run(["publish", "refused", '{"id": 1}', "--wait"]),
+    run(["publish", "plain", '{"id": 1}', "--wait"]),
+    json<{ rowid: number }>(["publish", "wanted", '{"id": 2}', "--wait"]),
+  ]);
+  expect(delivered).toMatchObject({ code: 0, stderr: "" });
+  expect(delivered.stdout).toMatch(/billing\/s +delivered +1/);
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toMatch(/failed +1 .*HTTP 500/);
+  expect(nowhere).toMatchObject({ code: 0 });
+  expect(nowhere.stderr).toContain("went nowhere");
+  expect(document.meta).toMatchObject({
+    deliveries: [{ event_id: document.data.rowid, status: "delivered" }],
+  });
+
+  const id = /^ +(\d+) +\d+ +refused/m.exec(failed.stdout)?.[1] ?? "";
+  const shown = await run(["deliveries", "get", id]);
+  expect(shown.stdout).toMatch(/1 +\S+Z +\d+ +failed +500 +no\\e\[2J/);
+  expect((await run(["deliveries", "--status", "failed"])).stdout).toContain("refused");
+  expect(await run(["deliveries", "retry", id])).toMatchObject({ code: 0 });
+});
+
+test("--wait gives up when told, and an interruption ends it with 130; the event is published either way", async () => {
+  const before = await total("stuck");
+  const late = await run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0"]);
+  expect(late.code).toBe(1);
+  expect(late.stderr).toMatch(/not every delivery .* evreg events deliveries \d+/is);
+
+  const child = spawn(process.execPath, [PROGRAM, "publish", "stuck", '{"id": 2}', "--wait"], {
+    env: cleanEnv({ EVREG_DATA: data }),
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  // Its delivery under way: the command is waiting.
+  await receiver.received(receiver.requests.filter(({ path }) => path.endsWith("/stuck")).length + 1);
+  while ((await total("stuck")) < before + 2) await new Promise((resolve) => setImmediate(resolve));
+  child.kill("SIGINT");
+  expect(await ended).toBe(130);
+  expect(stderr).toContain("Interrupted");
+});
+
+test("a listing is walked to its end, a record a line, and a reader may leave early", async () => {
+  const lines = Array.from({ length: 1_203 }, (_, at) => `{"action":"many","payload":{"id":${at}}}`);
+  const published = await run(["publish", "--batch", "-", "--output", "jsonl"], {
+    input: `${lines.join("\n")}\n`,
+  });
+  expect(published).toMatchObject({ code: 0, stderr: "" });
+  expect(published.stdout.trimEnd().split("\n")).toHaveLength(1_203);
+
+  const walked = await run(["events", "--action", "many", "--all", "--order", "asc"]);
+  const ids = walked.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { payload: { id: number } }).payload.id);
+  expect(ids).toEqual(lines.map((_, at) => at));
+
+  const child = spawn(process.execPath, [PROGRAM, "events", "--all"], {
+    env: cleanEnv({ EVREG_DATA: data }),
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stdout.once("data", () => child.stdout.destroy());
+  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+  expect(stderr).toBe("");
+});

@@ -1,0 +1,208 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { commandLine } from "../support/command-line.ts";
+import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+const SCHEMA = {
+  type: "object",
+  properties: { id: { type: "integer" }, note: { type: "string" } },
+  required: ["id"],
+};
+const HANDLER = "http://127.0.0.1:9/hook";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+let server: RunningProgram;
+let evreg: Evreg;
+
+beforeAll(async () => {
+  mkdirSync(data);
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+  await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
+  await evreg.actions.create({ action: "order.shipped", application: "shop", schemata: { type: "object" } });
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+async function body(path: string): Promise<string> {
+  return (await fetch(server.url + path)).text();
+}
+
+test("--json is the API's answer byte for byte, jsonl its records, and a table what a person reads", async () => {
+  const [bare, document, lines, table] = await Promise.all([
+    run(["actions", "--json"]),
+    run(["actions", "list", "--json"]),
+    run(["actions", "list", "--output", "jsonl"]),
+    run(["actions"]),
+  ]);
+  expect(document.stdout).toBe(`${await body("/v1/actions")}\n`);
+  expect(bare.stdout).toBe(document.stdout);
+  const records = (JSON.parse(document.stdout) as { data: unknown[] }).data;
+  expect(lines.stdout).toBe(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  expect(table.stdout.split("\n")[0]).toMatch(/^ACTION +APPLICATION +REVISION +CREATED$/);
+  expect(table.stdout).toMatch(/^order\.created +shop +1 +\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
+});
+
+test("a schema comes from a file or from stdin, as JSON or as YAML; what checks nothing in it is warned of", async () => {
+  writeFileSync(
+    join(folder.path, "schema.yaml"),
+    "type: object\nrequired: [id]\nproperties:\n  id: {type: integer}\n",
+  );
+  const [fromYaml, fromStdin, slip] = await Promise.all([
+    json(["actions", "create", "a.yaml", "--application", "shop", "--schema", "schema.yaml"]),
+    json(["actions", "create", "a.stdin", "--application", "shop", "--schema", "-"], {
+      input: JSON.stringify(SCHEMA),
+    }),
+    run(["actions", "create", "a.slip", "--application", "shop", "--schema", "-"], {
+      input: '{"type": "object", "requird": ["id"]}',
+    }),
+  ]);
+  expect(fromYaml.data).toMatchObject({ action: "a.yaml", schemata: { required: ["id"] } });
+  expect(fromStdin.data).toMatchObject({ action: "a.stdin", schemata: SCHEMA });
+  expect(slip.code).toBe(0);
+  expect(slip.stderr).toMatch(/^Warning: .*requird/);
+  expect(slip.stdout).not.toContain("Warning");
+});
+
+test("what cannot be done to an action says why, and ends with the code for it", async () => {
+  const breaking = JSON.stringify({ ...SCHEMA, required: ["id", "note"] });
+  const [missing, taken, broken, noSchema, notJson, forced] = await Promise.all([
+    run(["actions", "get", "no.such"]),
+    run(["actions", "create", "order.created", "--application", "shop", "--schema", "-"], { input: "{}" }),
+    run(["actions", "update", "order.created", "--schema", "-"], { input: breaking }),
+    run(["actions", "update", "order.created", "--schema", "-"], { input: "[]" }),
+    run(["actions", "update", "order.created", "--schema", "-", "--json"], { input: '{"type": object}' }),
+    run(["actions", "update", "order.shipped", "--schema", "-", "--compatibility", "none"], {
+      input: '{"type": "object", "required": ["id"]}',
+    }),
+  ]);
+  expect(missing).toMatchObject({ code: 3, stdout: "" });
+  expect(missing.stderr).toContain("no.such");
+  expect(taken).toMatchObject({ code: 5, stdout: "" });
+  expect(broken).toMatchObject({ code: 5, stdout: "" });
+  expect(broken.stderr).toMatch(/\n {2}- .*required/);
+  expect(broken.stderr).toContain("order.created.v2");
+  expect(noSchema).toMatchObject({ code: 2, stdout: "" });
+  expect(notJson).toMatchObject({ code: 1, stdout: "" });
+  expect(JSON.parse(notJson.stderr)).toMatchObject({
+    code: 400,
+    error: expect.stringMatching(/^stdin: .*line 1/),
+  });
+  expect(forced).toMatchObject({ code: 0, stderr: "" });
+  expect(forced.stdout).toMatch(/^Revision +2$/m);
+});
+
+test("a compatible schema becomes the next revision", async () => {
+  const wider = { ...SCHEMA, properties: { ...SCHEMA.properties, total: { type: "number" } } };
+  await evreg.actions.create({ action: "a.wider", application: "shop", schemata: SCHEMA });
+  const { data: action } = await json(["actions", "update", "a.wider", "--schema", "-"], {
+    input: JSON.stringify(wider),
+  });
+  expect(action).toMatchObject({ revision: 2, schemata: wider });
+});
+
+test("a subscription is created, shown, paused, resumed and deleted; its secret is told once", async () => {
+  const created = await run([
+    ..."subscriptions create --application billing --name invoices --action order.created".split(" "),
+    "--handler",
+    HANDLER,
+    "--max-retries",
+    "3",
+  ]);
+  expect(created.code).toBe(0);
+  const id = /^ID +(\d+)$/m.exec(created.stdout)?.[1] ?? "";
+  const secret = /^Secret +(whsec_\S+)$/m.exec(created.stdout)?.[1] ?? "none";
+  expect(created.stderr).toContain("shown only now");
+  expect(created.stderr).not.toContain(secret);
+
+  const shown = await run(["subscriptions", "get", id]);
+  expect(shown.stdout).toMatch(/^Retries +3$/m);
+  expect(shown.stdout).not.toContain("whsec_");
+  expect((await json(["subscriptions", "update", id, "--no-active"])).data).toMatchObject({ active: false });
+  expect((await json<unknown[]>(["subscriptions", "--no-active"])).data).toHaveLength(1);
+  expect((await json(["subscriptions", "update", id, "--active", "--max-retries", "0"])).data).toMatchObject({
+    active: true,
+    max_retries: 0,
+  });
+  expect((await run(["subscriptions", "delete", id])).stderr).toBe("Deleted.\n");
+  expect(await run(["subscriptions", "get", id])).toMatchObject({ code: 3, stdout: "" });
+  const empty = await run(["subscriptions"]);
+  expect(empty).toMatchObject({ code: 0, stdout: "" });
+  expect(empty.stderr).toContain("evreg subscriptions create");
+});
+
+test("a token is told once, listed without itself, and revoked", async () => {
+  const created = await json<{ rowid: number; token: string }>(
+    "tokens create deploy --scope read --scope publish:shop --expires 90d".split(" "),
+  );
+  const { rowid, token } = created.data;
+  expect(created.data).toMatchObject({
+    scopes: ["read", "publish:shop"],
+    expires_at: expect.stringMatching(/Z$/),
+  });
+  const listed = await run(["tokens"]);
+  expect(listed.stdout).toMatch(/deploy +read publish:shop/);
+  expect(listed.stdout + listed.stderr).not.toContain(token);
+  expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 0, stderr: "Revoked.\n" });
+  expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 3 });
+  expect(await run(["tokens", "create", "x", "--scope", "everything"])).toMatchObject({
+    code: 1,
+    stdout: "",
+  });
+});
+
+test("at 40 columns nothing breaks out of the terminal's width", async () => {
+  const note = "long ".repeat(30);
+  await evreg.events.publish({
+    action: "order.shipped",
+    payload: RawJson.fromText(`{"id":1,"note":"${note}","wide":"注文"}`),
+  });
+  const lists = [["actions"], ["events"], ["tokens"], ["actions", "get", "order.created"], ["deliveries"]];
+  const env = { COLUMNS: "40" };
+  for (const { code, stdout } of await Promise.all(lists.map((words) => run(words, { env })))) {
+    expect(code).toBe(0);
+    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(40);
+  }
+});
+
+test("colour is for a terminal: none in a pipe, none with NO_COLOR, some when it is forced", async () => {
+  const [piped, forced] = await Promise.all([
+    run(["actions"], { env: { NO_COLOR: "" } }),
+    run(["actions"], { env: { NO_COLOR: "", FORCE_COLOR: "1" } }),
+  ]);
+  expect(piped.stdout).not.toContain("\u001b");
+  expect(forced.stdout).toContain("\u001b[1m");
+});
+
+test.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failure, not silence", async () => {
+  const child = spawn("/bin/sh", ["-c", `exec "${process.execPath}" "${PROGRAM}" actions > /dev/full`], {
+    env: cleanEnv({ EVREG_DATA: data }),
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(1);
+  expect(stderr).toMatch(/could not be written \(ENOSPC\)/);
+});
+
+test("names and payloads from outside cannot steer the terminal", async () => {
+  const evil = '{"id":2,"note":"\\u001b]0;gotcha\\u0007 and \u009b31m raw"}';
+  const { data: event } = await evreg.events.publish({
+    action: "order.shipped",
+    payload: RawJson.fromText(evil),
+  });
+  const [record, list] = await Promise.all([run(["events", "get", String(event.rowid)]), run(["events"])]);
+  // oxlint-disable-next-line no-control-regex
+  for (const { stdout } of [record, list]) expect(stdout).not.toMatch(/[\u001b\u0007\u009b]/);
+  expect((await run(["events", "get", String(event.rowid), "--json"])).stdout).toContain(evil);
+});

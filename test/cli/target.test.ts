@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { startReceiver } from "../support/receiver.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, {});
+let server: RunningProgram;
+let token: string;
+
+beforeAll(async () => {
+  mkdirSync(data);
+  server = await startProgram(data);
+  token = readFileSync(join(data, "token"), "utf8").trim();
+  const evreg = connect({ url: server.url, token });
+  await evreg.actions.create({ action: "on.server", application: "shop", schemata: { type: "object" } });
+  await evreg.close();
+});
+
+afterAll(async () => {
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+const SEEN = { code: 0, stdout: expect.stringContaining("on.server"), stderr: "" };
+
+test("the server on the data folder is found, with the token in that folder", async () => {
+  expect(await run(["actions", "--data", data])).toMatchObject(SEEN);
+  expect(await run(["actions"], { env: { EVREG_DATA: data } })).toMatchObject(SEEN);
+});
+
+test("a server is named by a flag, by the environment or by the configuration, with its token from each", async () => {
+  const { url } = server;
+  const config = join(folder.path, "remote.yaml");
+  writeFileSync(config, `remote:\n  url: ${url}\n  token: ${token}\n`, { mode: 0o600 });
+  writeFileSync(join(folder.path, "token.txt"), `${token}\n`);
+  const elsewhere = { EVREG_URL: "http://127.0.0.1:9" };
+  const outcomes = await Promise.all([
+    run(["actions", "--url", url, "--token", token], { env: elsewhere }),
+    run(["actions", "--url", url, "--token-file", "token.txt"]),
+    run(["actions", "--url", url, "--token-file", "-"], { input: token }),
+    run(["actions", "--url", url], { env: { EVREG_TOKEN: token } }),
+    run(["actions"], { env: { EVREG_URL: url, EVREG_TOKEN: token } }),
+    run(["actions", "--config", config]),
+    run(["actions", "--data", data], { env: elsewhere }),
+  ]);
+  for (const outcome of outcomes) expect.soft(outcome).toMatchObject(SEEN);
+});
+
+test("the environment goes before the configuration, and a token of the configuration goes nowhere else", async () => {
+  const config = join(folder.path, "other.yaml");
+  writeFileSync(config, `remote:\n  url: http://127.0.0.1:9\n  token: ${token}\n`, { mode: 0o600 });
+  const [environment, flag, nowhere] = await Promise.all([
+    run(["actions", "--config", config], { env: { EVREG_URL: server.url, EVREG_TOKEN: token } }),
+    run(["actions", "--config", config, "--url", server.url]),
+    run(["actions", "--config", config]),
+  ]);
+  expect(environment).toMatchObject(SEEN);
+  expect(flag).toMatchObject({ code: 4, stdout: "" });
+  expect(nowhere).toMatchObject({ code: 6, stdout: "" });
+});
+
+test("no token, a wrong one and one too narrow end with 4 and say what to do; no token is ever shown", async () => {
+  const narrow = await json<{ token: string }>([
+    "tokens",
+    "create",
+    "reader",
+    "--scope",
+    "read",
+    "--data",
+    data,
+  ]);
+  const wrong = `${token.slice(0, -3)}abc`;
+  const [none, bad, small] = await Promise.all([
+    run(["actions", "--url", server.url]),
+    run(["actions", "--url", server.url, "--token", wrong]),
+    run(["publish", "on.server", "{}", "--url", server.url], { env: { EVREG_TOKEN: narrow.data.token } }),
+  ]);
+  for (const { code, stdout, stderr } of [none, bad, small]) {
+    expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
+    expect(stderr).not.toMatch(/evreg_\w{20}/);
+  }
+  expect(none.stderr).toContain("--token-file FILE or EVREG_TOKEN");
+  expect(small.stderr).toContain("publish");
+});
+
+test("a server that is not there ends with 6 and a next step", async () => {
+  const outcome = await run(["actions", "--url", "http://127.0.0.1:9"]);
+  expect(outcome).toMatchObject({ code: 6, stdout: "" });
+  expect(outcome.stderr).toContain("evreg serve");
+});
+
+test("without a server the data folder itself is used, and deliveries wait for one", async () => {
+  const local = join(folder.path, "local");
+  const { run: inFolder, json: fromFolder } = commandLine(folder.path, {
+    EVREG_DATA: local,
+    EVREG_DELIVERY_ALLOW_HTTP: "true",
+    EVREG_DELIVERY_ALLOW_NETWORKS: "127.0.0.0/8",
+  });
+  const receiver = await startReceiver();
+  await fromFolder(["actions", "create", "in.folder", "--application", "shop", "--schema", "-"], {
+    input: '{"type":"object"}',
+  });
+  await fromFolder([
+    ..."subscriptions create --application billing --name s --action in.folder --handler".split(" "),
+    receiver.url,
+  ]);
+  const stored = await inFolder(["publish", "in.folder", '{"n":1}']);
+  expect(stored).toMatchObject({ code: 0 });
+  expect(stored.stderr).toContain("evreg serve");
+  expect(receiver.requests).toHaveLength(0);
+
+  // With --wait the deliveries are made by the command itself.
+  const delivered = await inFolder(["publish", "in.folder", '{"n":2}', "--wait"]);
+  expect(delivered).toMatchObject({ code: 0, stdout: expect.stringContaining("delivered") });
+  expect(receiver.requests.length).toBeGreaterThan(0);
+  await receiver.close();
+});
+
+test("a command that only looks makes no data folder where there is none", async () => {
+  const nowhere = join(folder.path, "nowhere");
+  const outcomes = await Promise.all([
+    run(["events", "--data", nowhere]),
+    run(["publish", "a", "{}", "--data", nowhere]),
+  ]);
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ code: 3, stdout: "" });
+    expect(outcome.stderr).toMatch(/no data folder .*nowhere.*evreg serve/);
+  }
+  expect(existsSync(nowhere)).toBe(false);
+});
+
+test("a mistake in the configuration ends with 2 and names its place", async () => {
+  writeFileSync(join(folder.path, "wrong.yaml"), "prot: 80\n");
+  const outcome = await run(["actions", "--config", "wrong.yaml"]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toMatch(/wrong\.yaml.*prot/s);
+});

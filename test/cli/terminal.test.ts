@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { textWidth } from "../../src/cli/text-width.ts";
+import { commandLine } from "../support/command-line.ts";
+import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
+
+/** util-linux's `script` gives a command a terminal of its own. */
+const SCRIPT = "/usr/bin/script";
+const folder = temporaryFolder();
+
+interface Session {
+  readonly code: number | null;
+  /** All that the terminal was sent. */
+  readonly text: string;
+}
+
+/** @param react called with all text so far at each piece; what it answers is typed in, once */
+function onTerminal(
+  columns: number,
+  words: readonly string[],
+  react: (text: string) => string | undefined = () => undefined,
+): Promise<Session> {
+  const command = [process.execPath, PROGRAM, ...words].map((word) => `'${word}'`).join(" ");
+  const child = spawn(SCRIPT, ["-qec", `stty cols ${columns}; exec ${command}`, "/dev/null"], {
+    cwd: folder.path,
+    env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh" }),
+  });
+  let text = "";
+  let typed = false;
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+    const keys = typed ? undefined : react(text);
+    if (keys === undefined) return;
+    typed = true;
+    child.stdin.write(keys);
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, text }));
+  });
+}
+
+describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a terminal", () => {
+  beforeAll(async () => {
+    const { run } = commandLine(folder.path, {});
+    const schema = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
+    await run(schema, { input: '{"type":"object"}' });
+    await run(["publish", "order.created", `{"note":"${"long ".repeat(30)}","raw":"\u009b31m"}`]);
+  });
+  afterAll(() => folder.remove());
+
+  test("a listing fits into 40 columns", async () => {
+    const { code, text } = await onTerminal(40, ["events"]);
+    expect(code).toBe(0);
+    expect(text).toContain("order.created");
+    for (const line of text.split("\r\n")) expect(textWidth(line)).toBeLessThanOrEqual(40);
+  });
+
+  test("--json is indented, and what it holds cannot steer the terminal", async () => {
+    const { text } = await onTerminal(80, ["events", "--json"]);
+    expect(text).toContain('\r\n  "data": [\r\n');
+    expect(text).toContain('"raw":"\\u009b31m"');
+    expect(text).not.toContain("\u009b");
+    expect(JSON.parse(text)).toMatchObject({ data: [{ payload: { raw: "\u009b31m" } }] });
+  });
+
+  test("a bulk shows how far it is, and leaves the terminal as it was", async () => {
+    const line = '{"action":"order.created","payload":{}}\n';
+    writeFileSync(join(folder.path, "events.ndjson"), `${line.repeat(700)}bad\n${line}`);
+    const { code, text } = await onTerminal(100, ["publish", "--batch", "events.ndjson"]);
+    expect(code).toBe(7);
+    expect(text).toMatch(/\d+% \| \d+ published/);
+    expect(text).toContain("Line 701: ");
+    expect(text).toMatch(/701 events published, 1 line refused\.\r\n$/);
+    expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
+  });
+
+  test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {
+    const { code, text } = await onTerminal(80, ["serve", "--dev", "--port", "0"], (seen) =>
+      seen.includes("Ctrl-C stops it.") ? "\u0003" : undefined,
+    );
+    expect(code).toBe(0);
+    expect(text).toMatch(/listens on http:\/\/127\.0\.0\.1:\d+, for this machine only/);
+    expect(text).toContain(`data   ${join(folder.path, ".evreg")}`);
+    expect(text).toContain("evreg events\r\n");
+    expect(text).toMatch(/stopped\r\n$/);
+  });
+});

@@ -1,0 +1,117 @@
+import { execFileSync, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { cleanEnv, PROGRAM, runProgram, type Outcome } from "../support/program.ts";
+
+/** The build: the commands oclif loads come from there, and must share its modules. */
+const BUILT = new URL("../../dist/cli/main.js", import.meta.url).href;
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
+  ["an unknown command", ["bogus"], /no command "bogus"; there are: actions, .*publish.*evreg --help/s],
+  [
+    "an unknown verb",
+    ["actions", "remove"],
+    /no command "actions remove"; actions has: create, get, list, update/,
+  ],
+  ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
+  ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
+  ["a missing argument", ["actions", "get"], /Missing: NAME.*evreg actions get --help/s],
+  ["an argument too many", ["events", "get", "1", "2"], /Too many arguments: 2/],
+  ["a missing flag", ["actions", "create", "a"], /Missing required flag (application|schema)/],
+  ["a flag without its value", ["events", "--action"], /--action expects a value/],
+  ["a value that is none of those", ["events", "--order", "up"], /--order=up to be one of: asc, desc/],
+  ["text for a number", ["events", "--limit", "many"], /--limit: takes a whole number, not "many"/],
+  ["text for an id", ["deliveries", "get", "first"], /ID takes a whole number/],
+  [
+    "flags that exclude each other",
+    ["events", "--page", "2", "--after", "7"],
+    /--after=7 cannot also be provided/,
+  ],
+  [
+    "an address and a folder",
+    ["events", "--url", "http://127.0.0.1:1", "--data", "x"],
+    /cannot also be provided/,
+  ],
+  ["--all as one document", ["events", "--all", "--json"], /cannot also be provided/],
+  ["--all as a table", ["events", "--all", "--output", "table"], /--all prints one record a line/],
+  ["a flag that needs another", ["publish", "a", "{}", "--timeout", "1"], /--wait/],
+  ["no payload", ["publish", "a"], /Give the payload/],
+  ["two payloads", ["publish", "a", "{}", "--file", "x"], /not both/],
+  ["an action beside a batch", ["publish", "a", "--batch", "x"], /each line names its own action/],
+  ["nothing to publish", ["publish"], /Name the action/],
+  ["nothing to change", ["subscriptions", "update", "1"], /Nothing to change/],
+  ["a file that is not there", ["publish", "a", "--file", "nowhere.json"], /no file nowhere.json/],
+  ["a folder for a file", ["publish", "--batch", "."], /is a folder/],
+  ["help for no command", ["help", "bogus"], /bogus not found/],
+];
+
+/** Runs many command lines in one process of the built program; what `main` adds is only the exit. */
+const RUN_MANY = `
+  const { runCommandLine } = await import(${JSON.stringify(BUILT)});
+  const outcomes = [];
+  const real = process.stdout.write.bind(process.stdout);
+  for (const words of JSON.parse(process.argv[1])) {
+    const outcome = { code: null, stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"]) {
+      process[name].write = (text, done) => ((outcome[name] += text), done?.(), true);
+    }
+    outcome.code = await runCommandLine(words, { root: ${JSON.stringify(ROOT)} });
+    outcomes.push(outcome);
+  }
+  real(JSON.stringify(outcomes), () => process.exit(0));
+`;
+
+function runMany(commands: readonly (readonly string[])[]): Outcome[] {
+  const args = ["--input-type=module", "--eval", RUN_MANY, JSON.stringify(commands)];
+  const options = { env: cleanEnv({ EVREG_DATA: "/nonexistent/evreg" }), encoding: "utf8" } as const;
+  return JSON.parse(execFileSync(process.execPath, args, options)) as Outcome[];
+}
+
+test("every mistake on the command line ends with 2, is named on stderr, and leaves stdout empty", () => {
+  const outcomes = runMany(MISTAKES.map(([, args]) => args));
+  for (const [at, [mistake, , named]] of MISTAKES.entries()) {
+    const outcome = outcomes[at];
+    expect.soft(outcome, mistake).toMatchObject({ code: 2, stdout: "" });
+    expect.soft(outcome?.stderr, mistake).toMatch(named);
+    expect.soft(outcome?.stderr, mistake).not.toMatch(/\n +at |node_modules|\[object|Config \{/);
+  }
+});
+
+test("the program itself ends so too", async () => {
+  expect(await runProgram(["actions", "--bogus"])).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: "Error: There is no flag --bogus here.\nSee: evreg actions --help\n",
+  });
+});
+
+test("with --json or jsonl a failure is the API's error body and nothing else, on stderr", () => {
+  const mistakes = [["bogus"], ["actions", "--bogus"], ["events", "get", "first"]];
+  const forms = [["--json"], ["--output=jsonl"], ["--output", "json"]];
+  const commands = mistakes.flatMap((words) => forms.map((form) => words.concat(form)));
+  for (const outcome of runMany(commands)) {
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+    expect(JSON.parse(outcome.stderr)).toEqual({ error: expect.any(String), details: {}, code: 400 });
+    expect(outcome.stderr.trimEnd()).not.toContain("\n");
+  }
+});
+
+test("a word that would steer the terminal is shown, not obeyed", () => {
+  const [outcome] = runMany([["actions", "\u001b[2Jx\u0007"]]);
+  expect(outcome?.stderr).toContain("x");
+  // oxlint-disable-next-line no-control-regex
+  expect(outcome?.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+});
+
+test("a reader that leaves early is no failure", async () => {
+  const child = spawn(process.execPath, [PROGRAM, "--help"], {
+    env: cleanEnv(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  child.stdout.destroy();
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+});

@@ -1,0 +1,24 @@
+import { expect } from "vitest";
+import { runProgram, type Outcome } from "./program.ts";
+
+export interface CommandOptions {
+  readonly input?: string | Uint8Array;
+  readonly env?: Record<string, string>;
+}
+
+/** Runs commands of the real program in one folder, with one environment. */
+export function commandLine(cwd: string, env: Record<string, string>) {
+  const run = (words: readonly string[], options: CommandOptions = {}): Promise<Outcome> =>
+    runProgram(words, { cwd, ...options, env: { ...env, ...options.env } });
+  /** The document of `--json` of a command that must succeed, with nothing else said. */
+  // oxlint-disable-next-line no-unnecessary-type-parameters -- the caller knows what it asked for
+  const json = async <T = Record<string, unknown>>(
+    words: readonly string[],
+    options: CommandOptions = {},
+  ): Promise<{ data: T; meta?: Record<string, unknown> }> => {
+    const outcome = await run([...words, "--json"], options);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    return JSON.parse(outcome.stdout) as { data: T };
+  };
+  return { run, json };
+}

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readOwner } from "../../src/runtime/owner-file.ts";
+
+/** The installed entry, as a user runs it; `npm test` builds `dist` first. */
+export const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
+
+/** The environment a test's program sees: nothing of the developer's own evreg settings. */
+export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(EVREG_|SERVICE_|STATE_DIRECTORY|VITEST|NODE_)/.test(name),
+  );
+  return { ...Object.fromEntries(kept), NO_COLOR: "1", ...extra };
+}
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command of the real program to its end. */
+export function runProgram(
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; input?: string | Uint8Array } = {},
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd: options.cwd,
+      env: cleanEnv(options.env),
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
+    child.on("error", reject);
+    child.on("close", (code) =>
+      resolve({ code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
+    );
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(options.input ?? "");
+  });
+}
+
+export interface RunningProgram {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Outcome>;
+}
+
+/** Starts `evreg serve` on `folder` and waits until it has announced its address. */
+export async function startProgram(
+  folder: string,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<RunningProgram> {
+  const child = spawn(process.execPath, [PROGRAM, "serve", "--data", folder, "--port", "0", ...args], {
+    cwd: folder,
+    env: cleanEnv(env),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
+  const ended = new Promise<Outcome>((resolve) => {
+    child.on("close", (code) =>
+      resolve({ code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
+    );
+  });
+  const url = await Promise.race([
+    announced(folder, child),
+    ended.then((outcome) => Promise.reject(neverStarted(outcome))),
+  ]);
+  return {
+    url,
+    child,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+function neverStarted(outcome: Outcome): Error {
+  return new Error(`evreg serve ended with ${outcome.code}:\n${outcome.stdout}${outcome.stderr}`);
+}
+
+/** The owner file is the product's own announcement; it is complete once it names this process and an address. */
+async function announced(folder: string, child: ChildProcess): Promise<string> {
+  for (;;) {
+    const owner = readOwner(folder);
+    if (owner?.pid === child.pid && owner?.url !== undefined) return owner.url;
+    if (child.exitCode !== null) return new Promise(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** An empty folder for one test, removed by `remove`. */
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), "evreg-test-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
