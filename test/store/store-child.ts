@@ -58,7 +58,8 @@ async function publish(actionId: number): Promise<void> {
       if (outcome?.kind === "recorded") print(outcome.rowid);
     }
   } catch (error) {
-    seen.refused = error as { code: string; message: string };
+    const { code, message } = error as { code: string; message: string };
+    seen.refused = { code, message };
   }
 }
 

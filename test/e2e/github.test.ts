@@ -1,0 +1,187 @@
+import { Ajv } from "ajv";
+import addFormatsModule from "ajv-formats";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { githubTypes, loosened, type GitHubType } from "../support/github.ts";
+import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { startReceiver, type ReceivedRequest, type Receiver } from "../support/receiver.ts";
+
+// GitHub's own event types and the payloads it recorded for them, through the real program: what a user brings.
+
+// CommonJS: the function is the module's `default`.
+const addFormats = addFormatsModule.default;
+const types = githubTypes();
+const payloadCount = types.reduce((sum, type) => sum + type.payloads.length, 0);
+const folder = temporaryFolder();
+let server: RunningProgram;
+let receiver: Receiver;
+const secrets = new Map<string, string>();
+
+async function call(method: string, path: string, body: unknown): Promise<{ status: number; data: any }> {
+  const response = await fetch(server.url + path, {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, ...((await response.json()) as { data: any }) };
+}
+
+/** The payload's bytes as sent, at the place the specification's table gives them in a delivery. */
+function payloadOf(request: ReceivedRequest): string {
+  const text = request.body.toString("utf8");
+  return text.slice(text.indexOf('"payload":') + '"payload":'.length, text.lastIndexOf(',"timestamp":'));
+}
+
+function verify(request: ReceivedRequest): void {
+  const action = request.headers["x-evreg-event"] ?? "";
+  new Webhook(secrets.get(action) ?? "").verify(request.body.toString("utf8"), request.headers);
+}
+
+/** Sent with whitespace and all, so that a re-written payload would show. */
+const indented = (payload: object): string => JSON.stringify(payload, null, 2);
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  server = await startProgram(folder.path, ["--dev"]);
+});
+
+afterAll(async () => {
+  await server?.end("SIGTERM");
+  await receiver?.close();
+  folder.remove();
+});
+
+/** What plain Ajv says of each payload: the judge evreg has to agree with. */
+function conforms(type: GitHubType): boolean[] {
+  const ajv = new Ajv({ strict: false });
+  addFormats(ajv);
+  const validate = ajv.compile(type.schemata);
+  return type.payloads.map((payload) => validate(payload));
+}
+
+async function publish(
+  type: GitHubType,
+  payload: object,
+): Promise<{ status: number; data: any; details?: any }> {
+  const response = await fetch(`${server.url}/v1/events`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: `{"action":${JSON.stringify(type.name)},"payload":${indented(payload)}}`,
+  });
+  return { status: response.status, ...((await response.json()) as { data: any; details?: any }) };
+}
+
+describe("GitHub's 58 event types and 329 recorded payloads", () => {
+  const expected = new Map<string, { type: GitHubType; text: string }>();
+  const refused: { type: GitHubType; payload: object }[] = [];
+
+  test("are all there", () => {
+    expect(types).toHaveLength(58);
+    expect(payloadCount).toBe(329);
+  });
+
+  test("register as actions, with one handler each", async () => {
+    for (const type of types) {
+      const action = { action: type.name, application: "github", schemata: type.schemata };
+      expect(await call("POST", "/v1/actions", action)).toMatchObject({ status: 201 });
+      const { status, data } = await call("POST", "/v1/subscriptions", {
+        application: "tests",
+        subscription: `to ${type.name}`,
+        action: type.name,
+        handler: `${receiver.url}/${type.name}`,
+        max_retries: 5,
+      });
+      expect(status).toBe(201);
+      secrets.set(type.name, data.secret);
+    }
+  });
+
+  test("over HTTP: accepted where they conform to GitHub's own schema, refused with the field where not", async () => {
+    for (const type of types) {
+      const verdicts = conforms(type);
+      for (const [index, payload] of type.payloads.entries()) {
+        const { status, data, details } = await publish(type, payload);
+        expect(status, `${type.name} ${index}`).toBe(verdicts[index] === true ? 201 : 422);
+        if (status === 201) expected.set(String(data.rowid), { type, text: indented(payload) });
+        else {
+          expect(details).toMatchObject({ field: expect.any(String), message: expect.any(String) });
+          refused.push({ type, payload });
+        }
+      }
+    }
+    // The recordings that are older than the schemas published beside them.
+    expect(refused).toHaveLength(53);
+  });
+
+  test("with those schemas loosened by their owner, the rest is accepted as well", async () => {
+    for (const type of new Set(refused.map((one) => one.type))) {
+      const change = { schemata: loosened(type.schemata) };
+      expect(await call("PUT", `/v1/actions/${type.name}`, change)).toMatchObject({ status: 409 });
+      const applied = await call("PUT", `/v1/actions/${type.name}?compatibility=none`, change);
+      expect(applied).toMatchObject({ status: 200, data: { revision: 2 } });
+    }
+    for (const { type, payload } of refused) {
+      const { status, data } = await publish(type, payload);
+      expect(status, type.name).toBe(201);
+      expected.set(String(data.rowid), { type, text: indented(payload) });
+    }
+  });
+
+  test("each of the 329 is delivered once, verified, its bytes unchanged", async () => {
+    const requests = await receiver.received(payloadCount);
+    expectDeliveredOnce(requests.slice(0, payloadCount), expected);
+  });
+
+  test("published by `publish --batch`: the same", async () => {
+    const before = receiver.requests.length;
+    const lines = types.flatMap((type) =>
+      type.payloads.map(
+        (payload) => `{"action":${JSON.stringify(type.name)},"payload":${JSON.stringify(payload)}}`,
+      ),
+    );
+    const outcome = await runProgram(
+      ["publish", "--batch", "-", "--output", "jsonl", "--data", folder.path],
+      {
+        cwd: folder.path,
+        input: lines.join("\n"),
+      },
+    );
+    expect(outcome.stderr).not.toContain("rejected:");
+    expect(outcome.code).toBe(0);
+    const requests = (await receiver.received(before + payloadCount)).slice(before);
+    expect(requests).toHaveLength(payloadCount);
+    const sent = types.flatMap((type) =>
+      type.payloads.map((payload) => `${type.name} ${JSON.stringify(payload)}`),
+    );
+    const received = requests.map((request) => `${request.headers["x-evreg-event"]} ${payloadOf(request)}`);
+    expect(received.toSorted()).toEqual(sent.toSorted());
+    requests.forEach(verify);
+  });
+
+  test("nothing was delivered twice", async () => {
+    const listed = await fetch(`${server.url}/v1/deliveries?status=delivered&limit=1`);
+    expect(listed.status).toBe(200);
+    expect(receiver.requests).toHaveLength(2 * payloadCount);
+    expect(new Set(receiver.requests.map((request) => request.headers["webhook-id"])).size).toBe(
+      2 * payloadCount,
+    );
+  });
+});
+
+function expectDeliveredOnce(
+  requests: readonly ReceivedRequest[],
+  expected: ReadonlyMap<string, { type: GitHubType; text: string }>,
+): void {
+  expect(requests).toHaveLength(expected.size);
+  const seen = new Set<string>();
+  for (const request of requests) {
+    const body = JSON.parse(request.body.toString("utf8")) as { event_id: string; delivery_attempt: number };
+    const published = expected.get(body.event_id);
+    expect(published?.type.name).toBe(request.headers["x-evreg-event"]);
+    expect(payloadOf(request)).toBe(published?.text);
+    expect(body.delivery_attempt).toBe(1);
+    verify(request);
+    seen.add(body.event_id);
+  }
+  expect(seen.size).toBe(expected.size);
+}
