@@ -42,11 +42,17 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const { config } = await readSettings({ ...flags, token });
-  const { url } = config.remote;
-  if (url !== undefined && flags.data === undefined) return remote(url, config.remote.token);
+  const { url, allowInsecureToken } = config.remote;
+  if (url !== undefined && flags.data === undefined) {
+    return remote({ url, token: config.remote.token, allowInsecureToken });
+  }
 
   const server = await findServer(config.data);
-  if (server !== undefined) return remote(server.url, config.remote.token ?? readTokenFile(config.data));
+  if (server !== undefined) {
+    // A token that came with another server's address is not this one's, unless it was typed for it.
+    const given = url === undefined || token !== undefined ? config.remote.token : undefined;
+    return remote({ url: server.url, token: given ?? readTokenFile(config.data), allowInsecureToken });
+  }
 
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
   const { openLocal } = await import("../app.ts");
@@ -54,9 +60,17 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   return { evreg, kind: "local", where: config.data };
 }
 
-async function remote(url: string, token: string | undefined): Promise<Target> {
+async function remote({
+  token,
+  ...address
+}: {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly allowInsecureToken: boolean;
+}): Promise<Target> {
   const { connect } = await import("../client/connect.ts");
-  return { evreg: connect(token === undefined ? { url } : { url, token }), kind: "remote", where: url };
+  const evreg = connect(token === undefined ? address : { ...address, token });
+  return { evreg, kind: "remote", where: address.url };
 }
 
 function noFolder(data: string): EvregError {

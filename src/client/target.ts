@@ -33,7 +33,7 @@ export function checkTarget(options: {
   ) {
     throw new EvregError(
       "usage",
-      `The token would cross the network unencrypted to ${url.origin}. Use an https: address.`,
+      `The token would cross the network unencrypted to ${url.origin}. Use an https: address, or allow it inside a network you trust (EVREG_ALLOW_INSECURE_TOKEN=true).`,
       { url: url.origin },
     );
   }

@@ -50,4 +50,6 @@ interface RemoteConfig {
   readonly url?: string;
   /** Meant for `url`, or for the server on this data folder where there is no `url`. */
   readonly token?: string;
+  /** Lets the token go over `http:` to another machine. */
+  readonly allowInsecureToken: boolean;
 }

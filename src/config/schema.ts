@@ -166,6 +166,13 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     flag: "token",
     secret: true,
   },
+  {
+    path: "remote.allowInsecureToken",
+    type: { kind: "boolean" },
+    default: false,
+    description: "Lets the token go over http: to another machine, where whoever is in between can read it.",
+    env: "EVREG_ALLOW_INSECURE_TOKEN",
+  },
 ];
 
 /** What a `ConfigKey` names that is not a value of its own: the file to read (`--config`). */

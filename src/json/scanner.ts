@@ -207,7 +207,7 @@ class Scan {
     const { text, kind } = literal;
     for (let index = 1; index < text.length; index++) {
       if (start + index >= this.#end || this.#bytes[start + index] !== text.charCodeAt(index)) {
-        throw this.#fault(`expected a value; did you mean ${text}?`);
+        throw this.#fault(`expected a value; perhaps ${text} was meant`);
       }
     }
     this.#pos = start + text.length;

@@ -47,6 +47,8 @@ test("a server is named by a flag, by the environment or by the configuration, w
     run(["actions"], { env: { EVREG_URL: url, EVREG_TOKEN: token } }),
     run(["actions", "--config", config]),
     run(["actions", "--data", data], { env: elsewhere }),
+    // The token beside that address is for that address.
+    run(["actions", "--data", data], { env: { ...elsewhere, EVREG_TOKEN: "evreg_for_elsewhere" } }),
   ]);
   for (const outcome of outcomes) expect.soft(outcome).toMatchObject(SEEN);
 });

@@ -77,6 +77,7 @@ describe("precedence", () => {
         EVREG_LOG_LEVEL: "silent",
         EVREG_LOG_FORMAT: "pretty",
         EVREG_URL: "https://evreg.example/base/",
+        EVREG_ALLOW_INSECURE_TOKEN: "true",
         EVREG_TOKEN: "second",
       },
     });
@@ -95,7 +96,7 @@ describe("precedence", () => {
         allowNetworks: ["10.0.0.0/8", "fd00::/8"],
       },
       log: { level: "silent", format: "pretty" },
-      remote: { url: "https://evreg.example/base", token: "second" },
+      remote: { url: "https://evreg.example/base", token: "second", allowInsecureToken: true },
     });
   });
 
@@ -253,11 +254,15 @@ describe("secrets", () => {
 
   test("a file's token stays with that file's server", async () => {
     put("evreg.config.yaml", "remote:", "  url: https://a.example", "  token: theirs");
-    expect((await load()).config.remote).toEqual({ url: "https://a.example", token: "theirs" });
+    expect((await load()).config.remote).toEqual({
+      allowInsecureToken: false,
+      url: "https://a.example",
+      token: "theirs",
+    });
     const other = await load({ flags: { url: "https://b.example" } });
-    expect(other.config.remote).toEqual({ url: "https://b.example" });
+    expect(other.config.remote).toEqual({ allowInsecureToken: false, url: "https://b.example" });
     const own = await load({ flags: { url: "https://b.example" }, env: { EVREG_TOKEN: "mine" } });
-    expect(own.config.remote).toEqual({ url: "https://b.example", token: "mine" });
+    expect(own.config.remote).toEqual({ allowInsecureToken: false, url: "https://b.example", token: "mine" });
   });
 
   test.skipIf(process.platform === "win32")("in a file others may read get a warning", async () => {

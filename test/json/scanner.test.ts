@@ -47,7 +47,7 @@ describe("what is JSON", () => {
   const refused: [string, string, string][] = [
     ["", "byte 0", "it is empty"],
     ["  ", "byte 2", "it is empty"],
-    ["nul", "byte 0", "did you mean null?"],
+    ["nul", "byte 0", "perhaps null was meant"],
     ["True", "byte 0", 'expected a value, found "T"'],
     ["NaN", "byte 0", 'found "N"'],
     ["'a'", "byte 0", `found "'"`],
@@ -97,7 +97,7 @@ describe("what is JSON", () => {
   test("a fault is placed by line and column, counted in characters", () => {
     const error = refusal('{\n  "é😀": tru\n}');
     expect(error.message).toBe(
-      "Malformed JSON at line 2, column 9 (byte 14): expected a value; did you mean true?.",
+      "Malformed JSON at line 2, column 9 (byte 14): expected a value; perhaps true was meant.",
     );
     expect(error.details).toEqual({ line: 2, column: 9, byte: 14, reason: "syntax" });
   });
