@@ -1,5 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
 import type { WireOp, WireOutcome } from "./messages.ts";
+import type { Answer } from "./worker-host.ts";
 
 /** A write that waits for its flight. */
 export interface QueuedWrite {
@@ -14,10 +15,7 @@ export interface Landed {
   readonly bytes: ArrayBuffer | undefined;
 }
 
-type Fly = (
-  ops: readonly WireOp[],
-  bytes: ArrayBuffer | undefined,
-) => Promise<{ outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined }>;
+type Fly = (ops: readonly WireOp[], bytes: ArrayBuffer | undefined) => Promise<Answer>;
 
 interface Waiting {
   readonly write: QueuedWrite;

@@ -2,9 +2,9 @@ import { EvregError } from "../../domain/error.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { StoreCondition } from "../store.ts";
-import type { WireFailure, WireOp, WireOutcome } from "./messages.ts";
+import type { WireFailure, WireOp } from "./messages.ts";
 import type { ReadName } from "./operations.ts";
-import { WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
+import { type Answer, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
 
 export interface KeeperParts {
   readonly clock: Clock;
@@ -13,11 +13,6 @@ export interface KeeperParts {
   readonly startWorker: () => Promise<WorkerHost>;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: (error: EvregError) => void;
-}
-
-interface Answer {
-  readonly outcomes: readonly WireOutcome[];
-  readonly bytes: ArrayBuffer | undefined;
 }
 
 const TRY_AGAIN_MS = 1_000;
@@ -67,8 +62,9 @@ export class Keeper {
     try {
       return await this.#worker.request({ kind: "flight", ops, ...(bytes === undefined ? {} : { bytes }) });
     } catch (error) {
+      if (!(error instanceof WorkerFailed)) throw error;
       this.#trialBytes = Math.min(size + TRIAL_EXTRA_BYTES, TRIAL_MAX_BYTES);
-      if (error instanceof WorkerFailed) this.#fail(error.failure);
+      this.#fail(error.failure);
       throw this.#unavailable();
     }
   }
@@ -128,8 +124,8 @@ export class Keeper {
   async #tryToHeal(): Promise<void> {
     try {
       // With the disk still full, the worker there is goes on answering reads.
-      if (this.#worker !== undefined && this.#failure.failure === "full")
-        await probe(this.#worker, this.#trialBytes);
+      const isFull = this.#failure.failure === "full";
+      if (this.#worker !== undefined && isFull) await probe(this.#worker, this.#trialBytes);
       await this.#replace();
       if (this.#status !== "ailing") return;
       this.#status = "ok";
@@ -146,9 +142,11 @@ export class Keeper {
   async #replace(): Promise<void> {
     const old = this.#worker;
     this.#worker = undefined;
+    // Waits for its answers: a flight on its way may still land, and its callers must hear of it.
     await old?.terminate();
     if (this.#status !== "ailing") return;
     const fresh = await this.#parts.startWorker();
+    if (this.#status !== "ailing") return fresh.terminate();
     if (fresh.report.lastEvent < this.#lastRecorded) {
       await fresh.terminate();
       const reason = `event ${this.#lastRecorded} was recorded, and the file now ends at ${fresh.report.lastEvent}`;

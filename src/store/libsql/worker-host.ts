@@ -31,10 +31,19 @@ export class WorkerFailed extends Error {
   }
 }
 
+export interface Answer {
+  readonly outcomes: readonly WireOutcome[];
+  readonly bytes: ArrayBuffer | undefined;
+}
+
 interface Pending {
-  readonly resolve: (answer: { outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined }) => void;
+  readonly promise: Promise<Answer>;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: WorkerFailed) => void;
 }
+
+/** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
+const PATIENCE_MS = 2_000;
 
 /** One worker thread, from its start to its end; requests are answered in their order. */
 export class WorkerHost {
@@ -90,14 +99,19 @@ export class WorkerHost {
   /** @throws WorkerFailed */
   request(
     message: Omit<ToWorker & { kind: "flight" }, "id"> | Omit<ToWorker & { kind: "read" }, "id">,
-  ): Promise<{ outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined }> {
-    return new Promise((resolve, reject) => {
-      if (this.#ended !== undefined) return reject(new WorkerFailed(this.#ended));
-      this.#lastId += 1;
-      this.#pending.set(this.#lastId, { resolve, reject });
-      const transfer = message.kind === "flight" && message.bytes !== undefined ? [message.bytes] : [];
-      this.#worker.postMessage({ ...message, id: this.#lastId }, transfer);
-    });
+  ): Promise<Answer> {
+    if (this.#ended !== undefined) return Promise.reject(new WorkerFailed(this.#ended));
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const id = this.#lastId + 1;
+    this.#lastId = id;
+    const transfer = message.kind === "flight" && message.bytes !== undefined ? [message.bytes] : [];
+    this.#worker.postMessage({ ...message, id }, transfer);
+    this.#pending.set(id, { promise, resolve, reject });
+    return promise;
+  }
+
+  async #idle(): Promise<void> {
+    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
   }
 
   /** Lets it finish what it was asked, move the log into the file, and end. */
@@ -107,9 +121,18 @@ export class WorkerHost {
     await this.#exited;
   }
 
-  /** Ends it where it stands. What was asked and not answered fails. The file is free when this resolves. */
+  /**
+   * Ends it once it has answered what it was asked; what it cannot answer soon fails. The file is free when this resolves.
+   * A thread that is ended inside a call of the driver takes the whole process with it, hence the wait.
+   */
   async terminate(): Promise<void> {
-    this.#end({ failure: "replace", reason: "the store's thread was ended" });
+    const failure: WireFailure = { failure: "replace", reason: "the store's thread was ended" };
+    this.#ended ??= failure;
+    const { promise: patience, resolve: lose } = Promise.withResolvers<void>();
+    const timer = setTimeout(lose, PATIENCE_MS);
+    await Promise.race([this.#idle(), patience]);
+    clearTimeout(timer);
+    this.#end(failure);
     await this.#worker.terminate();
     await this.#exited;
   }

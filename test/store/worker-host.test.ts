@@ -1,0 +1,23 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { WorkerHost } from "../../src/store/libsql/worker-host.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+
+// The driver aborts the process when its thread is ended inside a call; without the wait this file never reports back.
+test("a thread that is ended while it works answers first, lets go of the file, and takes nothing else", async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const setup = { path: join(scratch.path, "evreg.db"), release: true, nowMs: 1_000 };
+    const worker = await WorkerHost.start(setup, () => undefined);
+    const write = worker.request({ kind: "flight", ops: [{ name: "probe", args: [4 * 1024 * 1024] }] });
+    const reads = Array.from({ length: 40 }, () =>
+      worker.request({ kind: "read", name: "listTokens", args: [] }),
+    );
+    const ended = worker.terminate();
+    await expect(worker.request({ kind: "read", name: "listTokens", args: [] })).rejects.toThrow("ended");
+    const answers = await Promise.all([write, ...reads]);
+    expect(answers.flatMap(({ outcomes }) => outcomes).every((outcome) => "ok" in outcome)).toBe(true);
+    await ended;
+  }
+});
