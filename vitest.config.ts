@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -8,5 +9,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     pool: "forks",
+    // vitest would leave a core of two idle; half of the suite waits for disks, sockets and child processes.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 });
