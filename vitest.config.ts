@@ -8,6 +8,7 @@ export default defineConfig({
     disableConsoleIntercept: true,
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
     // vitest would leave a core of two idle; half of the suite waits for disks, sockets and child processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),

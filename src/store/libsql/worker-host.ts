@@ -1,3 +1,4 @@
+import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
 import type {
   FromWorker,
@@ -67,7 +68,7 @@ export class WorkerHost {
       workerData: setup,
       // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
       execArgv: [],
-      env: {},
+      env: compileCacheEnv(),
     });
     const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();
     return new Promise((resolve, reject) => {
@@ -155,6 +156,12 @@ export class WorkerHost {
     for (const pending of this.#pending.values()) pending.reject(new WorkerFailed(this.#ended));
     this.#pending.clear();
   }
+}
+
+/** Nothing of the host's environment, but its cache of compiled code: from source a thread starts in half the time with it. */
+function compileCacheEnv(): Record<string, string> {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
 /** The worker beside this module: as source under Node's type stripping, as JavaScript once built. */
