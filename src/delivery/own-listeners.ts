@@ -1,5 +1,5 @@
-import { networkInterfaces } from "node:os";
 import { canonicalAddress } from "../domain/address.ts";
+import { isOfThisMachine } from "../runtime/this-machine.ts";
 
 /**
  * Whether connecting there would reach this service itself, which would let a handler drive its own API.
@@ -34,10 +34,3 @@ function isWildcard(canonical: string): boolean {
 
 const LOOPBACK_V6 = canonicalAddress("::1");
 const UNSPECIFIED_V6 = canonicalAddress("::");
-
-/** Asked anew each time: interfaces come and go. */
-function isOfThisMachine(canonical: string): boolean {
-  return Object.values(networkInterfaces()).some((addresses) =>
-    addresses?.some(({ address }) => canonicalAddress(address.replace(/%.*$/, "")) === canonical),
-  );
-}

@@ -3,6 +3,8 @@ import type { EventHandler, H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { AnswerMemory } from "./answer-memory.ts";
+import type { AnswerLimits } from "./answer-memory.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { createFinish } from "./finish.ts";
 import type { Finish } from "./finish.ts";
@@ -19,12 +21,13 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly version: string;
+  readonly answers?: Partial<AnswerLimits>;
 }
 
 /** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
-export function createHttpApp({ service, config, logger, clock, version }: HttpAppOptions): H3 {
+export function createHttpApp({ service, config, logger, clock, version, answers }: HttpAppOptions): H3 {
   const authenticate = createAuthenticate(service, config);
-  const context: RouteContext = { limits: config.limits, version };
+  const context: RouteContext = { limits: config.limits, version, memory: new AnswerMemory(clock, answers) };
   const finish = createFinish({ logger, clock });
 
   const app = new H3({
@@ -87,9 +90,22 @@ function handlerOf(
 function checkTarget(incoming: Incoming): void {
   if (incoming.path.endsWith("/")) notFound(incoming);
   const request = incoming.nodeRequest;
-  if (request !== undefined && request.headers.host === undefined && request.httpVersion !== "1.0") {
+  if (request === undefined) return;
+  const hosts = countHosts(request.rawHeaders);
+  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
+  if (hosts === 0 && request.httpVersion !== "1.0") {
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
+}
+
+/** Node keeps the first one; a proxy in front may have gone by another (RFC 9112, 3.2). */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let name = 0; name < rawHeaders.length; name += 2) {
+    const text = rawHeaders[name];
+    if (text?.length === 4 && text.toLowerCase() === "host") count += 1;
+  }
+  return count;
 }
 
 function notFound(incoming: Incoming): never {

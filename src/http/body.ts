@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
+import { isEnding } from "./end-with.ts";
 
 /** The connection ended before the request did: there is nobody left to answer. */
 export class CallerGone extends Error {
@@ -38,6 +39,11 @@ export function readNodeBody(
       else (chunks ??= [first]).push(chunk);
     };
     const onEnd = (): void => {
+      // It was refused as too slow, and came to its end all the same before the connection did.
+      if (isEnding(request.socket)) {
+        onGone();
+        return;
+      }
       stop();
       if (chunks !== undefined) resolve(Buffer.concat(chunks, size));
       else resolve(first ?? new Uint8Array(0));

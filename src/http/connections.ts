@@ -20,9 +20,12 @@ export class Connections {
     });
   }
 
-  began(request: IncomingMessage, response: ServerResponse): void {
+  /** Answers with the answer to the connection's request before this one, also once it is out. */
+  began(request: IncomingMessage, response: ServerResponse): ServerResponse | undefined {
+    const previous = this.#newest.get(request.socket);
     this.#newest.set(request.socket, response);
     if (this.#closing) response.shouldKeepAlive = false;
+    return previous;
   }
 
   /** The answer to the last request of a connection, also once it is out. */
@@ -30,15 +33,24 @@ export class Connections {
     return this.#newest.get(socket);
   }
 
-  /** Has each connection end with the answer it is waiting for. Idle ones the server closes itself. */
+  /**
+   * Has each connection end with the answer it is waiting for. Those between two requests the server closes itself, but
+   * not those on which nothing was ever sent.
+   */
   endAfterAnswers(): void {
     this.#closing = true;
     for (const socket of this.#open) {
       const response = this.#newest.get(socket);
+      if (response === undefined && socket.bytesRead === 0) socket.destroy();
       if (response === undefined || response.writableFinished) continue;
       // Tells the caller, and has node end the connection behind the answer.
       if (!response.headersSent) response.shouldKeepAlive = false;
       else response.once("close", () => this.#server.closeIdleConnections());
     }
+  }
+
+  /** Cuts every connection, also those that node has let go of, such as that of a `CONNECT`. */
+  destroyAll(): void {
+    for (const socket of this.#open) socket.destroy();
   }
 }

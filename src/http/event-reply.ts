@@ -1,11 +1,14 @@
 import type { BatchResult, Event, PageMeta } from "../domain/event.ts";
-import type { HeaderPair, Reply } from "./reply.ts";
+import type { HeaderPair, Pieces, Reply } from "./reply.ts";
 
 /**
- * Above this many payload bytes an answer is put together as bytes: a string of it would be written twice over, and
- * past 512 MiB could not exist at all.
+ * Above this many payload bytes an answer is a row of pieces, the payloads as they lie in memory: a string of it would
+ * be written twice over, and past 512 MiB could not exist at all.
  */
 const STRING_MAX_BYTES = 256 * 1024;
+
+/** Small pieces are put together up to this size, as each costs a call to the system. */
+const PIECE_BYTES = 64 * 1024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
@@ -48,10 +51,15 @@ function noneAccepted(count: number): string {
   return `None of the events was stored; \`errors\` says of ${count === 1 ? "one" : count} what is wrong.`;
 }
 
-function writeList(events: readonly (Event | null)[], end: string): string | Uint8Array {
+/** The bytes of their payloads, which is what a large answer takes in memory. */
+export function payloadBytesOf(events: readonly (Event | null)[]): number {
   let bytes = 0;
   for (const event of events) bytes += event === null ? 0 : event.payload.bytes.length;
-  return write('{"data":[', events, end, bytes);
+  return bytes;
+}
+
+function writeList(events: readonly (Event | null)[], end: string): string | Pieces {
+  return write('{"data":[', events, end, payloadBytesOf(events));
 }
 
 function write(
@@ -59,7 +67,7 @@ function write(
   events: readonly (Event | null)[],
   end: string,
   payloadBytes: number,
-): string | Uint8Array {
+): string | Pieces {
   if (payloadBytes <= STRING_MAX_BYTES) {
     let text = start;
     let comma = "";
@@ -69,13 +77,35 @@ function write(
     }
     return text + end;
   }
-  const pieces: Uint8Array[] = [Buffer.from(start)];
+  const pieces: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  let smallBytes = 0;
+  const flush = (): void => {
+    if (smallBytes > 0) pieces.push(Buffer.concat(small, smallBytes));
+    small = [];
+    smallBytes = 0;
+  };
+  const add = (bytes: Uint8Array): void => {
+    if (smallBytes + bytes.length > PIECE_BYTES) flush();
+    if (bytes.length > PIECE_BYTES) {
+      pieces.push(bytes);
+      return;
+    }
+    small.push(bytes);
+    smallBytes += bytes.length;
+  };
+  add(Buffer.from(start));
   let comma = "";
   for (const event of events) {
-    if (event === null) pieces.push(Buffer.from(`${comma}null`));
-    else pieces.push(Buffer.from(comma + head(event)), event.payload.bytes, Buffer.from(tail(event)));
+    if (event === null) add(Buffer.from(`${comma}null`));
+    else {
+      add(Buffer.from(comma + head(event)));
+      add(event.payload.bytes);
+      add(Buffer.from(tail(event)));
+    }
     comma = ",";
   }
-  pieces.push(Buffer.from(end));
-  return Buffer.concat(pieces);
+  add(Buffer.from(end));
+  flush();
+  return pieces;
 }

@@ -1,9 +1,9 @@
 import { invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
-import type { NewEvent } from "../domain/event.ts";
+import type { EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parseBatchBody, parsePublishBody } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
-import { batchReply, eventListReply, eventReply } from "./event-reply.ts";
+import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
 import { batch, many, one, ref } from "./records.ts";
 import { reply } from "./reply.ts";
 import type { HeaderPair } from "./reply.ts";
@@ -82,9 +82,15 @@ export const EVENT_ROUTES: readonly Route[] = [
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [],
-    async handle(evreg, incoming) {
-      const { data, meta } = await evreg.events.list(incoming.query(EVENT_QUERY));
-      return eventListReply(data, meta);
+    async handle(evreg, incoming, { limits, memory }) {
+      const query: EventQuery = incoming.query(EVENT_QUERY);
+      const { value, release } = await memory.read(
+        (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes,
+        () => evreg.events.list(query),
+        ({ data }) => payloadBytesOf(data),
+      );
+      const listed = eventListReply(value.data, value.meta);
+      return release === undefined ? listed : { ...listed, release };
     },
   },
   {
@@ -97,9 +103,15 @@ export const EVENT_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The event.", schema: one("Event") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      const { data } = await evreg.events.get(incoming.id());
-      return eventReply(200, data);
+    async handle(evreg, incoming, { limits, memory }) {
+      const id = incoming.id();
+      const { value, release } = await memory.read(
+        limits.payloadBytes,
+        () => evreg.events.get(id),
+        ({ data }) => payloadBytesOf([data]),
+      );
+      const got = eventReply(200, value.data);
+      return release === undefined ? got : { ...got, release };
     },
   },
   {

@@ -1,11 +1,14 @@
+import { Readable } from "node:stream";
 import { asEvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { HttpAnswer } from "./answer.ts";
+import type { AnswerBody } from "./answer.ts";
 import { CallerGone } from "./body.ts";
 import { failureReply } from "./failure.ts";
 import type { Incoming } from "./incoming.ts";
 import { hasLongRest, lingering } from "./lingering.ts";
+import { sizeOf } from "./reply.ts";
 import type { HeaderPair, Reply } from "./reply.ts";
 import { requestIdOf } from "./request-id.ts";
 
@@ -20,8 +23,9 @@ const CALLER_GONE_STATUS = 499;
 
 export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }): Finish {
   function finish(incoming: Incoming, startedMs: number, reply: Reply, requestId: string): HttpAnswer {
-    const { body, status } = reply;
-    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    const { body, status, release } = reply;
+    if (release !== undefined) incoming.whenOver(release);
+    const bytes = sizeOf(body);
     const { method, path } = incoming;
     const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
     // Probes ask every few seconds, and each command that looks for a running server does; a good answer is no news.
@@ -38,7 +42,7 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     if (reply.headers !== undefined) headers.push(...reply.headers);
     const request = incoming.nodeRequest;
     if (request === undefined || !hasLongRest(request)) {
-      return new HttpAnswer(status, headers, status === 204 ? null : body);
+      return new HttpAnswer(status, headers, status === 204 ? null : whole(body, request !== undefined));
     }
     headers.push(["connection", "close"]);
     return new HttpAnswer(status, headers, lingering(request, body, clock));
@@ -61,4 +65,10 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
       return finish(incoming, startedMs, failureReply(error), requestId);
     },
   };
+}
+
+/** Pieces as a stream that the socket takes them from, or put together where there is no socket. */
+function whole(body: Reply["body"], toSocket: boolean): AnswerBody {
+  if (typeof body === "string") return body;
+  return toSocket ? Readable.from(body, { objectMode: false }) : Buffer.concat(body);
 }

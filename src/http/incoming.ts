@@ -5,6 +5,7 @@ import { malformedField, readQuery } from "../domain/query.ts";
 import type { QuerySchema } from "../domain/query.ts";
 import { readNodeBody, readWebBody } from "./body.ts";
 import { checkMediaType } from "./media-type.ts";
+import { onceOver } from "./once-over.ts";
 
 const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
 
@@ -32,6 +33,12 @@ export class Incoming {
   /** The node request, when there is a socket. */
   get nodeRequest(): IncomingMessage | undefined {
     return this.#node?.req;
+  }
+
+  /** Calls back once, when the answer is out or its caller gone; at once when there is no socket. */
+  whenOver(callback: () => void): void {
+    if (this.#node === undefined) callback();
+    else onceOver(this.#node.res, callback);
   }
 
   /** @param name in lower case */

@@ -1,25 +1,27 @@
+import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 
 const ANY_IPV4 = "0.0.0.0";
 const ANY_IPV6 = "::";
 
-/** Every `address:port` that a listener at `host` answers at; a name stays a name. */
-export function localAddresses(host: string, port: number): string[] {
-  if (host !== ANY_IPV4 && host !== ANY_IPV6) return [authority(host, port)];
+/**
+ * Every `address:port` that a listener bound to `address` answers at. A wildcard is among them as well, for the
+ * addresses this machine gets later.
+ */
+export function localAddresses({ address: bound, port }: AddressInfo): string[] {
+  if (bound !== ANY_IPV4 && bound !== ANY_IPV6) return [authority(bound, port)];
   const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
-  return (
-    found
-      // `::` takes IPv4 too.
-      .filter(({ family }) => host === ANY_IPV6 || family === "IPv4")
-      .map(({ address }) => authority(address, port))
-  );
+  // `::` takes IPv4 too.
+  const answering = found.filter(({ family }) => bound === ANY_IPV6 || family === "IPv4");
+  return [bound, ...answering.map(({ address }) => address)].map((address) => authority(address, port));
 }
 
-/** The URL a command on this machine uses. */
-export function urlOf(host: string, port: number): string {
-  return `http://${authority(host === ANY_IPV4 || host === ANY_IPV6 ? "127.0.0.1" : host, port)}`;
+/** The URL a command on this machine uses. It holds an address: a name could lead elsewhere tomorrow. */
+export function urlOf({ address, port }: AddressInfo): string {
+  const any = address === ANY_IPV4 || address === ANY_IPV6;
+  return `http://${authority(any ? "127.0.0.1" : address, port)}`;
 }
 
-function authority(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+function authority(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -23,7 +23,8 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   500: { name: "Internal", description: "Failed inside evreg." },
   503: {
     name: "Unavailable",
-    description: "The store cannot commit now; try again after `Retry-After` seconds.",
+    description:
+      "The store cannot commit now, or other large answers take the room of this one; try again after `Retry-After` seconds.",
   },
 };
 

@@ -1,6 +1,8 @@
 import { STATUS_CODES } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Clock } from "../runtime/clock.ts";
+import { endWith, isEnding } from "./end-with.ts";
 
 /**
  * What node's parser met on a connection: not HTTP, too large a head, too slow a sender. No request came of it.
@@ -10,22 +12,30 @@ export function answerParserError(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   newest: ServerResponse | undefined,
+  clock: Clock,
 ): void {
+  // Every further piece of a broken request is an error again.
+  if (isEnding(socket)) return;
   const open = newest !== undefined && !newest.writableFinished;
   if (error.code === "ECONNRESET" || !socket.writable) socket.destroy(error);
-  else if (!open) socket.end(failureText(error.code));
+  else if (!open) endWith(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
   // The body of the newest is what broke. Its failure may only be written when it is its turn, and not begun.
-  else if (newest.socket === socket && !newest.headersSent) socket.end(failureText(error.code));
+  else if (newest.socket === socket && !newest.headersSent) endWith(socket, failureText(error.code), clock);
   else socket.destroy(error);
 }
 
-/** `CONNECT` makes a server a proxy, which this one is not. */
-export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
-  socket.end(
-    rawAnswer(405, "CONNECT is not possible here.", "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n"),
-  );
+/**
+ * `CONNECT` makes a server a proxy, which this one is not.
+ * @param newest the answer to the connection's last request before this one
+ */
+export function answerConnect(socket: Duplex, newest: ServerResponse | undefined, clock: Clock): void {
+  // An answer before it is still to come, and node no longer sends those of this connection: the one to this must not be
+  // taken for it.
+  if (newest !== undefined && !newest.writableFinished) socket.destroy();
+  const headers = "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n";
+  endWith(socket, rawAnswer(405, "CONNECT is not possible here.", headers), clock);
 }
 
 /** A failure answered before there was an app to answer it. */

@@ -166,7 +166,14 @@ export function batch(failed: boolean): JsonSchema {
   return record({
     data: { type: "array", items: { oneOf: [ref("Event"), { type: "null" }] } },
     errors: { type: "array", items: ref("BatchItemError") },
-    meta: record({ accepted: count, rejected: count }),
+    meta: record({
+      accepted: count,
+      rejected: count,
+      replayed: {
+        ...count,
+        description: "Of the accepted: their idempotency key stands for an event accepted before.",
+      },
+    }),
     ...(failed ? failure : {}),
   });
 }

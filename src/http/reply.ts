@@ -4,9 +4,14 @@ import { encodeJson } from "../json/encode.ts";
 export interface Reply {
   readonly status: number;
   /** A whole JSON document. A string goes out in one piece with its headers, which is the cheapest for small ones. */
-  readonly body: string | Uint8Array;
+  readonly body: string | Pieces;
   readonly headers?: readonly HeaderPair[];
+  /** Called once the answer is out, or its caller gone. */
+  readonly release?: () => void;
 }
+
+/** A document cut up anywhere, to be written one piece after the other. */
+export type Pieces = readonly Uint8Array[];
 
 export type HeaderPair = readonly [name: string, value: string];
 
@@ -14,4 +19,10 @@ export type HeaderPair = readonly [name: string, value: string];
 export function reply(status: number, value: unknown, headers?: readonly HeaderPair[]): Reply {
   const body = encodeJson(value);
   return headers === undefined ? { status, body } : { status, body, headers };
+}
+
+/** @returns bytes in UTF-8 */
+export function sizeOf(body: Reply["body"]): number {
+  if (typeof body === "string") return Buffer.byteLength(body);
+  return body.reduce((bytes, piece) => bytes + piece.length, 0);
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import { systemClock } from "../runtime/clock.ts";
@@ -6,9 +7,11 @@ import type { Clock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Connections } from "./connections.ts";
+import { isEnding } from "./end-with.ts";
 import { listenAt } from "./listen.ts";
 import { localAddresses, urlOf } from "./local-addresses.ts";
 import { answerConnect, answerParserError, rawFailure } from "./parser-errors.ts";
+import { Pipelines } from "./pipelines.ts";
 
 export interface HttpLimits {
   /** From a connection's start, or a request's first byte, to the end of its headers. */
@@ -24,6 +27,10 @@ export interface HttpLimits {
   readonly maxHeaderBytes: number;
   /** Connections beyond this are closed at once. */
   readonly maxConnections: number;
+  /** Requests sent on one connection without waiting for answers that are worked on, or not yet read, at once. */
+  readonly maxRunning: number;
+  /** Further ones that wait behind those; with more the connection is cut. No well-formed ones of one read are as many. */
+  readonly maxWaiting: number;
 }
 
 export const HTTP_LIMITS: HttpLimits = {
@@ -34,6 +41,8 @@ export const HTTP_LIMITS: HttpLimits = {
   checkEveryMs: 1_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 4_096,
+  maxRunning: 32,
+  maxWaiting: 2_048,
 };
 
 const MAX_HEADERS = 100;
@@ -54,7 +63,7 @@ export interface HttpListener {
   /** Where a command on this machine reaches it, without a slash at the end. */
   readonly url: string;
   readonly port: number;
-  /** Every `address:port` it answers at. */
+  /** Every `address:port` it answers at; no names. */
   readonly addresses: readonly string[];
   /**
    * Takes no more connections, lets running requests finish, and cuts what still runs after `graceMs`.
@@ -76,17 +85,18 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   server.timeout = limits.idleTimeoutMs;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   server.on("drop", warnSometimes(logger, clock, limits.maxConnections));
-  server.on("connect", answerConnect);
   const connections = new Connections(server);
-  answerRequests(server, connections, toNodeHandler(app));
+  answerRequests(server, connections, limits, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
-    answerParserError(error, socket, connections.newestOf(socket));
+    answerParserError(error, socket, connections.newestOf(socket), clock);
   });
-  const bound = boundPort(server);
+  server.on("connect", (_request, socket) => answerConnect(socket, connections.newestOf(socket), clock));
+  // Where it really listens, which only the socket knows when `host` is a name or the port any free one.
+  const bound = server.address() as AddressInfo;
   return {
-    url: urlOf(host, bound),
-    port: bound,
-    addresses: localAddresses(host, bound),
+    url: urlOf(bound),
+    port: bound.port,
+    addresses: localAddresses(bound),
     close: createClose(server, connections, clock),
   };
 }
@@ -119,18 +129,28 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   };
 }
 
-function answerRequests(server: Server, connections: Connections, handle: RequestListener): void {
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    connections.began(request, response);
-    // A caller that leaves makes an error of its request. Whoever reads the body hears it; once nobody does, it must not
-    // end the process.
-    request.on("error", ignore);
+function answerRequests(
+  server: Server,
+  connections: Connections,
+  limits: HttpLimits,
+  handle: RequestListener,
+): void {
+  const start = (request: IncomingMessage, response: ServerResponse): void => {
     try {
       handle(request, response);
     } catch {
       // srvx puts `Host` and path into a URL before h3 sees the request, and that can throw.
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
+  };
+  const pipelines = new Pipelines(start, limits);
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (isEnding(request.socket)) return;
+    const previous = connections.began(request, response);
+    // A caller that leaves makes an error of its request. Whoever reads the body hears it; once nobody does, it must not
+    // end the process.
+    request.on("error", ignore);
+    pipelines.admit(request, response, previous);
   };
   server.on("request", onRequest);
   // `Expect: 100-continue`: the body reader says when to go on, so that a refused caller need not send its body.
@@ -150,12 +170,7 @@ function createClose(
       server.close(() => resolve());
       connections.endAfterAnswers();
     });
-    const cancelTimer = clock.setTimer(() => server.closeAllConnections(), graceMs);
+    const cancelTimer = clock.setTimer(() => connections.destroyAll(), graceMs);
     return closed.then(cancelTimer);
   };
-}
-
-function boundPort(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

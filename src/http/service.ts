@@ -1,5 +1,6 @@
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
+import type { AnswerMemory } from "./answer-memory.ts";
 
 /** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
 export interface HttpService {
@@ -25,4 +26,6 @@ export interface HttpConfig {
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
   readonly version: string;
+  /** Through which large reads go. */
+  readonly memory: AnswerMemory;
 }

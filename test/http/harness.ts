@@ -2,6 +2,7 @@ import type { H3 } from "h3";
 import type { Health } from "../../src/domain/health.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import type { AnswerLimits } from "../../src/http/answer-memory.ts";
 import { createHttpApp } from "../../src/http/app.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
@@ -37,6 +38,7 @@ export interface HarnessOptions {
   readonly auth?: Partial<HttpConfig["auth"]>;
   readonly dev?: boolean;
   readonly http?: Partial<HttpLimits>;
+  readonly answers?: Partial<AnswerLimits>;
   readonly engineState?: () => Health["engine"];
   /** Puts something in front of the real service, such as a call that fails. */
   readonly around?: (service: HttpService) => HttpService;
@@ -57,6 +59,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     logger,
     clock: systemClock,
     version: VERSION,
+    answers: options.answers ?? {},
   });
   const listener = await serveHttp({ app, host: "127.0.0.1", port: 0, logger, limits: options.http ?? {} });
   return {

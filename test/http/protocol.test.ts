@@ -138,6 +138,14 @@ describe("what is not a request", () => {
     await old.closed();
   });
 
+  test("two Host headers are 400, the same or not", async () => {
+    for (const second of ["127.0.0.1", "elsewhere.example"]) {
+      const raw = await connection();
+      raw.send(`GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nHOST: ${second}\r\n\r\n`);
+      expect(expectFailure(await raw.answer(), 400).error).toContain("Host");
+    }
+  });
+
   test.each(["/v1/actions/%", "/v1/actions/%zz", "/v1/actions/%ff", "/v1/actions/%c3", "/%e0%80%80"])(
     "the path %s is 400",
     async (path) => {
@@ -184,6 +192,20 @@ describe("slow senders", () => {
     expectFailure(await raw.answer(), 408);
     await raw.closed();
   });
+});
+
+test("an event whose body came to its end after all is not stored once 408 was answered", async () => {
+  await strict.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
+  const authorization = `Bearer ${await strict.token("publish")}`;
+  const late = await RawConnection.open(strict.port, { halfOpen: true });
+  open.push(late);
+  late.send(publish(EVENT, { authorization }).slice(0, -1));
+  expectFailure(await late.answer(), 408);
+  late.send("}");
+  const other = await connection(strict);
+  other.send(publish(EVENT, { authorization }));
+  expect((await other.answer()).status).toBe(201);
+  expect((await strict.owner.events.list()).meta.total).toBe(1);
 });
 
 describe("bodies", () => {

@@ -29,8 +29,10 @@ export class RawConnection {
     });
   }
 
-  static async open(port: number): Promise<RawConnection> {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  /** @param options.halfOpen keeps its own side open when the server has closed its side */
+  static async open(port: number, options: { readonly halfOpen?: boolean } = {}): Promise<RawConnection> {
+    const allowHalfOpen = options.halfOpen === true;
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen });
     const connection = new RawConnection(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
@@ -66,6 +68,16 @@ export class RawConnection {
 
   destroy(): void {
     this.#socket.destroy();
+  }
+
+  /** Ends it as a crash of its host would: the server's side fails. */
+  reset(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  /** Takes no more bytes off the wire. */
+  stopReading(): void {
+    this.#socket.pause();
   }
 
   #take(toHead: boolean): RawAnswer | undefined {

@@ -196,7 +196,7 @@ describe("events", () => {
     expect(all.status, all.text).toBe(201);
     expect(all.body["data"]).toHaveLength(2);
     expect(all.body["errors"]).toEqual([]);
-    expect(all.body["meta"]).toEqual({ accepted: 2, rejected: 0 });
+    expect(all.body["meta"]).toEqual({ accepted: 2, rejected: 0, replayed: 0 });
 
     const some = await ask("POST", "/v1/events/batch", { events: [event({ email: 1 }), event(), 5] });
     expect(some.status, some.text).toBe(207);
@@ -205,7 +205,7 @@ describe("events", () => {
       [0, 422],
       [2, 422],
     ]);
-    expect(some.body["meta"]).toEqual({ accepted: 1, rejected: 2 });
+    expect(some.body["meta"]).toEqual({ accepted: 1, rejected: 2, replayed: 0 });
 
     const none = await ask("POST", "/v1/events/batch", {
       events: [event({}), { action: "not.there", payload: {} }],

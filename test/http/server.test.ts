@@ -83,6 +83,14 @@ describe("where it listens", () => {
     expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
   });
 
+  test("at a name, the addresses are those it is bound to, not the name", async () => {
+    const listener = await serve({ host: "localhost" });
+    const { port } = listener;
+    expect([[`127.0.0.1:${port}`], [`[::1]:${port}`]]).toContainEqual(listener.addresses);
+    expect(listener.url).toBe(`http://${listener.addresses[0]}`);
+    expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
+  });
+
   test("two at once on one port: one listens, the other says why not", async () => {
     const probe = await serve();
     await probe.close(0);
@@ -147,6 +155,141 @@ describe("closing", () => {
     await Promise.all(closed);
     await raw.closed();
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe("connections that are done with", () => {
+  const CONNECT = "CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n";
+
+  test("one that resets after CONNECT harms nobody, and is gone", async () => {
+    const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(CONNECT);
+    expect((await raw.answer()).status).toBe(405);
+    raw.reset();
+    await listener.close(60_000);
+  });
+
+  test("an answer before CONNECT is not mistaken for it", async () => {
+    const { app } = holdingApp();
+    const listener = await serve({ app });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/slow") + CONNECT);
+    await raw.closed();
+    expect(raw.pending).toBe("");
+  });
+
+  test.each([
+    ["CONNECT", CONNECT, 405],
+    ["what is not HTTP", "nonsense\r\n\r\n", 400],
+    ["nothing in time", "", 408],
+  ])(
+    "after %s a peer that does not close keeps its place for two seconds at most",
+    async (_, sent, status) => {
+      const clock = new ManualClock();
+      const limits = { maxConnections: 1, headersTimeoutMs: 50, checkEveryMs: 20 };
+      const listener = await serve({ app: holdingApp().app, clock, limits });
+      const raw = await RawConnection.open(listener.port, { halfOpen: true });
+      raw.send(sent);
+      expect((await raw.answer()).status).toBe(status);
+      await clock.advance(1_999);
+      await (await RawConnection.open(listener.port)).closed();
+      await clock.advance(1);
+      const next = await RawConnection.open(listener.port);
+      next.send(GET("/fast"));
+      expect((await next.answer()).status).toBe(200);
+      raw.destroy();
+    },
+  );
+
+  test("one that stays after CONNECT is cut when the grace ends", async () => {
+    const clock = new ManualClock();
+    const listener = await serve({ app: holdingApp().app, clock });
+    const raw = await RawConnection.open(listener.port, { halfOpen: true });
+    raw.send(CONNECT);
+    expect((await raw.answer()).status).toBe(405);
+    const closed = listener.close(500);
+    await clock.advance(500);
+    await closed;
+    raw.destroy();
+  });
+
+  test("one on which nothing was sent does not hold up closing", async () => {
+    const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
+    const silent = await RawConnection.open(listener.port);
+    const other = await RawConnection.open(listener.port);
+    other.send(GET("/fast"));
+    await other.answer();
+    await listener.close(60_000);
+    await silent.closed();
+  });
+});
+
+function slow(count: number): string {
+  return Array.from({ length: count }, (_, n) => GET(`/slow/${n}`)).join("");
+}
+
+async function fast(listener: HttpListener): Promise<void> {
+  const raw = await RawConnection.open(listener.port);
+  raw.send(GET("/fast"));
+  expect((await raw.answer()).status).toBe(200);
+  raw.destroy();
+}
+
+function countingApp(): { app: H3; release: () => void; started: () => number; full: Promise<void> } {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: full, resolve: fill } = Promise.withResolvers<void>();
+  let started = 0;
+  const app = new H3()
+    .get("/slow/:n", async (event) => {
+      started += 1;
+      if (started === 4) fill();
+      await released;
+      return event.context.params?.["n"];
+    })
+    .get("/fast", () => "fast");
+  return { app, release, started: () => started, full };
+}
+
+describe("many requests sent without waiting", () => {
+  test("only so many are worked on at once, and all are answered in their order", async () => {
+    const { app, release, started, full } = countingApp();
+    const listener = await serve({ app, limits: { maxRunning: 4 } });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(slow(2_000));
+    await full;
+    await fast(listener);
+    expect(started()).toBe(4);
+    release();
+    for (let n = 0; n < 2_000; n += 1) expect((await raw.answer()).body).toBe(String(n));
+    raw.send(GET("/fast"));
+    expect((await raw.answer()).status).toBe(200);
+    raw.destroy();
+  });
+
+  test("beyond what may wait the connection is cut, and the others go on", async () => {
+    const { app, started } = countingApp();
+    const listener = await serve({ app, limits: { maxRunning: 4, maxWaiting: 8 } });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(slow(100));
+    await raw.closed();
+    expect(started()).toBe(4);
+    await fast(listener);
+  });
+
+  test("the last one's body is read although those before it had to wait", async () => {
+    const { app, release, full } = countingApp();
+    app.post("/echo", async (event) => (await event.req.text()).length);
+    const listener = await serve({ app, limits: { maxRunning: 4 } });
+    const raw = await RawConnection.open(listener.port);
+    const length = 1_000_000;
+    raw.send(`${slow(10)}POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
+    raw.send("x".repeat(length));
+    await full;
+    release();
+    for (let n = 0; n < 10; n += 1) expect((await raw.answer()).status).toBe(200);
+    expect((await raw.answer()).body).toBe(String(length));
+    raw.destroy();
   });
 });
 

@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { AnswerMemory } from "../../src/http/answer-memory.ts";
+import type { AnswerLimits, Held } from "../../src/http/answer-memory.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { PAYLOAD_BYTES } from "../support/local-service.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { startHarness } from "./harness.ts";
+import type { Harness, HarnessOptions } from "./harness.ts";
+import { RawConnection } from "./raw-connection.ts";
+
+const LIMITS: AnswerLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
+
+function page(bytes: number): () => Promise<number> {
+  return () => Promise.resolve(bytes);
+}
+
+function read(memory: AnswerMemory, bytes: number, reading = page(bytes)): Promise<Held<number>> {
+  return memory.read(50, reading, (size) => size);
+}
+
+describe("the bounds", () => {
+  const clock = new ManualClock();
+
+  test("reads that might not fit beside each other come one after the other", async () => {
+    const memory = new AnswerMemory(clock, LIMITS);
+    const gates = [0, 1, 2].map(() => Promise.withResolvers<number>());
+    const begun: number[] = [];
+    const reads = gates.map((gate, index) =>
+      read(memory, 1, () => {
+        begun.push(index);
+        return gate.promise;
+      }),
+    );
+    await clock.advance(0);
+    expect(begun).toEqual([0, 1]);
+    gates[1]?.resolve(1);
+    await reads[1];
+    await clock.advance(0);
+    expect(begun).toEqual([0, 1, 2]);
+    gates[0]?.resolve(1);
+    gates[2]?.reject(new Error("the store failed"));
+    await reads[0];
+    await expect(reads[2]).rejects.toThrow("the store failed");
+    // All was given back, also by the one that failed.
+    await Promise.all([read(memory, 1), read(memory, 1)]);
+  });
+
+  test("small answers are not held, whatever else is", async () => {
+    const memory = new AnswerMemory(clock, LIMITS);
+    const large = await read(memory, 1_000);
+    expect(large.release).toBeTypeOf("function");
+    expect(await read(memory, 10)).toEqual({ value: 10 });
+  });
+
+  test("a large one waits for those before it and is then read anew; unavailable when they stay", async () => {
+    const memory = new AnswerMemory(clock, LIMITS);
+    const first = await read(memory, 80);
+    let size = 60;
+    const second = read(memory, 60, () => Promise.resolve(size));
+    const third = read(memory, 90);
+    const refused = expect(third).rejects.toMatchObject({ code: "unavailable" });
+    await clock.advance(999);
+    size = 70;
+    first.release?.();
+    const got = await second;
+    expect(got.value).toBe(70);
+    await clock.advance(1);
+    await refused;
+    got.release?.();
+    got.release?.();
+    (await read(memory, 100)).release?.();
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("over HTTP", () => {
+  let harness: Harness | undefined;
+  const open: RawConnection[] = [];
+  afterEach(async () => {
+    for (const raw of open.splice(0)) raw.destroy();
+    await harness?.close();
+  });
+
+  async function filled(options: HarnessOptions): Promise<(path: string) => string> {
+    harness = await startHarness(options);
+    await harness.owner.actions.create({ action: "a.b", application: "a", schemata: { type: "object" } });
+    const payload = RawJson.fromText(JSON.stringify({ text: "é".repeat(PAYLOAD_BYTES / 2 - 100) }));
+    const events = Array.from({ length: 40 }, () => ({ action: "a.b", payload }));
+    await harness.owner.events.publishBatch(events);
+    const token = await harness.token("read");
+    return (path) => `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n\r\n`;
+  }
+
+  async function connection(): Promise<RawConnection> {
+    const raw = await RawConnection.open(harness?.port ?? 0);
+    open.push(raw);
+    return raw;
+  }
+
+  test("a large listing is whole, in pieces or through HEAD", async () => {
+    const get = await filled({});
+    const raw = await connection();
+    raw.send(get("/v1/events?limit=40") + get("/v1/events?limit=40").replace("GET", "HEAD") + get("/health"));
+    const listed = await raw.answer();
+    const { data, meta } = JSON.parse(listed.body) as { data: { payload: { text: string } }[]; meta: object };
+    expect(data).toHaveLength(40);
+    expect(new Set(data.map(({ payload }) => payload.text)).size).toBe(1);
+    expect(meta).toEqual({ total: 40, page: 1, per_page: 40 });
+    const head = await raw.answer({ toHead: true });
+    expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(listed.body)));
+    expect((await raw.answer()).status).toBe(200);
+    const inProcess = await harness?.app.request("/v1/events?limit=40", {
+      headers: { authorization: `Bearer ${await harness.token("read")}` },
+    });
+    expect(await inProcess?.text()).toBe(listed.body);
+  });
+
+  test("one that is not taken keeps further large ones out, not small ones, until its caller is gone", async () => {
+    const { promise: never } = Promise.withResolvers<never>();
+    const get = await filled({
+      answers: { heldBytes: 1_000_000, waitMs: 0 },
+      around: (service) => ({
+        authenticate: (token) => service.authenticate(token),
+        as(principal) {
+          const evreg = service.as(principal);
+          return { ...evreg, tokens: { ...evreg.tokens, list: () => never } };
+        },
+      }),
+    });
+    const large = get("/v1/events?limit=40");
+    const token = (await harness?.token("admin")) ?? "";
+    const stuck = await connection();
+    // Its listing is ready, and waits behind an answer that never comes.
+    stuck.send(get("/v1/tokens").replace(/Bearer \S+/, `Bearer ${token}`) + large);
+    const other = await connection();
+    const statusOf = async (request: string): Promise<number> => {
+      other.send(request);
+      const answer = await other.answer();
+      if (answer.status === 503) expect(answer.headers["retry-after"]).toBe("2");
+      return answer.status;
+    };
+    await expect.poll(() => statusOf(large)).toBe(503);
+    expect(await statusOf(get("/v1/events?limit=2"))).toBe(200);
+    stuck.destroy();
+    await expect.poll(() => statusOf(large)).toBe(200);
+  });
+});
