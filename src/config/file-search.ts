@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import type { Document, LineCounter } from "yaml";
 import { EvregError } from "../domain/error.ts";
+import { isOurs, othersMayWrite } from "../runtime/ownership.ts";
 
 /** A configuration file as read: nothing in it is checked yet beyond being YAML. */
 export interface ConfigFile {
@@ -125,15 +126,13 @@ function refuseUnreadable(path: string): void {
   }
 }
 
-/** In a folder where everybody may write (`/tmp`), a file of somebody else's is not taken up unasked. */
+/** In a folder where others may write (`/tmp`), a file of somebody else's is not taken up unasked. */
 function refuseForeign(path: string): void {
-  const user = process.getuid?.();
-  if (user === undefined) return;
-  const { uid } = statSync(path);
-  if (uid === user || uid === 0 || (statSync(dirname(path)).mode & 0o002) === 0) return;
+  const file = statSync(path);
+  if (isOurs(file) || !othersMayWrite(statSync(dirname(path)))) return;
   throw new EvregError(
     "usage",
-    `${path} belongs to another user (${uid}), in a folder where everybody may write. Name it with --config if it is meant.`,
+    `${path} belongs to another user (${file.uid}), in a folder where others may write. Name it with --config if it is meant.`,
   );
 }
 

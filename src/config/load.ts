@@ -5,7 +5,7 @@ import { buildConfig, defaultDataFolder, defaultValues } from "./defaults.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import type { ConfigFile } from "./file-search.ts";
 import { findings, note, type Findings, type Found, type Problem } from "./found.ts";
-import { applyRules, warningsFor } from "./rules.ts";
+import { applyRules, strangerWithToken, warningsFor } from "./rules.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS } from "./schema.ts";
 
 /** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
@@ -34,6 +34,8 @@ export interface LoadedConfig {
   readonly file?: string;
   /** Where each key that is not at its default was found: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
   readonly places: ReadonlyMap<string, string>;
+  /** A sentence that says why nothing may be sent to `remote.url` as things are: its token was not meant for it. */
+  readonly remoteRefusal?: string;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -64,12 +66,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   problems.push(...applyRules(values, found));
   if (problems.length > 0) throw mistakes(problems, file?.file);
 
-  const loaded = {
+  const remoteRefusal = file?.named === false ? strangerWithToken(found) : undefined;
+  return {
     config: buildConfig(values),
     places: new Map([...found].map(([path, item]) => [path, item.place])),
     warnings: warningsFor(values, found, file?.file.path),
+    ...(file === undefined ? {} : { file: file.file.path }),
+    ...(remoteRefusal === undefined ? {} : { remoteRefusal }),
   };
-  return file === undefined ? loaded : { ...loaded, file: file.file.path };
 }
 
 function readFlags(flags: ConfigFlags, cwd: string): Findings {
@@ -95,7 +99,7 @@ async function readFile(
   { configFile, cwd }: LoadOptions,
   fromEnvironment: string | undefined,
   folder: string,
-): Promise<{ file: ConfigFile; keys: Findings } | undefined> {
+): Promise<{ file: ConfigFile; named: boolean; keys: Findings } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
   const { findFile, loadNamedFile } = await import("./file-search.ts");
   const named = configFile ?? fromEnvironment;
@@ -103,7 +107,7 @@ async function readFile(
   const file = named === undefined ? await findFile(cwd, folder) : await loadNamedFile(named, place, cwd);
   if (file === undefined) return undefined;
   const { readFileKeys } = await import("./file-keys.ts");
-  return { file, keys: readFileKeys(file) };
+  return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
 function mistakes(problems: readonly Problem[], file: ConfigFile | undefined): EvregError {

@@ -161,7 +161,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "text" },
     default: null,
     description:
-      "The token for remote.url. From a file it is only ever sent to the remote.url of the same file.",
+      "The token for remote.url. From a file it is only ever sent to the remote.url of the same file. From a variable it is not sent to a remote.url of a file that --config or EVREG_CONFIG did not name.",
     env: "EVREG_TOKEN",
     flag: "token",
     secret: true,

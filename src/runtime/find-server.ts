@@ -1,27 +1,41 @@
-import { readOwner } from "./owner-file.ts";
+import { readWrittenOwner } from "./owner-file.ts";
 import { tokenFileOf } from "./token-file.ts";
+import { trustOwner } from "./trusted-owner.ts";
 
 /** A server found on a data folder. */
 export interface FoundServer {
   readonly url: string;
   /** Where its first admin token is, if the folder has that file. */
   readonly tokenFile?: string;
+  /** The user who runs it, when root asks and he is somebody else: he must get no token but one of his own. */
+  readonly otherUser?: number;
 }
 
 const ANSWER_WITHIN_MS = 500;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /**
- * The server that runs on this data folder, or `undefined`. Its owner file says where; that it still is that server is
- * known from its `/health` answering the same instance, so that a token never goes to whoever took over its port.
+ * The server that runs on this data folder, or `undefined`. Its owner file says where, if it can be trusted; that it
+ * still is that server is known from its `/health` answering the same instance, so that a token never goes to whoever
+ * took over its port. It runs on this machine, so a file that came with a copied or cloned folder and names another
+ * machine is passed over.
+ * @throws EvregError `usage` when the file names a server, but may be anybody's word
  */
 export async function findServer(folder: string): Promise<FoundServer | undefined> {
-  const owner = readOwner(folder);
-  if (owner?.url === undefined || !isAlive(owner.pid)) return undefined;
+  const written = readWrittenOwner(folder);
+  const { owner } = written ?? {};
+  if (written === undefined || owner?.url === undefined || !isAlive(owner.pid)) return undefined;
+  const otherUser = trustOwner(folder, written);
+  const { leadsToThisMachine } = await import("./this-machine.ts");
+  if (!leadsToThisMachine(owner.url)) return undefined;
   const instance = await instanceAt(owner.url).catch(() => undefined);
   if (instance !== owner.instance) return undefined;
   const tokenFile = tokenFileOf(folder);
-  return tokenFile === undefined ? { url: owner.url } : { url: owner.url, tokenFile };
+  return {
+    url: owner.url,
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(otherUser === undefined ? {} : { otherUser }),
+  };
 }
 
 /** Another user's process cannot be signalled, yet is there. */

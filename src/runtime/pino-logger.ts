@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { pino, type DestinationStream, type LoggerOptions } from "pino";
 import type { Logger } from "./logger.ts";
+import { CENSOR, scrub } from "./scrub.ts";
 
 export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
@@ -23,12 +24,9 @@ export interface FlushableLogger extends Logger {
 /** Past this many waiting bytes new lines are dropped: a reader of the log that stands still must not fill the memory. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const STDERR = 2;
-const CENSOR = "[redacted]";
 
 /** Names whose values never belong in a log, wherever a part should log them by mistake. */
 const SECRET_NAMES = ["authorization", "token", "secret", "password", "cookie"];
-/** The forms of a token, a subscription's secret and a bearer header inside any text. */
-const SECRET_TEXT = /\bevreg_[0-9A-Za-z]{36}\b|\bwhsec_[0-9A-Za-z+/=_-]{16,}|\b(?<=Bearer )[^\s"\\]{8,}/g;
 
 /**
  * pino behind the product's `Logger`. Lines go to stderr: on a terminal for people and at once, elsewhere as JSON,
@@ -64,7 +62,7 @@ function pinoOptions({ level }: LogOptions): LoggerOptions {
       paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
       censor: CENSOR,
     },
-    hooks: { streamWrite: (line) => line.replace(SECRET_TEXT, CENSOR) },
+    hooks: { streamWrite: scrub },
   };
 }
 

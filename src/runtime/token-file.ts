@@ -1,17 +1,10 @@
-import {
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  openSync,
-  writeSync,
-  fsyncSync,
-  closeSync,
-} from "node:fs";
+import { existsSync, renameSync, rmSync, openSync, writeSync, fsyncSync, closeSync } from "node:fs";
 import { join } from "node:path";
+import { readOwned } from "./ownership.ts";
 
 /** The file of the data folder that holds the first admin token, for commands on this machine. */
 const TOKEN_FILE = "token";
+const MAX_BYTES = 64 * 1024;
 
 /** Its path, if this data folder has it. */
 export function tokenFileOf(folder: string): string | undefined {
@@ -40,11 +33,16 @@ export function writeTokenFile(folder: string, token: string): string {
   return path;
 }
 
-/** The token of this data folder, or `undefined` when there is none that may be read. */
-export function readTokenFile(folder: string): string | undefined {
+/**
+ * The token of this data folder, or `undefined` when there is none that may be read. A link is none: it could lead to
+ * another secret of this user.
+ * @param user whose it must be; anybody's when not given
+ */
+export function readTokenFile(folder: string, user?: number): string | undefined {
   try {
-    const token = readFileSync(join(folder, TOKEN_FILE), "utf8").trim();
-    return token === "" ? undefined : token;
+    const { text, uid } = readOwned(join(folder, TOKEN_FILE), MAX_BYTES);
+    const token = text.trim();
+    return token === "" || (user !== undefined && uid !== user) ? undefined : token;
   } catch {
     return undefined;
   }

@@ -1,0 +1,61 @@
+import { statSync } from "node:fs";
+import { EvregError } from "../domain/error.ts";
+import { ownerFileOf, type WrittenOwner } from "./owner-file.ts";
+import { isOurs, othersMayWrite } from "./ownership.ts";
+
+/** Why the files of a folder may be anybody's word, and what to do about it; both as parts of a sentence. */
+interface Doubt {
+  readonly why: string;
+  readonly remedy: string;
+}
+
+/**
+ * The owner of a data folder decides where tokens go, so its word is only taken when nobody but this user and root can
+ * have written it: neither file nor folder belongs to another user or may be written by one.
+ *
+ * Root acts on other users' folders as well (`sudo`). The word of such a folder's own user is then taken, but he gets
+ * no secret but his own: see the answer.
+ *
+ * @returns the user who wrote it, where that is neither this one nor root
+ * @throws EvregError `usage` when it cannot be trusted
+ */
+export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number | undefined {
+  const path = ownerFileOf(folder);
+  const doubt = doubtOf(folder) ?? doubtOfFile(path, { uid, mode }, folder);
+  if (doubt === undefined) return isOurs({ uid }) ? undefined : uid;
+  throw new EvregError(
+    "usage",
+    `${path} says where the server on this data folder is, but it cannot be trusted: ${doubt.why}. ${doubt.remedy}; or name the server with --url, and its token with --token-file.`,
+    { folder },
+  );
+}
+
+/** A sentence for the log of a server on a folder that others can tamper with, or `undefined`. */
+export function folderWarning(folder: string): string | undefined {
+  const doubt = doubtOf(folder);
+  if (doubt === undefined) return undefined;
+  return `The data folder is open to others: ${doubt.why}. ${doubt.remedy}.`;
+}
+
+function doubtOf(folder: string): Doubt | undefined {
+  const stats = statSync(folder);
+  if (!isOurs(stats) && !isRoot()) {
+    return {
+      why: `${folder} belongs to another user (${stats.uid})`,
+      remedy: "Run evreg as that user, or on a folder of your own",
+    };
+  }
+  if (!othersMayWrite(stats)) return undefined;
+  return { why: `other users may write to ${folder}`, remedy: `Run: chmod 700 ${folder}` };
+}
+
+function doubtOfFile(path: string, file: { uid: number; mode: number }, folder: string): Doubt | undefined {
+  const remedy = `Remove ${path} and start the server again`;
+  const known = isOurs(file) || (isRoot() && file.uid === statSync(folder).uid);
+  if (!known) return { why: `it belongs to another user (${file.uid})`, remedy };
+  return othersMayWrite(file) ? { why: "other users may write to it", remedy } : undefined;
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}

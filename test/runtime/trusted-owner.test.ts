@@ -1,0 +1,138 @@
+import { chmodSync, chownSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { findServer } from "../../src/runtime/find-server.ts";
+import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
+import { leadsToThisMachine } from "../../src/runtime/this-machine.ts";
+import { readTokenFile } from "../../src/runtime/token-file.ts";
+import { folderWarning } from "../../src/runtime/trusted-owner.ts";
+
+const STRANGER = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+let folder: string;
+let server: Server;
+let url: string;
+let asked: number;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "evreg-trust-"));
+  asked = 0;
+  server = createServer((_request, response) => {
+    asked += 1;
+    response.end(JSON.stringify({ data: { instance: "abc" } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  owned(url);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function owned(at: string): void {
+  const started_at = "2026-01-01T00:00:00.000Z";
+  writeOwner(folder, { pid: process.pid, command: "serve", instance: "abc", started_at, url: at });
+}
+
+/** This process as a user who is neither root nor the one who made the files of this test. */
+function asAnotherUser(): void {
+  vi.spyOn(process, "getuid").mockReturnValue(4_242);
+}
+
+/** The refusal's message, which nobody was asked before. */
+async function refusal(): Promise<string> {
+  const error = await findServer(folder).catch((failure: unknown) => failure);
+  expect(error).toMatchObject({ code: "usage" });
+  expect(asked).toBe(0);
+  return (error as Error).message;
+}
+
+describe.skipIf(process.platform === "win32")("who may say where the server is", () => {
+  test.each([0o777, 0o770, 0o1777, 0o702])("nobody, in a folder others may write to (%o)", async (mode) => {
+    chmodSync(folder, mode);
+    const message = await refusal();
+    expect(message).toContain(`Run: chmod 700 ${folder}`);
+    expect(message).toMatch(/--url.*--token-file/);
+    chmodSync(folder, 0o755);
+    expect(await findServer(folder)).toEqual({ url });
+  });
+
+  test.each([0o666, 0o620, 0o602])("nobody, in a file others may write to (%o)", async (mode) => {
+    chmodSync(join(folder, "owner.json"), mode);
+    expect(await refusal()).toContain(`Remove ${join(folder, "owner.json")}`);
+  });
+
+  test("nobody, in another user's folder", async () => {
+    if (isRoot) chownSync(folder, STRANGER, -1);
+    asAnotherUser();
+    expect(await refusal()).toMatch(/belongs to another user \(\d+\).*Run evreg as that user/);
+  });
+
+  test.runIf(isRoot)("not another user, in a folder of one's own or root's", async () => {
+    chownSync(join(folder, "owner.json"), STRANGER, -1);
+    expect(await refusal()).toContain(`belongs to another user (${STRANGER})`);
+    asAnotherUser();
+    expect(await refusal()).toContain(`belongs to another user (${STRANGER})`);
+  });
+
+  test.runIf(isRoot)(
+    "root, to everybody; and a folder's own user to root, who is told whose word it is",
+    async () => {
+      vi.spyOn(process, "getuid").mockReturnValue(4_242);
+      expect(await findServer(folder)).toEqual({ url });
+      vi.restoreAllMocks();
+      chownSync(folder, STRANGER, -1);
+      chownSync(join(folder, "owner.json"), STRANGER, -1);
+      expect(await findServer(folder)).toEqual({ url, otherUser: STRANGER });
+      chownSync(join(folder, "owner.json"), STRANGER - 1, -1);
+      asked = 0;
+      expect(await refusal()).toContain(`belongs to another user (${STRANGER - 1})`);
+    },
+  );
+
+  test("a link is no such file, nor one of the token", () => {
+    const elsewhere = join(folder, "elsewhere");
+    writeFileSync(elsewhere, "a secret of somebody's");
+    symlinkSync(elsewhere, join(folder, "token"));
+    expect(readTokenFile(folder)).toBeUndefined();
+    rmSync(join(folder, "owner.json"));
+    symlinkSync(elsewhere, join(folder, "owner.json"));
+    expect(readOwner(folder)).toBeUndefined();
+  });
+
+  test("an open folder makes a sentence for the log, a closed one does not", () => {
+    expect(folderWarning(folder)).toBeUndefined();
+    chmodSync(folder, 0o775);
+    expect(folderWarning(folder)).toContain(`chmod 700 ${folder}`);
+  });
+});
+
+describe("the server is on this machine", () => {
+  test("so a name, or anything but a bare address of it, is not asked", async () => {
+    const { port } = new URL(url);
+    for (const other of [`http://localhost:${port}`, `${url}/base`, `${url}/\u001b]0;x`, "nothing"]) {
+      owned(other);
+      expect.soft(await findServer(folder), other).toBeUndefined();
+    }
+    expect(asked).toBe(0);
+  });
+
+  test("any of its interfaces will do, and no other machine's", () => {
+    const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+    for (const { address, family } of own) {
+      if (address.startsWith("fe80:")) continue;
+      expect
+        .soft(leadsToThisMachine(`http://${family === "IPv6" ? `[${address}]` : address}:7480`))
+        .toBe(true);
+    }
+    for (const other of ["http://192.0.2.77:7480", "http://[2001:db8::7]:7480", "https://127.0.0.1:7480"]) {
+      expect.soft(leadsToThisMachine(other), other).toBe(false);
+    }
+  });
+});
