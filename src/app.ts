@@ -6,8 +6,9 @@ import { LOCAL_OWNER } from "./domain/token.ts";
 import type { Evreg } from "./evreg.ts";
 import { buildParts, type Surroundings } from "./parts.ts";
 import { systemClock } from "./runtime/clock.ts";
-import { readOwner, writeOwner } from "./runtime/owner-file.ts";
+import { noteOwner, readOwner } from "./runtime/owner-file.ts";
 import { tokenFileOf, writeTokenFile } from "./runtime/token-file.ts";
+import { folderWarning } from "./runtime/trusted-owner.ts";
 import type { Service } from "./service/service.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
@@ -28,6 +29,8 @@ export interface StartOptions extends Surroundings {
 export interface RunningServer {
   /** Where it answers; for a listener on all addresses, the loopback one. */
   readonly url: string;
+  /** Each `address:port` it answers at; with a wildcard, that as well. */
+  readonly addresses: readonly string[];
   /** The port for this process, with every right. */
   readonly evreg: Evreg;
   /** Where the first admin token is; absent when none is needed or the folder has no such file any more. */
@@ -57,6 +60,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const parts = await buildParts({ ...options, config, command: "serve" });
     const { service, store, owner } = parts;
     undo.push(() => store.close());
+    const warning = folderWarning(config.data);
+    if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
 
     const [{ createHttpApp }, { serveHttp }] = await loading;
@@ -71,7 +76,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     });
     const http = await serveHttp({ app, host: config.host, port: config.port, logger, clock });
     undo.push(() => http.close(0));
-    writeOwner(config.data, { ...owner, url: http.url });
+    noteOwner(config.data, { ...owner, url: http.url }, logger);
 
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
@@ -83,7 +88,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
     let stopping: Promise<void> | undefined;
-    const running = { url: http.url, evreg: service.as(LOCAL_OWNER), stop: () => (stopping ??= stop()) };
+    const { url, addresses } = http;
+    const evreg = service.as(LOCAL_OWNER);
+    const running = { url, addresses, evreg, stop: () => (stopping ??= stop()) };
     return tokenFile === undefined ? running : { ...running, tokenFile };
   } catch (error) {
     for (const step of undo.toReversed()) {

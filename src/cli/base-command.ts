@@ -4,6 +4,7 @@ import type { Evreg } from "../evreg.ts";
 import { commonFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
+import { refusedFlag } from "./refused-flag.ts";
 import type { TargetFlags } from "./target.ts";
 
 /** What every command has: `--json`, `--output`, `--data`, `--config`. */
@@ -38,6 +39,8 @@ export abstract class EvregCommand extends BaseCommand {
     const { evreg } = await openTarget(flags, { ...needs, command, version: this.config.version });
     try {
       return await act(evreg);
+    } catch (error) {
+      throw refusedFlag(error, flags);
     } finally {
       await evreg.close();
     }

@@ -2,7 +2,6 @@ import { EvregError } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { itemsOf, MAX_LINE_BYTES, parseLine, settledBy, type Pending } from "./bulk-line.ts";
 import type { BulkOptions, BulkOutcome } from "./bulk-publisher.ts";
-import type { Line } from "./ndjson.ts";
 
 /**
  * Publishes all lines in one transaction, or none when any is refused.
@@ -10,37 +9,29 @@ import type { Line } from "./ndjson.ts";
  */
 export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
   const batch: Pending[] = [];
-  let refused = 0;
   let bytes = 0;
-  let last: Line | undefined;
-  const nothing = { accepted: 0, settledLine: 0, settledBytes: 0, end: "stopped" as const };
+  const nothing = { accepted: 0, replayed: 0, refused: 0, settledLine: 0, settledBytes: 0 };
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
-        const item = parseLine(line);
-        last = line;
-        if (item instanceof EvregError) {
-          refused += 1;
-          options.refused(line, item.body());
-          continue;
-        }
-        batch.push({ line, item });
+        batch.push({ line, item: parseLine(line) });
         bytes += line.bytes?.length ?? 0;
         if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooMany();
       }
     }
   } catch (error) {
-    if (options.signal.aborted) return { ...nothing, refused, end: "interrupted" };
+    if (options.signal.aborted) return { ...nothing, end: "interrupted" };
     throw error;
   }
-  if (refused > 0) return { ...nothing, refused };
-  const end = { settledLine: last?.number ?? 0, settledBytes: last?.endsAt ?? 0, end: "all" as const };
-  if (batch.length === 0) return { accepted: 0, refused, ...end };
+  const last = batch.at(-1)?.line;
+  if (last === undefined) return { ...nothing, end: "all" };
   const settled = settledBy(batch, await options.publish(itemsOf(batch), { atomic: true }));
   for (const { line, error } of settled.refused) options.refused(line, error);
-  if (settled.refused.length > 0) return { ...nothing, refused: settled.refused.length };
+  if (settled.refused.length > 0) return { ...nothing, refused: settled.refused.length, end: "stopped" };
   await options.accepted(settled.accepted.map(({ event }) => event));
-  return { accepted: settled.accepted.length, refused, ...end };
+  const { accepted, replayed } = settled;
+  const end = { settledLine: last.number, settledBytes: last.endsAt, end: "all" as const };
+  return { accepted: accepted.length, replayed, refused: 0, ...end };
 }
 
 function tooMany(): EvregError {

@@ -6,15 +6,17 @@ import type { Line } from "./ndjson.ts";
 /** The longest line that still fits into the body of a batch by itself. */
 export const MAX_LINE_BYTES = EVENT_LIMITS.batchBytes - 1_024;
 
-/** A line that can be sent. */
+/** A line with the event on it, or why it has none; the latter is sent as well, so that all are refused in their order. */
 export interface Pending {
   readonly line: Line;
-  readonly item: NewEvent;
+  readonly item: NewEvent | EvregError;
 }
 
 /** What became of the lines of one batch, in their order. */
 export interface Settled {
   readonly accepted: readonly { readonly line: Line; readonly event: Event }[];
+  /** Of the accepted, those whose idempotency key stands for an earlier event. */
+  readonly replayed: number;
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
 }
 
@@ -24,15 +26,32 @@ export function parseLine(line: Line): NewEvent | EvregError {
     const most = MAX_LINE_BYTES.toLocaleString("en");
     return new EvregError("too_large", `The line is longer than ${most} bytes.`, { limit: MAX_LINE_BYTES });
   }
+  if (ARRAY.test(Buffer.from(line.bytes.subarray(0, ARRAY_WITHIN)).toString("latin1"))) {
+    return new EvregError(
+      "invalid",
+      "There must be one event a line, not an array. To make lines of one: jq -c '.[]' FILE | evreg publish --batch -",
+    );
+  }
   try {
     return parseBatchItem(line.bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
   } catch (error) {
-    if (error instanceof EvregError) return error;
+    if (error instanceof EvregError) return placedInLine(error);
     throw error;
   }
 }
 
-export function itemsOf(batch: readonly Pending[]): NewEvent[] {
+const ARRAY = /^\s*\[/;
+const ARRAY_WITHIN = 64;
+
+/** A fault's place within its line: that it is "line 1" of it would only contradict the line's number. */
+function placedInLine(error: EvregError): EvregError {
+  if (error.code !== "malformed") return error;
+  const { column, byte, reason } = error.details;
+  const message = error.message.replace(/ at line 1, column (\d+) \(byte \d+\)/, " at column $1");
+  return new EvregError("malformed", message, { column, byte, reason });
+}
+
+export function itemsOf(batch: readonly Pending[]): (NewEvent | EvregError)[] {
   return batch.map(({ item }) => item);
 }
 
@@ -47,5 +66,5 @@ export function settledBy(batch: readonly Pending[], result: BatchResult): Settl
       const line = batch[index]?.line;
       return line === undefined ? [] : [{ line, error }];
     });
-  return { accepted, refused };
+  return { accepted, replayed: result.meta.replayed, refused };
 }

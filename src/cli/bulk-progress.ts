@@ -24,7 +24,7 @@ const withoutBar: BulkProgress = {
 export async function bulkProgress(size: number | undefined): Promise<BulkProgress> {
   if (!process.stderr.isTTY) return withoutBar;
   const { default: progress } = await import("cli-progress");
-  const counts = "{accepted} published, {refused} refused";
+  const counts = "{published} published{there}, {refused} refused";
   const bars: MultiBar = new progress.MultiBar(
     {
       stream: process.stderr,
@@ -40,9 +40,12 @@ export async function bulkProgress(size: number | undefined): Promise<BulkProgre
   );
   // A second Ctrl-C ends the process at once; the terminal must get its cursor and its line breaks back all the same.
   process.once("exit", restoreTerminal);
-  const bar: SingleBar = bars.create(size ?? 1, 0, { accepted: 0, refused: 0 });
+  const bar: SingleBar = bars.create(size ?? 1, 0, { published: 0, there: "", refused: 0 });
   return {
-    update: ({ settledBytes, accepted, refused }) => bar.update(settledBytes, { accepted, refused }),
+    update: ({ settledBytes, accepted, replayed, refused }) => {
+      const there = replayed === 0 ? "" : `, ${replayed} already there`;
+      bar.update(settledBytes, { published: accepted - replayed, there, refused });
+    },
     tell: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
     stop: () => {
       // What was told since the last redraw is written by a redraw only.

@@ -1,4 +1,4 @@
-import { EvregError, type ErrorBody } from "../domain/error.ts";
+import type { ErrorBody, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import { itemsOf, parseLine, settledBy, type Pending, type Settled } from "./bulk-line.ts";
 import type { Line } from "./ndjson.ts";
@@ -8,7 +8,10 @@ const BATCH_ITEMS = 500;
 const BATCH_BYTES = 8 * 1024 * 1024;
 export interface BulkOptions {
   readonly lines: AsyncIterable<readonly Line[]>;
-  readonly publish: (items: readonly NewEvent[], options: { atomic?: boolean }) => Promise<BatchResult>;
+  readonly publish: (
+    items: readonly (NewEvent | EvregError)[],
+    options: { atomic?: boolean },
+  ) => Promise<BatchResult>;
   /** `stop`: nothing behind the first refused line is published, everything before it is. */
   readonly onError: "stop" | "continue";
   readonly signal: AbortSignal;
@@ -20,6 +23,8 @@ export interface BulkOptions {
 
 export interface BulkState {
   readonly accepted: number;
+  /** Of the accepted, those that were there already: their idempotency key stands for an earlier event. */
+  readonly replayed: number;
   readonly refused: number;
   /** Every line up to this one is published or refused; those behind it are as they were. */
   readonly settledLine: number;
@@ -38,14 +43,10 @@ export interface BulkOutcome extends BulkState {
 /** Publishes NDJSON lines in order, holding one batch at a time. */
 export async function publishLines(options: BulkOptions): Promise<BulkOutcome> {
   const { signal, onError } = options;
-  const state = { accepted: 0, refused: 0, settledLine: 0, settledBytes: 0 };
+  const state = { accepted: 0, replayed: 0, refused: 0, settledLine: 0, settledBytes: 0 };
   let batch: Pending[] = [];
   let batchBytes = 0;
 
-  const refuse = (line: Line, error: ErrorBody) => {
-    state.refused += 1;
-    options.refused(line, error);
-  };
   const settle = (line: Line) => {
     state.settledLine = line.number;
     state.settledBytes = line.endsAt;
@@ -56,12 +57,14 @@ export async function publishLines(options: BulkOptions): Promise<BulkOutcome> {
     const sent = batch;
     const last = sent.at(-1);
     if (last === undefined) return true;
-    const { accepted, refused } = await publishBatch(sent, options);
+    const { accepted, replayed, refused } = await publishBatch(sent, options);
     batch = [];
     batchBytes = 0;
     state.accepted += accepted.length;
+    state.replayed += replayed;
     await options.accepted(accepted.map(({ event }) => event));
-    for (const { line, error } of refused) refuse(line, error);
+    state.refused += refused.length;
+    for (const { line, error } of refused) options.refused(line, error);
     const stopAt = onError === "stop" ? refused[0]?.line : undefined;
     settle(stopAt ?? last.line);
     return stopAt === undefined;
@@ -71,21 +74,11 @@ export async function publishLines(options: BulkOptions): Promise<BulkOutcome> {
     for await (const lines of options.lines) {
       for (const line of lines) {
         if (signal.aborted) return { ...state, end: "interrupted" };
-        const item = parseLine(line);
-        if (item instanceof EvregError) {
-          if (onError === "stop" && !(await send())) return { ...state, end: "stopped" };
-          refuse(line, item.body());
-          if (onError === "stop") {
-            settle(line);
-            return { ...state, end: "stopped" };
-          }
-          continue;
-        }
         const size = line.bytes?.length ?? 0;
         if (batch.length >= BATCH_ITEMS || (batch.length > 0 && batchBytes + size > BATCH_BYTES)) {
           if (!(await send())) return { ...state, end: "stopped" };
         }
-        batch.push({ line, item });
+        batch.push({ line, item: parseLine(line) });
         batchBytes += size;
       }
       if (signal.aborted) return { ...state, end: "interrupted" };
@@ -117,14 +110,14 @@ async function publishBatch(batch: readonly Pending[], { publish, onError }: Bul
   while (rest.length > 0) {
     const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true }));
     const [first] = settled.refused;
-    if (first === undefined) return { accepted: settled.accepted, refused };
+    if (first === undefined) return { ...settled, refused };
     refused = [first];
     rest = rest.slice(
       0,
       rest.findIndex(({ line }) => line === first.line),
     );
   }
-  return { accepted: [], refused };
+  return { accepted: [], replayed: 0, refused };
 }
 
 function isAbort(error: unknown): boolean {

@@ -89,3 +89,8 @@ export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T
   const kept = Object.entries(values).filter(([, value]) => value !== undefined);
   return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
+
+/** Whether a listing leaves records out, so that an empty one does not mean that there are none. */
+export function isNarrowed(query: object): boolean {
+  return Object.keys(query).some((name) => name !== "order" && name !== "limit");
+}

@@ -8,6 +8,8 @@ export interface FollowOptions {
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  /** Called before each wait, with what it is waited for. */
+  readonly waiting?: (deliveries: readonly Delivery[]) => void;
 }
 
 export interface Followed {
@@ -36,6 +38,7 @@ export async function followDeliveries(
     if (open.every((delivery) => delivery.status === "held")) return { deliveries, end: "held" };
     const leftMs = endsAtMs - nowMs();
     if (leftMs <= 0) return { deliveries, end: "timeout" };
+    options.waiting?.(deliveries);
     try {
       await sleep(Math.min(waitMs, leftMs), signal);
     } catch {

@@ -13,12 +13,25 @@ export interface Input {
 export async function readInput(path: string): Promise<Uint8Array> {
   if (path === "-") {
     const chunks: Buffer[] = [];
-    for await (const chunk of stdin()) chunks.push(chunk as Buffer);
+    for await (const chunk of chunksOf(stdin(), path)) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
   try {
     return await readFile(path);
   } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/**
+ * What a stream of `path` holds, as it comes. `usage` names the file when the system fails in the middle of it; a stream
+ * that was aborted says so.
+ */
+export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<Buffer> {
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } catch (error) {
+    if (error instanceof Error && error.name === "AbortError") throw error;
     throw unreadable(path, error);
   }
 }
@@ -47,8 +60,11 @@ function stdin(): Readable {
 
 function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "EISDIR") return usage(`${path} is a folder; name a file.`);
+  const { code, message } = error as NodeJS.ErrnoException;
+  const name = path === "-" ? "The standard input" : path;
+  if (code === "EISDIR") return usage(`${name} is a folder; name a file.`);
   if (code === "ENOENT") return usage(`There is no file ${path}. Use - to read from stdin.`);
-  return usage(`${path} cannot be read (${code ?? "unknown reason"}).`);
+  // Node's message goes on with the system call: "EIO: i/o error, read".
+  const [why = code] = message.split(", ");
+  return usage(`${name} cannot be read (${why}).`);
 }

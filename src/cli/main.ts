@@ -1,8 +1,11 @@
 import { Config, run, settings } from "@oclif/core";
+import { asEvregError, EvregError } from "../domain/error.ts";
 import { EXIT } from "./exit-code.ts";
+import { isServer, logFault } from "./fault-log.ts";
 import { listenForInterruption } from "./interruption.ts";
+import { parseMistake } from "./parse-mistake.ts";
 import { reportError } from "./report-error.ts";
-import { usageMistake } from "./usage.ts";
+import { unknownCommand } from "./unknown-command.ts";
 
 export interface ProgramOptions {
   /** Folder of the package.json. */
@@ -18,7 +21,7 @@ export async function main(argv: readonly string[], options: ProgramOptions): Pr
   // stderr, a reader that has gone is no reason to fail.
   process.stdout.removeAllListeners("error");
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-  process.on("uncaughtException", (error) => process.exit(exitCodeOf(error, argv, undefined)));
+  process.on("uncaughtException", (error) => process.exit(crashCodeOf(error, argv)));
   const code = await runCommandLine(argv, options);
   await flush();
   // Not left to an empty event loop: a pipe on stdin that nobody closes would keep a finished command alive.
@@ -50,17 +53,24 @@ async function loadCommands({ root, fromSource = false }: ProgramOptions): Promi
   return Config.load({
     ...options,
     ignoreManifest: true,
-    pjson: JSON.parse(built.replaceAll('"./dist/', '"./src/')),
+    pjson: JSON.parse(built.replaceAll('"./dist/', '"./src/').replaceAll(/("\.\/src\/.+)\.js"/g, '$1.ts"')),
   });
 }
 
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  return reportError(usageMistake(error) ?? error, {
-    json: wantsJson(argv),
-    command: commandOf(argv, config),
-  });
+  const failure = unknownSubject(error, config) ?? parseMistake(error) ?? error;
+  if (asEvregError(failure).code === "internal") logFault(failure);
+  return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
+}
+
+/** What nobody caught. It may have left things half done, so a server ends as well, and never as if all were well. */
+function crashCodeOf(error: unknown, argv: readonly string[]): number {
+  if (!isServer()) return exitCodeOf(error, argv, undefined);
+  const fault = new EvregError("internal", "evreg failed by a fault of its own.", {}, { cause: error });
+  const logged = logFault(error);
+  return reportError(fault, { json: false, command: undefined, ...(logged ? {} : { stack: true }) });
 }
 
 /** `evreg … | head` ends its reader early; that is what was asked for, not a failure. */
@@ -70,6 +80,13 @@ function isClosedPipe(error: unknown): boolean {
 
 function isExit(error: unknown): error is { oclif: { exit: number } } {
   return error instanceof Error && (error as { code?: string }).code === "EEXIT";
+}
+
+/** oclif's complaint that it has no help for some words: they are no command. */
+function unknownSubject(error: unknown, config: Config | undefined): EvregError | undefined {
+  if (config === undefined || !(error instanceof Error) || !("oclif" in error)) return undefined;
+  const subject = /^Command (.+) not found\.$/s.exec(error.message)?.[1];
+  return subject === undefined ? undefined : unknownCommand(subject, config);
 }
 
 /** Read from the words themselves: a command line that could not be parsed must fail in the form asked for too. */
@@ -85,7 +102,8 @@ function wantsJson(argv: readonly string[]): boolean {
 /** The words of the command, such as `actions create`, for pointing to its help. */
 function commandOf(argv: readonly string[], config: Config | undefined): string | undefined {
   const flag = argv.findIndex((word) => word.startsWith("-"));
-  const words = flag === -1 ? argv : argv.slice(0, flag);
+  const typed = flag === -1 ? argv : argv.slice(0, flag);
+  const words = typed[0] === "help" ? typed.slice(1) : typed;
   for (let count = Math.min(2, words.length); count > 0; count -= 1) {
     if (config?.findCommand(words.slice(0, count).join(":"))) return words.slice(0, count).join(" ");
   }

@@ -1,5 +1,3 @@
-import type { Readable } from "node:stream";
-
 /** A line with its number, from 1; `undefined` bytes for one longer than allowed. */
 export interface Line {
   readonly number: number;
@@ -16,7 +14,10 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
  * at once, so that a caller who batches need not let a slow producer's lines wait for company. Blank lines are left
  * out, and keep their numbers. An overlong line is passed over without being held.
  */
-export async function* readLines(stream: Readable, maxLineBytes: number): AsyncGenerator<Line[]> {
+export async function* readLines(
+  chunks: AsyncIterable<Buffer>,
+  maxLineBytes: number,
+): AsyncGenerator<Line[]> {
   let held: Buffer[] = [];
   let heldBytes = 0;
   let number = 1;
@@ -36,7 +37,7 @@ export async function* readLines(stream: Readable, maxLineBytes: number): AsyncG
     return bytes !== undefined && isBlank(bytes) ? undefined : line;
   };
 
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {

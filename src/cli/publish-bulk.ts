@@ -7,7 +7,7 @@ import { publishAllOrNothing } from "./bulk-atomic.ts";
 import { MAX_LINE_BYTES } from "./bulk-line.ts";
 import { publishLines, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
 import { EXIT } from "./exit-code.ts";
-import { openInput, type Input } from "./input.ts";
+import { chunksOf, openInput, type Input } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { readLines, type Line } from "./ndjson.ts";
 import { note, type Output } from "./output.ts";
@@ -28,13 +28,13 @@ export async function publishBulk(options: PublishBulk): Promise<(evreg: Evreg) 
 }
 
 async function publishInput(events: EventsPort, input: Input, options: PublishBulk): Promise<number> {
-  const { atomic, onError, output } = options;
+  const { path, atomic, onError, output } = options;
   const signal = interruption();
   const { stream, size } = input;
   addAbortSignal(signal, stream);
   const progress = await bulkProgress(size);
   const bulk: BulkOptions = {
-    lines: readLines(stream, MAX_LINE_BYTES),
+    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES),
     publish: (items, how) => events.publishBatch(items, how),
     onError,
     signal,
@@ -53,8 +53,8 @@ async function publishInput(events: EventsPort, input: Input, options: PublishBu
 }
 
 async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBulk): Promise<number> {
-  const { accepted, refused, end } = outcome;
-  if (output.format === "json") await output.document({ meta: { accepted, rejected: refused } });
+  const { accepted, replayed, refused, end } = outcome;
+  if (output.format === "json") await output.document({ meta: { accepted, rejected: refused, replayed } });
   if (output.format === "table" || end !== "all") note(summary(outcome, path));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
@@ -68,8 +68,10 @@ function refusal({ number }: Line, error: ErrorBody, output: Output): string {
   return `Line ${number}: ${printableLine(error.error)}`;
 }
 
-function summary({ accepted, refused, end, settledLine, ...rest }: BulkOutcome, path: string): string {
-  const counts = `${many(accepted, "event")} published, ${many(refused, "line")} refused.`;
+function summary(outcome: BulkOutcome, path: string): string {
+  const { accepted, replayed, refused, end, settledLine, ...rest } = outcome;
+  const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
+  const counts = `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
   if (end === "all") return counts;
   if (end === "stopped") {
     return settledLine === 0

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isFinal } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
@@ -6,6 +7,7 @@ import type { Evreg } from "../evreg.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { DELIVERY_LIST, PUBLISHED_RECORD } from "./columns.ts";
 import { EXIT } from "./exit-code.ts";
+import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
@@ -35,7 +37,7 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
     await output.record({ data }, PUBLISHED_RECORD);
-    if (output.format === "table") await tellWhenNobodyDelivers(evreg);
+    if (output.format === "table") await tellWhenNobodyDelivers(evreg, data);
     return EXIT.done;
   };
 }
@@ -51,19 +53,23 @@ async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> 
 }
 
 /** Published into a folder without a server, an event is safe but goes nowhere yet. */
-async function tellWhenNobodyDelivers(evreg: Evreg): Promise<void> {
+async function tellWhenNobodyDelivers(evreg: Evreg, { rowid }: Event): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
-  if (health?.data.engine === "stopped")
-    note("Its deliveries wait for a server on this data folder: evreg serve");
+  if (health?.data.engine !== "stopped") return;
+  const deliveries = await evreg.events.deliveries(rowid).catch(() => undefined);
+  const waits = deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held");
+  if (waits === true) note("Its deliveries wait for a server on this data folder: evreg serve");
 }
 
 async function report(evreg: Evreg, event: Event, { timeoutS, output }: PublishOne): Promise<number> {
+  const line = followLine();
   const followed = await followDeliveries(evreg.events, event.rowid, {
     signal: interruption(),
     timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
     nowMs: () => systemClock.now(),
     sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-  });
+    waiting: (deliveries) => line.update(deliveries),
+  }).finally(() => line.clear());
   const { deliveries } = followed;
   if (output.format === "table") {
     await output.record({ data: event }, PUBLISHED_RECORD);

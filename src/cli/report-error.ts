@@ -1,5 +1,6 @@
 import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
+import { scrub } from "../runtime/scrub.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
 
@@ -11,27 +12,30 @@ const LONGEST_DETAIL = 400;
  *
  * For a person: what happened, the details, what to do next. With `--json` (or jsonl): the API's error body
  * `{"error", "details", "code"}` as the only line.
+ *
+ * @param options.stack shows a person where a fault of evreg's own arose; not given, `EVREG_DEBUG` says
  */
 export function reportError(
   failure: unknown,
-  options: { json: boolean; command: string | undefined },
+  options: { json: boolean; command: string | undefined; stack?: boolean },
 ): number {
   const error = asEvregError(failure);
-  process.stderr.write(
-    options.json ? `${printableJson(encodeJson(error.body()))}\n` : text(error, options.command),
-  );
+  process.stderr.write(options.json ? `${printableJson(encodeJson(error.body()))}\n` : text(error, options));
   return EXIT_CODE[error.code];
 }
 
-function text(error: EvregError, command: string | undefined): string {
+function text(
+  error: EvregError,
+  { command, stack = process.env["EVREG_DEBUG"] === "1" }: { command: string | undefined; stack?: boolean },
+): string {
   const lines = [
     `${styleText("red", "Error:", { stream: process.stderr })} ${printableLines(error.message)}`,
   ];
   lines.push(...detailLines(error).map((line) => `  ${line}`));
   const cause = error.code === "internal" && error.cause instanceof Error ? error.cause : undefined;
   if (cause !== undefined) {
-    const told = process.env["EVREG_DEBUG"] === "1" ? (cause.stack ?? cause.message) : cause.message;
-    lines.push(`  cause: ${printableLines(told)}`);
+    const told = stack ? (cause.stack ?? cause.message) : cause.message;
+    lines.push(`  cause: ${printableLines(scrub(told))}`);
   }
   const next = nextStep(error, command);
   if (next !== undefined) lines.push(next);

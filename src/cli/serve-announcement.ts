@@ -4,6 +4,8 @@ import { styleText } from "node:util";
 export interface Announcement {
   readonly version: string;
   readonly url: string;
+  /** Each `address:port` it answers at, wildcards and loopback among them. */
+  readonly addresses: readonly string[];
   /** Absolute. */
   readonly data: string;
   readonly dev: boolean;
@@ -23,9 +25,14 @@ export function announcement(about: Announcement): string {
   const place = relative(cwd, data) === ".evreg" ? "" : ` --data ${quoted(data)}`;
   const next = about.hasActions
     ? `${program} events${place}`
-    : `echo '{"type": "object"}' | ${program} actions create order.created --application shop --schema -${place}`;
+    : // Not a name of the README's tour, which creates its own.
+      `echo '{"type": "object"}' | ${program} actions create hello.said --application hello --schema -${place}`;
+  const others = about.addresses.filter(
+    (address) => !OF_THIS_MACHINE.test(address) && !url.endsWith(`/${address}`),
+  );
   return [
     `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
+    ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
     `  data   ${data}`,
     `  token  ${access}`,
     `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
@@ -34,6 +41,9 @@ export function announcement(about: Announcement): string {
     "",
   ].join("\n");
 }
+
+/** Wildcards and loopback: no way for another machine to come. */
+const OF_THIS_MACHINE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\]):/;
 
 function bold(text: string): string {
   return styleText("bold", text, { stream: process.stderr });

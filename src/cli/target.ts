@@ -6,6 +6,7 @@ import { readTokenFile } from "../runtime/token-file.ts";
 import { readInput } from "./input.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
+import { usage } from "./usage.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
@@ -36,22 +37,27 @@ export interface TargetNeeds {
 /**
  * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
  * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment
- * or the configuration names.
+ * or the configuration names. A server on the data folder gets the token that was typed, else the folder's own, else
+ * the configured one if it is not for another address.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
-  const { config } = await readSettings({ ...flags, token });
+  const { config, remoteRefusal } = await readSettings({ ...flags, token });
   const { url, allowInsecureToken } = config.remote;
   if (url !== undefined && flags.data === undefined) {
+    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
     return remote({ url, token: config.remote.token, allowInsecureToken });
   }
 
   const server = await findServer(config.data);
   if (server !== undefined) {
-    // A token that came with another server's address is not this one's, unless it was typed for it.
-    const given = url === undefined || token !== undefined ? config.remote.token : undefined;
-    return remote({ url: server.url, token: given ?? readTokenFile(config.data), allowInsecureToken });
+    // A token that came with another server's address is not this one's, and one that is lying about in the environment
+    // is not another user's to have.
+    const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
+    const own = readTokenFile(config.data, server.otherUser);
+    // It is on this machine, so nothing crosses a network, whichever address it listens at.
+    return remote({ url: server.url, token: token ?? own ?? configured, allowInsecureToken: true });
   }
 
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
@@ -84,6 +90,6 @@ async function tokenIn(path: string): Promise<string> {
   const token = Buffer.from(await readInput(path))
     .toString("utf8")
     .trim();
-  if (token === "") throw new EvregError("usage", `--token-file: ${path} is empty.`);
+  if (token === "") throw usage(`--token-file: ${path} is empty.`);
   return token;
 }

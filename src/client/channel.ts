@@ -1,5 +1,5 @@
 import { Agent, request } from "undici";
-import { foreignAnswer, refusal } from "./refusals.ts";
+import { foreignAnswer, refusal, withAdvice } from "./refusals.ts";
 import type { Target } from "./target.ts";
 import { unreachable } from "./unreachable.ts";
 
@@ -70,7 +70,8 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       const { status } = received;
       if ((status >= 200 && status < 300) || also.includes(status)) return received;
-      throw refusal(received) ?? foreignAnswer(received);
+      const refused = refusal(received);
+      throw refused === undefined ? foreignAnswer(received) : withAdvice(refused, options, path);
     },
     close: () => (closed ??= agent.close().then(() => undefined)),
   };

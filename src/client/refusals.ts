@@ -1,12 +1,29 @@
 import { codeOfStatus, EvregError } from "../domain/error.ts";
 import type { ErrorBody } from "../domain/error.ts";
 import type { Received } from "./channel.ts";
+import type { Target } from "./target.ts";
 
 /** The failure another evreg answered, as the error it was there; `undefined` when the answer is not in its shape. */
 export function refusal({ status, bytes }: Received): EvregError | undefined {
   const body = parse(bytes);
   if (!isErrorBody(body) || body.code !== status) return undefined;
   return new EvregError(codeOfStatus(status), body.error, body.details);
+}
+
+/**
+ * The same refusal, unless it is evreg telling that it has no such route, asked for `/v1` twice over: then what to do
+ * about the address. A proxy may well have a `/v1` of its own in front, so what evreg says it saw decides.
+ */
+export function withAdvice(error: EvregError, { origin, basePath }: Target, path: string): EvregError {
+  const seen = ` /v1${path.split("/", 3).join("/")}`;
+  const doubled = error.code === "not_found" && error.message.includes(seen);
+  if (!doubled || !basePath.endsWith("/v1")) return error;
+  const right = `${origin}${basePath.slice(0, -"/v1".length)}`;
+  return new EvregError(
+    "unreachable",
+    `The address ${origin}${basePath} ends in /v1, which is added to it anyway. Leave that off: ${right}`,
+    { url: right },
+  );
 }
 
 /** Something answered, but not evreg: a proxy, another program, a login page. */

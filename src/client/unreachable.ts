@@ -41,6 +41,10 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       return `The connection to ${origin} broke before the answer came.${doubt(attempted)}`;
     case undefined:
     default:
+      if (code !== undefined && NO_TLS.has(code)) {
+        const plain = origin.replace(/^https:/, "http:");
+        return `What listens at ${origin} does not speak https; evreg itself speaks http. Try ${plain}, or name the proxy that speaks https for it.`;
+      }
       if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
         return `The certificate of ${origin} is not trusted (${code}).`;
       }
@@ -50,6 +54,9 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}.`;
   }
 }
+
+/** What OpenSSL makes of a plain HTTP answer where it expects TLS: the text read as a record's header. */
+const NO_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
 
 /** After a broken exchange nobody here knows whether the server had done it. */
 function doubt({ method }: Attempted): string {

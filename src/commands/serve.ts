@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
+import { faultsOfServer } from "../cli/fault-log.ts";
 import { numberFlag } from "../cli/flags.ts";
 import { leaveInterruption } from "../cli/interruption.ts";
 import { announcement } from "../cli/serve-announcement.ts";
@@ -46,6 +47,7 @@ export default class Serve extends BaseCommand {
       import("../app.ts"),
     ]);
     const logger = await createLogger(config.log);
+    faultsOfServer(config.log.level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
     leaveInterruption();
     const signals = listenForStop((code) => process.exit(code));
@@ -53,7 +55,10 @@ export default class Serve extends BaseCommand {
     const { version } = this.config;
     const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
     if (process.stderr.isTTY) await this.announce(server, config.data, dev);
-    else logger.info({ url: server.url, data: config.data, version }, "listening");
+    else {
+      const { url, addresses } = server;
+      logger.info({ url, addresses, data: config.data, version }, "listening");
+    }
 
     const reason = await Promise.race([signals.first, fatal.promise]);
     logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
@@ -65,7 +70,7 @@ export default class Serve extends BaseCommand {
   }
 
   private async announce(
-    { url, tokenFile, evreg }: RunningServer,
+    { url, addresses, tokenFile, evreg }: RunningServer,
     data: string,
     dev: boolean,
   ): Promise<void> {
@@ -73,7 +78,17 @@ export default class Serve extends BaseCommand {
     const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
     const { version } = this.config;
     process.stderr.write(
-      announcement({ version, url, data, dev, tokenFile, hasActions, cwd: process.cwd(), program }),
+      announcement({
+        version,
+        url,
+        addresses,
+        data,
+        dev,
+        tokenFile,
+        hasActions,
+        cwd: process.cwd(),
+        program,
+      }),
     );
   }
 }

@@ -29,7 +29,10 @@ export interface ActionUpdate {
   readonly timestamped?: string;
 }
 
-/** Something legal in Draft 7 that checks nothing, so probably a slip: an unknown keyword or format. */
+/**
+ * Something legal in Draft 7 that is probably a slip: an unknown keyword or format, which checks nothing, or a type that
+ * no payload has.
+ */
 export interface SchemaWarning {
   /** JSON pointer into the schema, `""` for its root. */
   readonly pointer: string;

@@ -47,11 +47,18 @@ export interface BatchItemError extends ErrorBody {
   readonly index: number;
 }
 
+interface BatchMeta {
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Of the accepted: items that stored nothing new, as their idempotency key stands for an event accepted before. */
+  readonly replayed: number;
+}
+
 export interface BatchResult {
   /** In the order sent; `null` where the item was refused. */
   readonly data: readonly (Event | null)[];
   readonly errors: readonly BatchItemError[];
-  readonly meta: { readonly accepted: number; readonly rejected: number };
+  readonly meta: BatchMeta;
 }
 
 export const EVENT_LIMITS = {

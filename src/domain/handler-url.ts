@@ -41,7 +41,7 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   if (url.protocol === "http:") {
     if (!policy.allowHttp) {
       throw refuse(
-        "must be an https: URL; http: is only for services whose configuration sets delivery.allowHttp",
+        "must be an https: URL; http: is only for services whose configuration sets delivery.allowHttp, and for `evreg serve --dev` on one's own machine",
       );
     }
   } else if (url.protocol !== "https:") {
@@ -51,8 +51,11 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   if (url.port === "0") throw refuse("must not name port 0, which nothing can listen on");
   const refusal = hostRefusal(url, createAddressRules(policy.allowNetworks));
   if (refusal !== undefined) {
+    const own = refusal.startsWith("loopback")
+      ? "; on one's own machine `evreg serve --dev` allows loopback"
+      : "";
     throw refuse(
-      `its host is not allowed: it is ${refusal}; only addresses on the public internet, or in networks of delivery.allowNetworks, take deliveries`,
+      `its host is not allowed: it is ${refusal}; only addresses on the public internet, or in networks of delivery.allowNetworks, take deliveries${own}`,
     );
   }
   return handler;

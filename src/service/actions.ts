@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Action, ActionUpdate, NewAction, WarningMeta } from "../domain/action.ts";
+import type {
+  Action,
+  ActionUpdate,
+  NewAction,
+  Schemata,
+  SchemaWarning,
+  WarningMeta,
+} from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { checkActionName, checkLabel, nextVersionName } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
@@ -64,7 +71,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const checks = { action: checkActionName, application: checkLabel };
       const { action, application, schemata } = readBody(NEW_ACTION, input, checks) as NewAction;
       access.require("write", application);
-      const { warnings } = checkSchema(schemata);
+      const warnings = warningsFor(schemata);
       const created = await store
         .createAction({ action, application, schemata }, clock.now())
         .catch((error: unknown) => {
@@ -83,7 +90,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       access.requireSome("write");
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const body = readBody(ACTION_UPDATE, input, { application: checkLabel }) as ActionUpdate;
-      const { warnings } = checkSchema(body.schemata);
+      const warnings = warningsFor(body.schemata);
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const stored = await store.findAction(name);
         if (stored === undefined) throw notFound("action", name);
@@ -96,6 +103,16 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       );
     },
   };
+}
+
+/** @throws `invalid` for what is no schema */
+function warningsFor(schemata: Schemata): SchemaWarning[] {
+  const { warnings } = checkSchema(schemata);
+  const { $ref: reference, type } = schemata;
+  // Beside a $ref the type is ignored, which is a warning of its own.
+  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;
+  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and nothing can be published; make it "object"`;
+  return [{ pointer: "/type", message }, ...warnings];
 }
 
 /** A whole Action may come back with a new schema; what else it says must be so, or its sender means another one. */

@@ -84,6 +84,7 @@ export function restless(action: string): EvregError {
 export function batchResult(
   data: readonly (Event | null)[],
   errors: ReadonlyMap<number, EvregError>,
+  replayed: number,
 ): BatchResult {
   const accepted = data.filter((event) => event !== null).length;
   const listed: BatchItemError[] = [];
@@ -91,5 +92,5 @@ export function batchResult(
     const { error, details, code } = failure.body();
     listed.push({ index, error, details, code });
   }
-  return { data, errors: listed, meta: { accepted, rejected: data.length - accepted } };
+  return { data, errors: listed, meta: { accepted, rejected: data.length - accepted, replayed } };
 }

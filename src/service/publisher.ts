@@ -72,6 +72,7 @@ export class Publisher {
     const everyIndex = [...items.keys()];
     let open: readonly number[] = everyIndex;
     let deliveries = 0;
+    let replayed = 0;
     for (let tries = 0; open.length > 0; tries++) {
       if (tries === MAX_TRIES) {
         for (const index of open) errors.set(index, restless((items[index] as NewEvent).action));
@@ -111,13 +112,14 @@ export class Publisher {
         else if (outcome.kind === "stale") stale.push(index);
         else data[index] = event ?? null;
         if (outcome.kind === "recorded") deliveries += outcome.deliveries;
+        if (outcome.kind === "replayed") replayed += 1;
       }
       // Of an atomic batch nothing was stored when one item was stale: all of it is held to the new schema.
       if (atomic && stale.length > 0) errors.clear();
       open = atomic && stale.length > 0 ? everyIndex : stale;
     }
     if (deliveries > 0) this.#context.wake();
-    return batchResult(data, errors);
+    return batchResult(data, errors, replayed);
   }
 
   async #prepare(item: NewEvent | EvregError): Promise<Prepared> {

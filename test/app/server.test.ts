@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { findServer } from "../../src/app.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { configFor, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
@@ -41,6 +42,18 @@ describe("start and stop", () => {
     const server = await start(data, { host: "0.0.0.0" });
     expect(new URL(server.url).hostname).toBe("127.0.0.1");
     expect((await findServer(data))?.url).toBe(server.url);
+  });
+
+  test.skipIf(process.platform === "win32")("a folder that others may write to is warned about", async () => {
+    const [data, closed] = [dataFolder(), dataFolder()];
+    mkdirSync(data);
+    chmodSync(data, 0o777);
+    const warnings: string[] = [];
+    const warn = (_fields: object, message: string) => void warnings.push(message);
+    const logger = { ...silentLogger, warn };
+    await start(data, {}, { logger });
+    await start(closed, {}, { logger });
+    expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
   });
 
   test("every call of stop is the same stop", async () => {

@@ -15,7 +15,7 @@ let server: RunningProgram;
 let evreg: Evreg;
 
 beforeAll(async () => {
-  mkdirSync(data);
+  mkdirSync(data, { mode: 0o700 });
   server = await startProgram(data, ["--dev"]);
   evreg = connect({ url: server.url });
 });
@@ -73,6 +73,42 @@ test("refused lines are told with number and reason, the others published, and t
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 
+/** Lines 2 to 5 of these cannot be published, whoever finds out: the reader for 3 and 5, the service for 2 and 4. */
+function withFaultsInTurn(name: string): string {
+  const against = `{"action":"${name}","payload":{"id":"two"}}`;
+  return [line(name, 1), against, "{oops}", line("no.such", 4), `{"action":"${name}",`].join("\n");
+}
+
+function toldLines(stderr: string): number[] {
+  return Array.from(stderr.matchAll(/^Line (\d+): /gm), ([, number]) => Number(number));
+}
+
+test("refused lines are told in the order of the file, whatever is wrong with them", async () => {
+  const name = await action("batch.order");
+  const { code, stderr } = await run(["publish", "--batch", "-"], { input: withFaultsInTurn(name) });
+  expect(code).toBe(7);
+  expect(toldLines(stderr)).toEqual([2, 3, 4, 5]);
+  expect(await idsOf(name)).toEqual([1]);
+});
+
+test("a fault within a line is placed by its column, as the line is told already", async () => {
+  const [table, jsonl] = await Promise.all([
+    run(["publish", "--batch", "-"], { input: "\n{oops}" }),
+    run(["publish", "--batch", "-", "--output", "jsonl"], { input: "\n{oops}" }),
+  ]);
+  expect(table.stderr).toMatch(/^Line 2: Malformed JSON at column 2: .+\n0 events published, 1 line refused/);
+  const [told] = jsonLines(jsonl.stderr);
+  expect(told).toMatchObject({ line: 2, code: 400 });
+  expect(told?.["details"]).toEqual({ column: 2, byte: 1, reason: "syntax" });
+});
+
+test("an array is told to be none of the lines that are wanted", async () => {
+  const input = `\u{feff} [${line("any", 1)},\n${line("any", 2)}]`;
+  const { code, stderr } = await run(["publish", "--batch", "-"], { input });
+  expect(code).toBe(7);
+  expect(stderr).toMatch(/^Line 1: There must be one event a line, not an array\./);
+});
+
 test("for a program, accepted events are on stdout and refusals on stderr, each a JSON line", async () => {
   const name = await action("batch.jsonl");
   const outcome = await run(["publish", "--batch", "-", "--output", "jsonl"], { input: withBadLines(name) });
@@ -96,6 +132,7 @@ test("for a program, accepted events are on stdout and refusals on stderr, each 
   expect((await json(["publish", "--batch", "-"], { input: line(name, 1) })).meta).toEqual({
     accepted: 1,
     rejected: 0,
+    replayed: 0,
   });
 });
 
@@ -118,7 +155,9 @@ test("--atomic publishes all lines or none", async () => {
   const name = await action("batch.atomic");
   const refused = await run(["publish", "--batch", "-", "--atomic"], { input: withBadLines(name) });
   expect(refused).toMatchObject({ code: 1, stdout: "" });
-  expect(refused.stderr).toContain("Nothing was published");
+  expect(refused.stderr).toContain("Nothing was published: 3 lines refused.");
+  const inTurn = await run(["publish", "--batch", "-", "--atomic"], { input: withFaultsInTurn(name) });
+  expect(toldLines(inTurn.stderr)).toEqual([2, 3, 4, 5]);
   const against = `${line(name, 1)}\n${line("no.such", 2)}`;
   expect(await run(["publish", "--batch", "-", "--atomic"], { input: against })).toMatchObject({ code: 1 });
   const tooMany = Array.from({ length: 1_001 }, (_, at) => line(name, at)).join("\n");
@@ -133,10 +172,27 @@ test("--atomic publishes all lines or none", async () => {
 test("lines with an idempotency key can be sent again without harm", async () => {
   const name = await action("batch.again");
   const input = [1, 2, 3].map((id) => line(name, id, `,"idempotency_key":"${name}-${id}"`)).join("\n");
-  for (let times = 0; times < 2; times += 1) {
-    expect(await run(["publish", "--batch", "-"], { input })).toMatchObject({ code: 0 });
+  const more = `${input}\n${line(name, 4)}`;
+  const publish = ["publish", "--batch", "-"];
+  const counts: string[] = [];
+  for (const [words, lines] of [
+    [publish, input],
+    [publish, more],
+    [[...publish, "--on-error", "stop"], input],
+    [[...publish, "--atomic"], more],
+  ] as const) {
+    const { code, stderr } = await run(words, { input: lines });
+    expect(code).toBe(0);
+    counts.push(stderr);
   }
-  expect(await idsOf(name)).toEqual([1, 2, 3]);
+  expect(counts).toEqual([
+    "3 events published, 0 lines refused.\n",
+    "1 event published, 3 already there, 0 lines refused.\n",
+    "0 events published, 3 already there, 0 lines refused.\n",
+    "1 event published, 3 already there, 0 lines refused.\n",
+  ]);
+  expect((await json(publish, { input })).meta).toEqual({ accepted: 3, rejected: 0, replayed: 3 });
+  expect(await idsOf(name)).toEqual([1, 2, 3, 4, 4]);
 });
 
 test("an empty input is nothing to do, and no failure", async () => {

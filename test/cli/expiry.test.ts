@@ -15,3 +15,7 @@ test.each([
 test("a span past every calendar is refused in words", () => {
   expect(() => expiry("99999999d", NOW_MS)).toThrow("too far away");
 });
+
+test.each(["tomorrow", "2028-01-01", "90 d", ""])("%j is refused with the forms there are", (text) => {
+  expect(() => expiry(text, NOW_MS)).toThrow(/^--expires: .*90d.*ISO 8601/);
+});

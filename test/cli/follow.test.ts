@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { progressOf } from "../../src/cli/follow-line.ts";
 import { followDeliveries } from "../../src/cli/follow.ts";
 import type { Delivery, DeliveryStatus } from "../../src/domain/delivery.ts";
 
@@ -28,6 +29,7 @@ function follow(
   let nowMs = 0;
   let look = -1;
   const sleeps: number[] = [];
+  const told: string[] = [];
   const controller = new AbortController();
   const events = {
     deliveries: async () => {
@@ -45,11 +47,13 @@ function follow(
       sleeps.push(delayMs);
       nowMs += delayMs;
     },
+    waiting: (deliveries) => told.push(progressOf(deliveries)),
   });
   return followed.then(({ end, deliveries }) => ({
     end,
     states: deliveries.map(({ status }) => status),
     sleeps,
+    told,
     nowMs,
   }));
 }
@@ -88,4 +92,17 @@ test("an interruption ends it with what was seen last", async () => {
     end: "interrupted",
     states: ["waiting"],
   });
+});
+
+test("who waits is told of what, before each wait", async () => {
+  const steps = [
+    ["pending", "pending", "delivering"],
+    ["delivered", "waiting", "failed"],
+    ["delivered"],
+  ] as const;
+  const { told } = await follow(steps);
+  expect(told).toEqual([
+    "2 pending, 1 delivering; 3 attempts so far",
+    "1 waiting, 1 delivered, 1 failed; 3 attempts so far",
+  ]);
 });

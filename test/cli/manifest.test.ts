@@ -13,7 +13,8 @@ interface ManifestCommand {
   readonly description?: string;
   readonly examples?: readonly (string | { command: string; description: string })[];
   readonly args: Readonly<Record<string, { description?: string }>>;
-  readonly flags: Readonly<Record<string, { summary?: string; description?: string }>>;
+  readonly flags: Readonly<Record<string, { summary?: string; description?: string; required?: boolean }>>;
+  readonly usage?: string | readonly string[];
 }
 
 let built: Manifest;
@@ -50,5 +51,12 @@ test("every command says what it does, and shows it by example", () => {
       expect.soft(arg.description, `${id} ${name}`).toBeTruthy();
     for (const [name, flag] of Object.entries(flags))
       expect.soft(flag.summary, `${id} --${name}`).toBeTruthy();
+  }
+});
+
+test("a usage line shows every flag that must be given", () => {
+  for (const [id, { flags, usage = "" }] of Object.entries(built.commands)) {
+    const required = Object.entries(flags).filter(([, flag]) => flag.required === true);
+    for (const [name] of required) expect.soft(String(usage), id).toContain(`--${name} `);
   }
 });

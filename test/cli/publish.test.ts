@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
@@ -121,6 +123,25 @@ test("--wait ends by the outcome: 0 when all was delivered, 1 when not", async (
   expect(shown.stdout).toMatch(/1 +\S+Z +\d+ +failed +500 +no\\e\[2J/);
   expect((await run(["deliveries", "--status", "failed"])).stdout).toContain("refused");
   expect(await run(["deliveries", "retry", id])).toMatchObject({ code: 0 });
+});
+
+test("a delivery sent again while its subscription is paused is held, and says so", async () => {
+  const { data: event } = await evreg.events.publish({
+    action: "refused",
+    payload: RawJson.fromText('{"id": 9}'),
+  });
+  const failed = async () =>
+    (await evreg.deliveries.list({ event: event.rowid })).data.find(({ status }) => status === "failed");
+  await until("the delivery fails", async () => (await failed()) !== undefined);
+  const delivery = (await failed())!;
+  await evreg.subscriptions.update(delivery.subscription_id, { active: false });
+  const retried = await run(["deliveries", "retry", String(delivery.rowid)]);
+  expect(retried).toMatchObject({
+    code: 0,
+    stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again.\n`,
+  });
+  expect(retried.stdout).toMatch(/^Status +held$/m);
+  await evreg.subscriptions.update(delivery.subscription_id, { active: true });
 });
 
 test("--wait gives up when told, and an interruption ends it with 130; the event is published either way", async () => {

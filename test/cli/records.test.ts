@@ -114,7 +114,7 @@ test("a compatible schema becomes the next revision", async () => {
 
 test("a subscription is created, shown, paused, resumed and deleted; its secret is told once", async () => {
   const created = await run([
-    ..."subscriptions create --application billing --name invoices --action order.created".split(" "),
+    ..."subscriptions create --application billing --subscription invoices --action order.created".split(" "),
     "--handler",
     HANDLER,
     "--max-retries",
@@ -157,7 +157,7 @@ test("a token is told once, listed without itself, and revoked", async () => {
   expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 0, stderr: "Revoked.\n" });
   expect(await run(["tokens", "revoke", String(rowid)])).toMatchObject({ code: 3 });
   expect(await run(["tokens", "create", "x", "--scope", "everything"])).toMatchObject({
-    code: 1,
+    code: 2,
     stdout: "",
   });
 });

@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { announcement } from "../../src/cli/serve-announcement.ts";
 import { runProgram, startProgram, temporaryFolder } from "../support/program.ts";
@@ -14,7 +15,12 @@ test("away from a terminal the server writes log lines only, to stderr, and ends
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines).toContainEqual(
-    expect.objectContaining({ msg: "listening", url: server.url, data: folder.path }),
+    expect.objectContaining({
+      msg: "listening",
+      url: server.url,
+      addresses: [new URL(server.url).host],
+      data: folder.path,
+    }),
   );
   expect(lines.at(-1)).toMatchObject({ msg: "stopped" });
   folder.remove();
@@ -36,9 +42,47 @@ test("--dev is refused where others could reach it, and a taken port is named", 
   for (const folder of [one, other]) folder.remove();
 });
 
+test.skipIf(process.platform === "win32").each(["", "EPIPE"])(
+  "an uncaught exception (%s) is in the log with its stack and without secrets, and ends the server with 1",
+  async (code) => {
+    const folder = temporaryFolder();
+    const token = `evreg_${"a".repeat(36)}`;
+    const fault = join(folder.path, "fault.mjs");
+    writeFileSync(
+      fault,
+      `function faulty() { throw Object.assign(new Error("unforeseen ${token}"), { code: "${code}" }); }
+       process.on("SIGUSR2", faulty);`,
+    );
+    const server = await startProgram(folder.path, ["--dev"], {
+      NODE_OPTIONS: `--import=${pathToFileURL(fault).href}`,
+    });
+    const outcome = await server.end("SIGUSR2");
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).not.toContain(token);
+    const lines = outcome.stderr.split("\n").filter((line) => line.startsWith("{"));
+    const errors = lines.map((line) => JSON.parse(line) as { level: string; err?: { stack: string } });
+    const stacks = errors.filter(({ level }) => level === "error").map(({ err }) => err?.stack);
+    expect(stacks).toEqual([expect.stringMatching(/unforeseen \[redacted\][^]*at .*faulty/)]);
+    folder.remove();
+  },
+);
+
+test.skipIf(process.platform === "win32")("without a log, the stack is told on stderr", async () => {
+  const folder = temporaryFolder();
+  const fault = join(folder.path, "fault.mjs");
+  writeFileSync(fault, `process.on("SIGUSR2", function faulty() { throw new Error("unforeseen"); });`);
+  const env = { NODE_OPTIONS: `--import=${pathToFileURL(fault).href}` };
+  const server = await startProgram(folder.path, ["--dev", "--log-level", "silent"], env);
+  const outcome = await server.end("SIGUSR2");
+  expect(outcome.code).toBe(1);
+  expect(outcome.stderr).toMatch(/^Error: .*\n\s+cause: Error: unforeseen\n\s+at .*faulty/);
+  folder.remove();
+});
+
 const ABOUT = {
   version: "1.2.3",
   url: "http://127.0.0.1:7480",
+  addresses: ["127.0.0.1:7480"],
   data: "/srv/shop/.evreg",
   dev: false,
   tokenFile: "/srv/shop/.evreg/token",
@@ -49,9 +93,10 @@ const ABOUT = {
 
 test("a terminal is told address, data folder, where the token is, and a command to type next", () => {
   const text = announcement(ABOUT);
-  for (const part of [ABOUT.url, ABOUT.data, ABOUT.tokenFile, "evreg actions create order.created"]) {
+  for (const part of [ABOUT.url, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
     expect(text).toContain(part);
   }
+  expect(text).not.toContain("also");
   expect(text).not.toContain("--data");
 });
 
@@ -65,4 +110,18 @@ test("the next command fits the place: elsewhere it names the data folder, and i
   });
   expect(text).toContain("npx evreg events --data '/srv/it'\\''s'");
   expect(announcement({ ...ABOUT, tokenFile: undefined, dev: true })).toMatch(/token +none needed/);
+});
+
+test("a server that others reach tells where", () => {
+  const addresses = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "[2001:db8::7]:7480"];
+  expect(announcement({ ...ABOUT, addresses })).toContain("also   192.0.2.7:7480, [2001:db8::7]:7480\n");
+  const one = { ...ABOUT, url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
+  expect(announcement(one)).not.toContain("also");
+});
+
+test("the command told first leaves the README's tour as it is", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const [, action = ""] = /actions create (\S+)/.exec(announcement(ABOUT)) ?? [];
+  expect(action).toMatch(/./);
+  expect(readme).not.toContain(action);
 });

@@ -13,7 +13,7 @@ let server: RunningProgram;
 let token: string;
 
 beforeAll(async () => {
-  mkdirSync(data);
+  mkdirSync(data, { mode: 0o700 });
   server = await startProgram(data);
   token = readFileSync(join(data, "token"), "utf8").trim();
   const evreg = connect({ url: server.url, token });
@@ -134,6 +134,23 @@ test("a command that only looks makes no data folder where there is none", async
     expect(outcome.stderr).toMatch(/no data folder .*nowhere.*evreg serve/);
   }
   expect(existsSync(nowhere)).toBe(false);
+});
+
+test("a token is made in a new data folder only where that is named, not in the default one of any folder", async () => {
+  const words = ["tokens", "create", "ci", "--scope", "read"];
+  const [nowhere, byFlag, byVariable] = ["default", "by-flag", "by-variable"].map((name) =>
+    join(folder.path, name),
+  );
+  mkdirSync(nowhere!);
+  const { run: inNowhere } = commandLine(nowhere!, {});
+  const outcome = await inNowhere(words);
+  expect(outcome).toMatchObject({ code: 3, stdout: "" });
+  expect(outcome.stderr).toMatch(/no data folder .*\.evreg.*--data/);
+  expect(existsSync(join(nowhere!, ".evreg"))).toBe(false);
+
+  expect(await run([...words, "--data", byFlag!])).toMatchObject({ code: 0 });
+  expect(await run(words, { env: { EVREG_DATA: byVariable! } })).toMatchObject({ code: 0 });
+  expect([byFlag, byVariable].map((path) => existsSync(path!))).toEqual([true, true]);
 });
 
 test("a mistake in the configuration ends with 2 and names its place", async () => {

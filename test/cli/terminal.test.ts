@@ -5,9 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/text-width.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
+import { startReceiver } from "../support/receiver.ts";
 
 /** util-linux's `script` gives a command a terminal of its own. */
 const SCRIPT = "/usr/bin/script";
+const CLEAR_LINE = "\r\u001b[K";
 const folder = temporaryFolder();
 
 interface Session {
@@ -75,6 +77,30 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(text).toContain("Line 701: ");
     expect(text).toMatch(/701 events published, 1 line refused\.\r\n$/);
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
+  });
+
+  test("who waits for deliveries sees them come along, on a line that is gone at the end", async () => {
+    const receiver = await startReceiver();
+    const seen = Promise.withResolvers<void>();
+    receiver.answer = () => ({ after: seen.promise });
+    const config = join(folder.path, "receiver.yaml");
+    writeFileSync(config, 'delivery: { allowHttp: true, allowNetworks: ["127.0.0.0/8"] }\n');
+    const { run } = commandLine(folder.path, {});
+    const create = "actions create order.awaited --application shop --schema -".split(" ");
+    await run(create, { input: '{"type":"object"}' });
+    const subscribe = "subscriptions create --application billing --name s --action order.awaited --handler";
+    await run([...subscribe.split(" "), receiver.url, "--config", config]);
+    const publish = ["publish", "order.awaited", "{}", "--wait", "--config", config];
+    const { code, text } = await onTerminal(60, publish, (shown) => {
+      if (shown.includes("1 delivering; 1 attempt so far")) seen.resolve();
+      return undefined;
+    });
+    await receiver.close();
+    expect(code).toBe(0);
+    expect(text).toContain("1 delivering; 1 attempt so far");
+    const kept = text.slice(text.lastIndexOf(CLEAR_LINE) + CLEAR_LINE.length);
+    expect(kept).toMatch(/^Event +\d+\r\n/);
+    expect(kept).not.toContain("so far");
   });
 
   test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {

@@ -15,27 +15,67 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     /no command "actions remove"; actions has: create, get, list, update/,
   ],
   ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
+  ["a mistyped command", ["pubilsh", "a", "{}"], /no command "pubilsh"; did you mean publish\?/],
+  ["a mistyped verb", ["actions", "lst"], /no command "actions lst"; did you mean actions list\?/],
+  ["a mistyped topic", ["event", "list"], /no command "event"; did you mean events list\?/],
+  ["flags with values before the command", ["--data", "x", "events"], /: evreg events --data FOLDER\n/],
+  ["a flag that the command has not", ["--url", "x", "serve"], /: evreg serve\n/],
+  ["a flag and no command", ["--bogus"], /flags; evreg --help lists the commands\.\n/],
+  ["a mistyped flag", ["events", "--acton", "x"], /no flag --acton here; did you mean --action\?/],
   ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
   ["a missing argument", ["actions", "get"], /Missing: NAME.*evreg actions get --help/s],
   ["an argument too many", ["events", "get", "1", "2"], /Too many arguments: 2/],
-  ["a missing flag", ["actions", "create", "a"], /Missing required flag (application|schema)/],
-  ["a flag without its value", ["events", "--action"], /--action expects a value/],
-  ["a value that is none of those", ["events", "--order", "up"], /--order=up to be one of: asc, desc/],
+  ["missing flags", ["actions", "create", "a"], /Missing: --application NAME, --schema FILE\.\n/],
+  [
+    "an argument and flags",
+    ["actions", "create"],
+    /Missing: NAME \(.*\), --application NAME, --schema FILE\.\n/,
+  ],
+  [
+    "flags with one there",
+    ["subscriptions", "create", "--name", "x"],
+    /Missing: --application NAME, --action NAME, --handler URL\.\n/,
+  ],
+  ["a flag without its value", ["events", "--action"], /--action needs a value\./],
+  [
+    "a value that is none of those",
+    ["events", "--order", "up"],
+    /--order: must be one of asc, desc; not "up"\./,
+  ],
   ["text for a number", ["events", "--limit", "many"], /--limit: takes a whole number, not "many"/],
   ["text for an id", ["deliveries", "get", "first"], /ID takes a whole number/],
   [
     "flags that exclude each other",
     ["events", "--page", "2", "--after", "7"],
-    /--after=7 cannot also be provided/,
+    /--after and --page cannot be given together/,
   ],
   [
     "an address and a folder",
     ["events", "--url", "http://127.0.0.1:1", "--data", "x"],
-    /cannot also be provided/,
+    /--data and --url cannot be given together/,
   ],
-  ["--all as one document", ["events", "--all", "--json"], /cannot also be provided/],
+  [
+    "--atomic and a rule for errors",
+    ["publish", "--batch", "-", "--atomic", "--on-error", "stop"],
+    /Error: --atomic and --on-error cannot be given together; leave one out\.\n/,
+  ],
+  [
+    "a scope that is none",
+    ["tokens", "create", "x", "--scope", "foo"],
+    /--scope: publish, read, write or admin, each optionally limited as publish:APPLICATION; not "foo"/,
+  ],
+  [
+    "an end that is no time",
+    ["tokens", "create", "x", "--scope", "read", "--expires", "tomorrow"],
+    /--expires: .*90d.*ISO 8601.*"tomorrow"/,
+  ],
+  ["--all as one document", ["events", "--all", "--json"], /--all and --json cannot be given together/],
   ["--all as a table", ["events", "--all", "--output", "table"], /--all prints one record a line/],
-  ["a flag that needs another", ["publish", "a", "{}", "--timeout", "1"], /--wait/],
+  [
+    "a flag that needs another",
+    ["publish", "a", "{}", "--timeout", "1"],
+    /--timeout is only for use with --wait/,
+  ],
   ["no payload", ["publish", "a"], /Give the payload/],
   ["two payloads", ["publish", "a", "{}", "--file", "x"], /not both/],
   ["an action beside a batch", ["publish", "a", "--batch", "x"], /each line names its own action/],
@@ -43,7 +83,8 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["nothing to change", ["subscriptions", "update", "1"], /Nothing to change/],
   ["a file that is not there", ["publish", "a", "--file", "nowhere.json"], /no file nowhere.json/],
   ["a folder for a file", ["publish", "--batch", "."], /is a folder/],
-  ["help for no command", ["help", "bogus"], /bogus not found/],
+  ["help for no command", ["help", "bogus"], /no command "bogus".*\nSee: evreg --help\n/s],
+  ["help for a mistyped command", ["publsh", "-h"], /no command "publsh"; did you mean publish\?/],
 ];
 
 /** Runs many command lines in one process of the built program; what `main` adds is only the exit. */
@@ -75,6 +116,41 @@ test("every mistake on the command line ends with 2, is named on stderr, and lea
     expect.soft(outcome, mistake).toMatchObject({ code: 2, stdout: "" });
     expect.soft(outcome?.stderr, mistake).toMatch(named);
     expect.soft(outcome?.stderr, mistake).not.toMatch(/\n +at |node_modules|\[object|Config \{/);
+  }
+});
+
+test("-h is --help everywhere, and -v is --version", () => {
+  const pairs = [
+    [["-h"], ["--help"]],
+    [
+      ["actions", "-h"],
+      ["actions", "--help"],
+    ],
+    [
+      ["tokens", "create", "-h"],
+      ["tokens", "create", "--help"],
+    ],
+    [["-v"], ["--version"]],
+  ];
+  const outcomes = runMany(pairs.flat());
+  for (const [at, [short]] of pairs.entries()) {
+    expect.soft(outcomes[2 * at], short?.join(" ")).toEqual(outcomes[2 * at + 1]);
+    expect.soft(outcomes[2 * at]?.code).toBe(0);
+  }
+});
+
+test("a complaint about flags repeats no token", () => {
+  const token = "evreg_thisisnotarealone";
+  const outcomes = runMany([
+    ["events", "--token", token, "--token-file", "x"],
+    ["events", `--tokn=${token}`],
+    ["--token", token, "events"],
+  ]);
+  expect(outcomes[0]?.stderr).toContain("--token and --token-file cannot be given together");
+  expect(outcomes[2]?.stderr).toContain("evreg events --token TOKEN");
+  for (const { code, stderr } of outcomes) {
+    expect(code).toBe(2);
+    expect(stderr).not.toContain(token);
   }
 });
 

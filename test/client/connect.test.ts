@@ -8,6 +8,7 @@ import type { ConnectOptions } from "../../src/client/connect.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { startHarness } from "../http/harness.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -134,6 +135,40 @@ describe("nobody there", () => {
     await evreg.close();
     await evreg.close();
     expect((await failure(evreg.health())).code).toBe("unreachable");
+  });
+});
+
+describe("an address that is nearly right", () => {
+  test("https to where http is spoken", async () => {
+    const url = await other((_, response) => response.end());
+    const error = await failure(client({ url: url.replace("http:", "https:") }).health());
+    expect(error.code).toBe("unreachable");
+    expect(error.message).toContain("does not speak https");
+    expect(error.message).toContain(`Try ${url}`);
+    expect(error.message).not.toContain("certificate");
+  });
+
+  test("a /v1 at its end, which is added anyway", async () => {
+    const harness = await startHarness();
+    closing.push(() => harness.close());
+    const token = await harness.token("admin");
+    for (const base of ["/v1", "/v1/"]) {
+      const evreg = client({ url: harness.url + base, token });
+      const event = { action: "a", payload: RawJson.fromText("{}") };
+      for (const call of [evreg.actions.get("a"), evreg.health(), evreg.events.publish(event)]) {
+        const error = await failure(call);
+        expect(error.code).toBe("unreachable");
+        expect(error.message).toMatch(/ends in \/v1.*Leave that off: http:\/\/127\.0\.0\.1:\d+$/);
+      }
+    }
+  });
+
+  test("a proxy's own /v1 in front of evreg is no mistake", async () => {
+    const url = await other((_, response) => {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end('{"error":"There is no action \\"a\\".","details":{},"code":404}');
+    });
+    expect(await failure(client({ url: `${url}/v1` }).actions.get("a"))).toMatchObject({ code: "not_found" });
   });
 });
 

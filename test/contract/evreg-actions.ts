@@ -74,6 +74,22 @@ export function actionsContract(open: OpenEvreg): void {
       ]);
     });
 
+    it("warns of a type that no payload has", async () => {
+      for (const type of ["string", ["array", "null"]]) {
+        const action = `of.${[type].flat().join(".")}`;
+        const { meta } = await under.evreg.actions.create(newAction({ action, schemata: { type } }));
+        expect(meta?.warnings).toEqual([
+          { pointer: "/type", message: expect.stringContaining(JSON.stringify(type)) },
+        ]);
+      }
+      const withObject = newAction({ schemata: { type: ["object", "null"] } });
+      const { data, meta } = await under.evreg.actions.create(withObject);
+      expect(meta).toEqual({ warnings: [] });
+      const never = { schemata: { type: "null" } };
+      const updated = await under.evreg.actions.update(data.action, never, { compatibility: "none" });
+      expect(updated.meta?.warnings.map(({ pointer }) => pointer)).toEqual(["/type"]);
+    });
+
     describe("refused", () => {
       const refusing = useSharedEvreg(open, () => Promise.resolve());
 

@@ -31,7 +31,7 @@ export function batchContract(open: OpenEvreg): void {
         [3, "any", '{"n":2}'],
       ]);
       expect(errors).toEqual([]);
-      expect(meta).toEqual({ accepted: 3, rejected: 0 });
+      expect(meta).toEqual({ accepted: 3, rejected: 0, replayed: 0 });
       expect((await under.evreg.events.get(3)).data.payload.text()).toBe('{"n":2}');
     });
 
@@ -65,7 +65,7 @@ export function batchContract(open: OpenEvreg): void {
         details: { field: "email", message: expect.stringMatching(/./), value: "nobody" },
         code: 422,
       });
-      expect(meta).toEqual({ accepted: 2, rejected: 4 });
+      expect(meta).toEqual({ accepted: 2, rejected: 4, replayed: 0 });
       expect(await total()).toBe(2);
     });
 
@@ -74,14 +74,14 @@ export function batchContract(open: OpenEvreg): void {
       const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), unread, any({})]);
       expect(data.map((event) => event !== null)).toEqual([true, false, true]);
       expect(errors).toEqual([{ index: 1, error: "Line 7 is not JSON.", details: { line: 7 }, code: 400 }]);
-      expect(meta).toEqual({ accepted: 2, rejected: 1 });
+      expect(meta).toEqual({ accepted: 2, rejected: 1, replayed: 0 });
     });
 
     it("can accept none", async () => {
       const { data, errors, meta } = await under.evreg.events.publishBatch([newEvent({}), newEvent({})]);
       expect(data).toEqual([null, null]);
       expect(errors.map(({ index }) => index)).toEqual([0, 1]);
-      expect(meta).toEqual({ accepted: 0, rejected: 2 });
+      expect(meta).toEqual({ accepted: 0, rejected: 2, replayed: 0 });
     });
 
     it("takes 1 to 1,000 items", async () => {
@@ -92,7 +92,7 @@ export function batchContract(open: OpenEvreg): void {
       }
       const most = Array.from({ length: 1_000 }, (_, n) => any({ n }));
       const { meta, data } = await under.evreg.events.publishBatch(most);
-      expect(meta).toEqual({ accepted: 1_000, rejected: 0 });
+      expect(meta).toEqual({ accepted: 1_000, rejected: 0, replayed: 0 });
       expect(data.map((event) => event?.payload.value())).toEqual(most.map((_, n) => ({ n })));
       expect(await total()).toBe(1_000);
     });
@@ -110,7 +110,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(errors).toEqual([
         { index: 3, error: expect.stringMatching(/./), details: expect.anything(), code: 409 },
       ]);
-      expect(meta).toEqual({ accepted: 3, rejected: 1 });
+      expect(meta).toEqual({ accepted: 3, rejected: 1, replayed: 2 });
       expect(await total()).toBe(2);
     });
 
@@ -142,7 +142,9 @@ export function batchContract(open: OpenEvreg): void {
       );
       const results = await Promise.all(batches);
       await Promise.all(updates);
-      expect(results.map(({ meta }) => meta)).toEqual(results.map(() => ({ accepted: 20, rejected: 0 })));
+      expect(results.map(({ meta }) => meta)).toEqual(
+        results.map(() => ({ accepted: 20, rejected: 0, replayed: 0 })),
+      );
       expect(await total()).toBe(200);
     });
 
@@ -153,7 +155,7 @@ export function batchContract(open: OpenEvreg): void {
         const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), newEvent()], atomic);
         expect(data.map((event) => event?.rowid)).toEqual([1, 2]);
         expect(errors).toEqual([]);
-        expect(meta).toEqual({ accepted: 2, rejected: 0 });
+        expect(meta).toEqual({ accepted: 2, rejected: 0, replayed: 0 });
       });
 
       it("stores nothing where one is not, and reports only that one", async () => {
@@ -164,7 +166,7 @@ export function batchContract(open: OpenEvreg): void {
           [1, 422],
           [3, 404],
         ]);
-        expect(meta).toEqual({ accepted: 0, rejected: 4 });
+        expect(meta).toEqual({ accepted: 0, rejected: 4, replayed: 0 });
         expect(await total()).toBe(0);
       });
 
@@ -186,7 +188,7 @@ export function batchContract(open: OpenEvreg): void {
         const unread = new EvregError("malformed", "Line 2 is not JSON.");
         const { data, meta } = await under.evreg.events.publishBatch([any({}), unread], atomic);
         expect(data).toEqual([null, null]);
-        expect(meta).toEqual({ accepted: 0, rejected: 2 });
+        expect(meta).toEqual({ accepted: 0, rejected: 2, replayed: 0 });
         expect(await total()).toBe(0);
       });
 
@@ -199,11 +201,18 @@ export function batchContract(open: OpenEvreg): void {
         expect((await under.evreg.events.publish(keyed("b", {}))).replayed).toBe(false);
       });
 
+      it("counts no replay where it stores nothing", async () => {
+        await under.evreg.events.publish(keyed("a", { n: 0 }));
+        const items = [keyed("a", { n: 0 }), keyed("a", { n: 1 })];
+        const { meta } = await under.evreg.events.publishBatch(items, atomic);
+        expect(meta).toEqual({ accepted: 0, rejected: 2, replayed: 0 });
+      });
+
       it("counts a replay as no fault", async () => {
         await under.evreg.events.publish(keyed("a", { n: 0 }));
         const { data, meta } = await under.evreg.events.publishBatch([any({}), keyed("a", { n: 0 })], atomic);
         expect(data.map((event) => event?.rowid)).toEqual([2, 1]);
-        expect(meta).toEqual({ accepted: 2, rejected: 0 });
+        expect(meta).toEqual({ accepted: 2, rejected: 0, replayed: 1 });
       });
     });
   });

@@ -150,7 +150,7 @@ describe("a store that cannot commit", () => {
     const { data, errors, meta } = await local.evreg.events.publishBatch([newEvent(), newEvent({}, "any")]);
     expect(data.map((event) => event?.rowid ?? null)).toEqual([1, null]);
     expect(errors).toMatchObject([{ index: 1, code: 503 }]);
-    expect(meta).toEqual({ accepted: 1, rejected: 1 });
+    expect(meta).toEqual({ accepted: 1, rejected: 1, replayed: 0 });
   });
 });
 

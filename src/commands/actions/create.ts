@@ -8,6 +8,7 @@ import { readSchema } from "../../cli/schema-file.ts";
 export default class ActionsCreate extends EvregCommand {
   static override summary =
     "Create an action: a name, its owner, and the JSON Schema (Draft 7) of its payloads.";
+  static override usage = "actions create NAME --application NAME --schema FILE|-";
   static override examples = [
     "<%= config.bin %> actions create order.created --application shop --schema order.json",
     {

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given } from "../../cli/flags.ts";
+import { given, isNarrowed } from "../../cli/flags.ts";
 
 export default class ActionsList extends EvregCommand {
   static override aliases = ["actions"];
@@ -18,13 +18,14 @@ export default class ActionsList extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(ActionsList);
-    const answer = await this.withEvreg(flags, (evreg) =>
-      evreg.actions.list(given({ application: flags.application })),
-    );
+    const query = given({ application: flags.application });
+    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.list(query));
     await this.outputFor(flags).list(
       answer,
       ACTION_LIST,
-      "No actions yet. Create one: evreg actions create NAME --application APP --schema FILE",
+      isNarrowed(query)
+        ? "No action matches."
+        : "No actions yet. Create one: evreg actions create NAME --application APP --schema FILE",
     );
     return EXIT.done;
   }

@@ -9,6 +9,7 @@ export default class ActionsUpdate extends EvregCommand {
   static override summary = "Apply a changed schema to an action.";
   static override description =
     "A change that keeps every payload valid, such as a new optional property, becomes the next revision. One that would break a publisher is refused with a list of what it breaks (exit code 5): create a new action for it, such as order.created.v2.";
+  static override usage = "actions update NAME --schema FILE|- [--compatibility none]";
   static override examples = [
     "<%= config.bin %> actions update order.created --schema order.json",
     {

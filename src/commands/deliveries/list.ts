@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { DELIVERY_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given, numberFlag } from "../../cli/flags.ts";
+import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
 
@@ -23,7 +23,7 @@ export default class DeliveriesList extends EvregCommand {
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
     action: Flags.string({ summary: "Only of this action's events.", helpValue: "NAME" }),
     status: Flags.option({
-      summary: "Only those in this state.",
+      summary: `Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`,
       options: DELIVERY_STATUSES,
       helpValue: "STATUS",
     })(),
@@ -45,7 +45,8 @@ export default class DeliveriesList extends EvregCommand {
     await this.withEvreg(flags, async (evreg) => {
       const query = given({ event, subscription, action, status, from, to, limit, after });
       if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
-      return output.list(await evreg.deliveries.list(query), DELIVERY_LIST, "No deliveries here.");
+      const empty = isNarrowed(query) ? "No delivery matches." : "No deliveries yet.";
+      return output.list(await evreg.deliveries.list(query), DELIVERY_LIST, empty);
     });
     return EXIT.done;
   }

@@ -2,6 +2,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { DELIVERY_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
 
 export default class DeliveriesRetry extends EvregCommand {
   static override summary = "Send a delivery again now, with all its retries.";
@@ -11,7 +12,12 @@ export default class DeliveriesRetry extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesRetry);
     const answer = await this.withEvreg(flags, (evreg) => evreg.deliveries.retry(args.id));
-    await this.outputFor(flags).record(answer, DELIVERY_RECORD);
+    const output = this.outputFor(flags);
+    await output.record(answer, DELIVERY_RECORD);
+    const { rowid, status, subscription_id: subscription } = answer.data;
+    if (status === "held" && output.format !== "json") {
+      note(`Delivery ${rowid} is held: it waits until subscription ${subscription} is active again.`);
+    }
     return EXIT.done;
   }
 }

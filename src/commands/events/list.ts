@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { EVENT_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given, numberFlag } from "../../cli/flags.ts";
+import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 
 export default class EventsList extends EvregCommand {
@@ -45,7 +45,10 @@ export default class EventsList extends EvregCommand {
       const query = given({ action, from, to, order, limit, page, after });
       if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
       const answer = await evreg.events.list(query);
-      return output.list(answer, EVENT_LIST, "No events here. Publish one: evreg publish ACTION PAYLOAD");
+      const empty = isNarrowed(query)
+        ? "No event matches."
+        : "No events yet. Publish one: evreg publish ACTION PAYLOAD";
+      return output.list(answer, EVENT_LIST, empty);
     });
     return EXIT.done;
   }

@@ -9,21 +9,23 @@ export default class SubscriptionsCreate extends EvregCommand {
   static override summary = "Subscribe a webhook handler to an action.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
+  static override usage =
+    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active]";
   static override examples = [
-    "<%= config.bin %> subscriptions create --application billing --name invoices --action order.created --handler https://billing.example.com/hooks",
+    "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     {
       description: "Keep only the secret, in a file",
       command:
-        "<%= config.bin %> subscriptions create --application billing --name invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
     },
   ];
   static override flags = {
     application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),
-    name: Flags.string({
+    subscription: Flags.string({
       summary: "Name of the subscription.",
       helpValue: "NAME",
       required: true,
-      aliases: ["subscription"],
+      aliases: ["name"],
     }),
     action: Flags.string({
       summary: "The action whose events are delivered.",
@@ -37,10 +39,10 @@ export default class SubscriptionsCreate extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(SubscriptionsCreate);
-    const { application, name, action, handler } = flags;
+    const { application, subscription, action, handler } = flags;
     const optional = given({ max_retries: flags["max-retries"], active: flags.active });
     const answer = await this.withEvreg(flags, (evreg) =>
-      evreg.subscriptions.create({ application, subscription: name, action, handler, ...optional }),
+      evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { SUBSCRIPTION_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given } from "../../cli/flags.ts";
+import { given, isNarrowed } from "../../cli/flags.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
@@ -23,13 +23,14 @@ export default class SubscriptionsList extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(SubscriptionsList);
     const { application, action, active } = flags;
-    const answer = await this.withEvreg(flags, (evreg) =>
-      evreg.subscriptions.list(given({ application, action, active })),
-    );
+    const query = given({ application, action, active });
+    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.list(query));
     await this.outputFor(flags).list(
       answer,
       SUBSCRIPTION_LIST,
-      "No subscriptions here. Create one: evreg subscriptions create --help",
+      isNarrowed(query)
+        ? "No subscription matches."
+        : "No subscriptions yet. Create one: evreg subscriptions create --help",
     );
     return EXIT.done;
   }

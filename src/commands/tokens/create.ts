@@ -5,12 +5,16 @@ import { EXIT } from "../../cli/exit-code.ts";
 import { expiry } from "../../cli/expiry.ts";
 import { given, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
+import { usage } from "../../cli/usage.ts";
+import { parseScope } from "../../domain/scope.ts";
+import { SCOPE_NAMES } from "../../domain/token.ts";
 import { systemClock } from "../../runtime/clock.ts";
 
 export default class TokensCreate extends EvregCommand {
   static override summary = "Create a token. It is printed once, here.";
   static override description =
     "Scopes are publish, read, write and admin; a scope can be limited to one application, such as publish:shop.";
+  static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
   static override examples = [
     "<%= config.bin %> tokens create shop --scope publish:shop --expires 90d",
     {
@@ -22,8 +26,9 @@ export default class TokensCreate extends EvregCommand {
   static override args = { name: textArg("What the token is for, to recognise it by.") };
   static override flags = {
     scope: Flags.string({
-      summary: "What it may do; can be given more than once.",
+      summary: `What it may do: ${SCOPE_NAMES.join(", ")}, each alone or for one application, as publish:shop. Can be given more than once.`,
       helpValue: "SCOPE",
+      parse: (text) => Promise.resolve(checkedScope(text)),
       required: true,
       multiple: true,
       multipleNonGreedy: true,
@@ -41,11 +46,20 @@ export default class TokensCreate extends EvregCommand {
     const answer = await this.withEvreg(
       flags,
       (evreg) => evreg.tokens.create({ name: args.name, scopes: flags.scope, ...given({ expires_at }) }),
-      { createsFolder: true },
+      // A folder that is only the default one would be made wherever this is typed, for a token that opens nothing.
+      { createsFolder: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) },
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_TOKEN_RECORD);
     if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
     return EXIT.done;
   }
+}
+
+/** Checked here for a message that names the forms; the service checks it all the same. */
+function checkedScope(text: string): string {
+  if (parseScope(text) !== undefined) return text;
+  throw usage(
+    `publish, read, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
+  );
 }

@@ -1,0 +1,123 @@
+import { nearest } from "../config/nearest.ts";
+import { EvregError } from "../domain/error.ts";
+import { usage } from "./usage.ts";
+
+/** What oclif throws at a command line it cannot read, with the members its kinds of mistake carry. */
+interface ParseError extends Error {
+  readonly oclif: unknown;
+  readonly args?: readonly (string | ArgShape)[];
+  readonly flags?: readonly string[];
+  readonly parse?: Parsing;
+}
+
+interface ArgShape {
+  readonly name: string;
+  readonly description?: string;
+}
+
+interface FlagShape {
+  readonly required?: boolean;
+  readonly helpValue?: string | readonly string[];
+  readonly allowNo?: boolean;
+  readonly aliases?: readonly string[];
+  readonly exclusive?: readonly unknown[];
+  readonly dependsOn?: readonly unknown[];
+}
+
+/** The command's flags and what was read of them; a mistake found before that has neither. */
+interface Parsing {
+  readonly input?: { readonly flags: Readonly<Record<string, FlagShape>> };
+  readonly output?: { readonly flags: Readonly<Record<string, unknown>> };
+}
+
+const PARSING = /^Parsing --(\S+) \n\t([\s\S]*)$/;
+const NO_OPTION = /^Expected --([^\s=]+)=([\s\S]*) to be one of: (.*)$/;
+const SEE_HELP = "\nSee more help with --help";
+// oclif dims the reasons on a terminal.
+// oxlint-disable-next-line no-control-regex
+const STYLE = /\u001b\[\d+m/g;
+
+/** The same mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
+export function parseMistake(error: unknown): EvregError | undefined {
+  // oclif puts its own words around what a flag's parse function throws.
+  if (error instanceof EvregError && PARSING.test(error.message)) return usage(plainSentence(error.message));
+  if (!(error instanceof Error) || !("oclif" in error)) return undefined;
+  const mistake: ParseError = error;
+  const { flags, args, parse } = mistake;
+  if (Array.isArray(flags)) return usage(unknownFlags(mistake.flags ?? [], parse));
+  if (Array.isArray(args)) return usage(wrongArguments(mistake.args ?? [], parse));
+  const faults = flagFaults(parse);
+  return usage(faults.length > 0 ? faults.join(" ") : plainSentence(mistake.message));
+}
+
+function unknownFlags(flags: readonly string[], parse: Parsing | undefined): string {
+  // Without their values: a token behind a mistyped --token must not be shown.
+  const names = flags.map((flag) => flag.replace(/=.*$/s, ""));
+  const [only = ""] = names;
+  if (names.length > 1) return `There are no flags ${names.join(", ")} here.`;
+  const meant = only.startsWith("--") ? nearest(only.slice(2), flagNames(parse)) : undefined;
+  return `There is no flag ${only} here${meant === undefined ? "." : `; did you mean --${meant}?`}`;
+}
+
+function flagNames(parse: Parsing | undefined): string[] {
+  const flags = Object.entries(parse?.input?.flags ?? {});
+  const aliases = flags.flatMap(([, flag]) => flag.aliases ?? []);
+  const negations = flags.filter(([, flag]) => flag.allowNo === true).map(([name]) => `no-${name}`);
+  return [...flags.map(([name]) => name), ...aliases, ...negations];
+}
+
+function wrongArguments(args: NonNullable<ParseError["args"]>, parse: Parsing | undefined): string {
+  const extra = args.filter((arg) => typeof arg === "string");
+  if (extra.length > 0) return `Too many arguments: ${extra.join(" ")}. Quote an argument that holds spaces.`;
+  const names = args
+    .filter((arg) => typeof arg !== "string")
+    .map(({ name, description }) => {
+      const told = description === undefined ? "" : ` (${description.replace(/\.$/, "")})`;
+      return `${name.toUpperCase()}${told}`;
+    });
+  return `Missing: ${[...names, ...missingFlags(parse)].join(", ")}.`;
+}
+
+function missingFlags(parse: Parsing | undefined): string[] {
+  const given = parse?.output?.flags ?? {};
+  return Object.entries(parse?.input?.flags ?? {})
+    .filter(([name, { required }]) => required === true && given[name] === undefined)
+    .map(([name, { helpValue }]) => [`--${name}`, helpValue ?? []].flat().join(" "));
+}
+
+/** Which rules among the flags are broken. Found anew from the flags: oclif's own sentences repeat values, tokens too. */
+function flagFaults(parse: Parsing | undefined): string[] {
+  const given = parse?.output?.flags ?? {};
+  const faults = new Set<string>();
+  const missing = missingFlags(parse);
+  if (missing.length > 0) faults.add(`Missing: ${missing.join(", ")}.`);
+  for (const [name, { exclusive = [], dependsOn = [] }] of Object.entries(parse?.input?.flags ?? {})) {
+    if (given[name] === undefined) continue;
+    for (const other of exclusive) {
+      if (typeof other !== "string" || given[other] === undefined) continue;
+      const [first = "", second = ""] = [name, other].toSorted();
+      faults.add(`--${first} and --${second} cannot be given together; leave one out.`);
+    }
+    for (const other of dependsOn) {
+      if (typeof other === "string" && given[other] === undefined) {
+        faults.add(`--${name} is only for use with --${other}.`);
+      }
+    }
+  }
+  return [...faults];
+}
+
+function plainSentence(message: string): string {
+  const text = message.replaceAll(STYLE, "").replaceAll(SEE_HELP, "");
+  const parsing = PARSING.exec(text);
+  if (parsing !== null) return `--${parsing[1]}: ${(parsing[2] ?? "").trim()}`;
+  const noOption = NO_OPTION.exec(text);
+  if (noOption !== null) {
+    return `--${noOption[1]}: must be one of ${noOption[3]}; not ${JSON.stringify(noOption[2])}.`;
+  }
+  const sentence = text
+    .replace(/^Flag (--\S+) expects one of these values: /, "$1 needs a value, one of ")
+    .replace(/^Flag (--\S+) expects a value$/, "$1 needs a value")
+    .replace(/^Flag (--\S+) can only be specified once$/, "$1 is given twice");
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}

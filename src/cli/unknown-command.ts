@@ -1,0 +1,69 @@
+import type { Command } from "@oclif/core";
+import { nearest } from "../config/nearest.ts";
+import type { EvregError } from "../domain/error.ts";
+import { usage } from "./usage.ts";
+
+/** As much of oclif's `Config` as tells which commands there are. */
+interface Commands {
+  readonly commandIDs: readonly string[];
+  findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
+}
+
+/** For words that are no command: what was probably meant, else what there is. */
+export function unknownCommand(id: string, { commandIDs }: Commands): EvregError {
+  const words = id.split(":");
+  const [topic = "", ...rest] = words;
+  const verbs = commandIDs
+    .filter((other) => other.startsWith(`${topic}:`))
+    .map((other) => other.slice(topic.length + 1));
+  if (rest.length > 0 && verbs.length > 0) {
+    const verb = nearest(rest[0] ?? "", verbs);
+    const advice = verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : meant(`${topic} ${verb}`);
+    return usage(`There is no command ${JSON.stringify(words.join(" "))}; ${advice}`);
+  }
+  const topics = [...new Set(commandIDs.map((other) => other.split(":")[0] ?? ""))];
+  const known = nearest(topic, topics);
+  const whole = [known, ...rest];
+  const advice =
+    known === undefined
+      ? `there are: ${topics.join(", ")}.`
+      : meant(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
+  return usage(`There is no command ${JSON.stringify(topic)}; ${advice}`);
+}
+
+function meant(command: string): string {
+  return `did you mean ${command}?`;
+}
+
+/**
+ * For a command line that begins with a flag. Values are not repeated, as one may be a token, and only flags that the
+ * command has are put behind it.
+ */
+export function flagsFirst(argv: readonly string[], commands: Commands): EvregError {
+  const advice = reordered(argv, commands);
+  return usage(
+    `Name the command before its flags${advice === undefined ? "; evreg --help lists the commands." : `: ${advice}`}`,
+  );
+}
+
+function reordered(argv: readonly string[], commands: Commands): string | undefined {
+  for (let at = 0; at < argv.length; at += 1) {
+    for (const count of [2, 1]) {
+      const words = argv.slice(at, at + count);
+      const command = words.length === count ? commands.findCommand(words.join(":")) : undefined;
+      if (command === undefined) continue;
+      const flags = argv.slice(0, at).flatMap((word) => flagForm(word, command));
+      const more =
+        argv.length > at + count || Object.values(command.args).some(({ required }) => required === true);
+      return ["evreg", ...words, ...(more ? ["…"] : []), ...flags].join(" ");
+    }
+  }
+  return undefined;
+}
+
+function flagForm(word: string, command: Pick<Command.Loadable, "flags">): string[] {
+  const name = /^--([^=]+)/.exec(word)?.[1] ?? "";
+  const flag = Object.hasOwn(command.flags, name) ? command.flags[name] : undefined;
+  if (flag === undefined) return [];
+  return [`--${name}`, flag.type === "option" ? (flag.helpValue ?? "VALUE") : []].flat();
+}

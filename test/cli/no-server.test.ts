@@ -1,0 +1,24 @@
+import { afterAll, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const { run, json } = commandLine(folder.path, {});
+afterAll(() => folder.remove());
+
+test("without a server, what waits for one is told of, and nothing else", async () => {
+  const create = "actions create order.created --application shop --schema -".split(" ");
+  await run(create, { input: '{"type": "object"}' });
+  const publish = (more: readonly string[] = []) => run(["publish", "order.created", "{}", ...more]);
+  expect(await publish(), "nobody subscribed").toMatchObject({ code: 0, stderr: "" });
+
+  const subscribe =
+    "subscriptions create --application billing --name invoices --action order.created --handler https://example.com/";
+  const { data: subscription } = await json<{ rowid: number }>(subscribe.split(" "));
+  const waits = "Its deliveries wait for a server on this data folder: evreg serve\n";
+  expect(await publish(["--idempotency-key", "k"])).toMatchObject({ code: 0, stderr: waits });
+
+  await run(["subscriptions", "update", String(subscription.rowid), "--no-active"]);
+  const held = await publish(["--idempotency-key", "k"]);
+  expect(held.stderr, "held by the pause, not by the missing server").not.toContain("wait for a server");
+});

@@ -1,0 +1,121 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+// A server of somebody who wants tokens: it answers `/health` as any instance asked for, and keeps what it is shown.
+
+const TOKEN = "evreg_of_the_environment";
+let folder: ReturnType<typeof temporaryFolder>;
+let server: Server;
+let url: string;
+let seen: string[];
+let cli: ReturnType<typeof commandLine>;
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  cli = commandLine(folder.path, {});
+  seen = [];
+  server = createServer((request, response) => {
+    const health = request.url === "/health";
+    if (!health) seen.push(request.headers.authorization ?? "no token");
+    const data = health ? { instance: "forged" } : [];
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ data, meta: { total: 0, page: 1, per_page: 50 } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+  folder.remove();
+});
+
+/** A data folder that says a server runs there. */
+function forged(): string {
+  const data = join(folder.path, "data");
+  mkdirSync(data, { mode: 0o700 });
+  const owner = { pid: process.pid, command: "serve", instance: "forged", started_at: "2026-01-01", url };
+  writeFileSync(join(data, "owner.json"), JSON.stringify(owner), { mode: 0o600 });
+  return data;
+}
+
+test.skipIf(process.platform === "win32")(
+  "in a folder others may write to, nobody gets the token of that folder",
+  async () => {
+    const data = forged();
+    writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
+    chmodSync(data, 0o777);
+    const { code, stdout, stderr } = await cli.run(["events", "--data", data], {
+      env: { EVREG_TOKEN: TOKEN },
+    });
+    expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
+    expect(stderr).toContain(`chmod 700 ${data}`);
+  },
+);
+
+test("a found configuration file does not direct the environment's token; a named one and an own word do", async () => {
+  const config = join(folder.path, "evreg.config.yaml");
+  writeFileSync(config, `remote:\n  url: ${url}\n`);
+  writeFileSync(join(folder.path, "token.txt"), TOKEN);
+  for (const env of [{ EVREG_TOKEN: TOKEN }, { EVREG_TOKEN_FILE: "token.txt" }]) {
+    const { code, stdout, stderr } = await cli.run(["events"], { env });
+    expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
+    expect(stderr).toMatch(/EVREG_URL.*--url.*--config/);
+    expect(stderr).not.toContain(TOKEN);
+  }
+  const env = { EVREG_TOKEN: TOKEN };
+  const meant = await Promise.all([
+    cli.run(["events", "--url", url], { env }),
+    cli.run(["events"], { env: { ...env, EVREG_URL: url } }),
+    cli.run(["events", "--config", config], { env }),
+    cli.run(["events"], { env: { ...env, EVREG_CONFIG: config } }),
+    cli.run(["events", "--token", TOKEN]),
+  ]);
+  for (const { code } of meant) expect.soft(code).toBe(0);
+  expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
+  // Without a token there is nothing to lose.
+  expect(await cli.run(["events"])).toMatchObject({ code: 0 });
+});
+
+test("the server on the data folder gets the folder's own token, and the environment's only where there is none", async () => {
+  const data = forged();
+  const env = { EVREG_TOKEN: TOKEN, EVREG_DATA: data };
+  await cli.run(["events"], { env });
+  writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
+  await cli.run(["events"], { env });
+  await cli.run(["events", "--token", "evreg_typed"], { env });
+  rmSync(join(data, "token"));
+  await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });
+  expect(seen).toEqual([`Bearer ${TOKEN}`, "Bearer evreg_of_the_folder", "Bearer evreg_typed", "no token"]);
+});
+
+describe.runIf(process.getuid?.() === 0)("root on another user's folder", () => {
+  const STRANGER = 65_534;
+
+  test("gives that user's server that user's token, or a typed one, and none of root's", async () => {
+    const data = forged();
+    const token = join(data, "token");
+    const secret = join(folder.path, "secret");
+    writeFileSync(secret, "evreg_of_root", { mode: 0o600 });
+    for (const path of [data, join(data, "owner.json")]) chownSync(path, STRANGER, STRANGER);
+    const run = () => cli.run(["events", "--data", data], { env: { EVREG_TOKEN: TOKEN } });
+
+    await run();
+    symlinkSync(secret, token);
+    await run();
+    rmSync(token);
+    writeFileSync(token, "evreg_of_root", { mode: 0o600 });
+    await run();
+    expect(seen).toEqual(["no token", "no token", "no token"]);
+
+    chownSync(token, STRANGER, STRANGER);
+    await run();
+    await cli.run(["events", "--data", data, "--token", "evreg_typed"]);
+    expect(seen.slice(3)).toEqual(["Bearer evreg_of_root", "Bearer evreg_typed"]);
+  });
+});
