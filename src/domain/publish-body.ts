@@ -1,8 +1,10 @@
-import { isWellFormedFault } from "../json/fault.ts";
+import { LineCount } from "../json/fault.ts";
 import { bytesOf, memberOf, valueOf } from "../json/node.ts";
-import type { JsonNode, JsonSpan } from "../json/node.ts";
+import type { JsonNode } from "../json/node.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { MAX_NESTING, scanJson } from "../json/scanner.ts";
+import type { ScanOptions } from "../json/scan.ts";
+import { scanJson, scanJsonSlowly } from "../json/scanner.ts";
+import type { Breather } from "../json/scanner.ts";
 import { EvregError, invalidField } from "./error.ts";
 import { EVENT_LIMITS } from "./event.ts";
 import type { NewEvent } from "./event.ts";
@@ -13,14 +15,18 @@ export interface PublishLimits {
   readonly payloadBytes: number;
 }
 
-/** Levels around the payload: `{ "payload": … }` and `{ "events": [ { "payload": … } ] }`. */
-const SINGLE_LEVELS = 1;
-const BATCH_LEVELS = 3;
-
-/** More members than an item can have, so that one too many is always among those recorded. */
-const ITEM_MEMBERS = 8;
-const ITEM_RECORD = [ITEM_MEMBERS];
-const BATCH_RECORD = [ITEM_MEMBERS, EVENT_LIMITS.batchItems, ITEM_MEMBERS];
+/** Members an item can have: `action`, `payload` and `idempotency_key`. */
+const ITEM_MEMBERS = 3;
+/** More of them than that, so that one too many is always among those recorded. */
+const RECORDED_MEMBERS = 8;
+/** `{ "payload": … }` */
+const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
+/** `{ "events": [ { "payload": … } ] }`. Each item is then held to its own limits, so here only the envelope is. */
+const BATCH: ScanOptions = {
+  maxNesting: 10_000,
+  record: [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS],
+  strictLevels: 2,
+};
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
@@ -30,47 +36,42 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
  * @throws `malformed`, `invalid` (with the field), `too_large` (with `{ limit, size }`)
  */
 export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewEvent {
-  return readItem(bytes, undefined, limits);
+  return itemOf(bytes, scanJson(bytes, ITEM), limits);
 }
 
 /** One item of a batch on its own, such as a line of NDJSON: the same as the body of a single publish. */
 export function parseBatchItem(bytes: Uint8Array, limits: PublishLimits): NewEvent {
-  return readItem(bytes, undefined, limits);
+  return parsePublishBody(bytes, limits);
 }
 
 /**
  * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items. An item that cannot be taken is its
  * error in its place: a bad member, a payload too large, and also duplicate keys, nesting or lone surrogates inside it.
+ * @param pace lets other work in during the long run that a full batch takes
  * @throws `malformed` when the body is not JSON at all, `invalid` when it is no batch
  */
-export function parseBatchBody(bytes: Uint8Array, limits: PublishLimits): (NewEvent | EvregError)[] {
-  const maxNesting = MAX_NESTING + BATCH_LEVELS;
-  let root: JsonNode;
-  let suspect = false;
-  try {
-    root = scanJson(bytes, { maxNesting, record: BATCH_RECORD });
-  } catch (error) {
-    if (!isWellFormedFault(error)) throw error;
-    // Something inside would be altered on the way. Unless it is the envelope's, only its item is refused.
-    root = scanJson(bytes, {
-      maxNesting: LENIENT_NESTING,
-      record: BATCH_RECORD.slice(0, 2),
-      syntaxOnlyBelow: true,
-    });
-    suspect = true;
-  }
-  return itemsOf(root).map((item) => {
+export async function parseBatchBody(
+  bytes: Uint8Array,
+  limits: PublishLimits,
+  pace: Breather,
+): Promise<(NewEvent | EvregError)[]> {
+  const items: (NewEvent | EvregError)[] = [];
+  const lines = new LineCount();
+  for (const item of itemsOf(await scanJsonSlowly(bytes, BATCH, pace))) {
     try {
-      return suspect ? readItem(bytes, item, limits) : itemOf(bytes, item, limits);
+      const event = itemOf(bytes, item, limits);
+      // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
+      const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
+      scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
+      items.push(event);
     } catch (error) {
-      if (error instanceof EvregError) return error;
-      throw error;
+      if (!(error instanceof EvregError)) throw error;
+      items.push(error);
     }
-  });
+    await pace.breathe();
+  }
+  return items;
 }
-
-/** Levels allowed while looking only for the items of a batch; each item is then held to `MAX_NESTING` by itself. */
-const LENIENT_NESTING = 10_000;
 
 /**
  * A payload on its own, from a file or an argument: one JSON object within the limits, its bytes kept.
@@ -94,11 +95,6 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
     );
   }
   return value;
-}
-
-function readItem(bytes: Uint8Array, span: JsonSpan | undefined, limits: PublishLimits): NewEvent {
-  const options = { maxNesting: MAX_NESTING + SINGLE_LEVELS, record: ITEM_RECORD };
-  return itemOf(bytes, scanJson(bytes, span === undefined ? options : { ...options, span }), limits);
 }
 
 function itemsOf(root: JsonNode): readonly JsonNode[] {
@@ -158,7 +154,7 @@ function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits):
 
 function unknownMember(name: string | undefined, hint: string): EvregError {
   const field = name ?? "";
-  const shown = field.length > 64 ? `${field.slice(0, 64).toWellFormed()}…` : field;
+  const shown = field.length > 64 ? `${field.slice(0, 64).toWellFormed()}…` : field.toWellFormed();
   return invalidField(shown, `is not a known member; ${hint}`);
 }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 // The one import that goes upwards: the product has one error type, and its file imports nothing itself.
 // oxlint-disable-next-line no-restricted-imports
 import { EvregError } from "../domain/error.ts";
@@ -8,14 +9,16 @@ export type JsonFaultReason = "syntax" | "encoding" | "duplicate_key" | "nesting
 /**
  * The refusal of a document, as `malformed` with details `{ line, column, byte, reason }`. Line and column count
  * characters from 1, `byte` counts from 0.
+ * @param from where counting the lines begins, when earlier faults of the same bytes have been told already
  */
 export function jsonFault(
   bytes: Uint8Array,
   offset: number,
   reason: JsonFaultReason,
   what: string,
+  from: LineCount = new LineCount(),
 ): EvregError {
-  const { line, column } = placeOf(bytes, offset);
+  const { line, column } = from.advance(bytes, offset);
   const verdict = reason === "syntax" || reason === "encoding" ? "Malformed JSON" : "JSON refused";
   return new EvregError(
     "malformed",
@@ -24,39 +27,65 @@ export function jsonFault(
   );
 }
 
-/** Whether the refused document was JSON all the same, so that its parts can be judged one by one. */
-export function isWellFormedFault(error: unknown): boolean {
-  if (!(error instanceof EvregError) || error.code !== "malformed") return false;
-  const { reason } = error.details;
-  return reason === "duplicate_key" || reason === "nesting" || reason === "lone_surrogate";
+/**
+ * Line and column of places in one text, each behind the last: it counts on from there, so that a thousand faults cost as
+ * much as one at the end. Of an earlier place it starts anew.
+ */
+export class LineCount {
+  #offset = 0;
+  #line = 1;
+  #column = 1;
+
+  advance(bytes: Uint8Array, offset: number): { line: number; column: number } {
+    if (offset < this.#offset) {
+      this.#offset = 0;
+      this.#line = 1;
+      this.#column = 1;
+    }
+    let line = this.#line;
+    let column = this.#column;
+    for (let at = this.#offset; at < offset; at++) {
+      const byte = bytes[at]!;
+      if (byte === 0x0a) {
+        line++;
+        column = 1;
+      } else if ((byte & 0xc0) !== 0x80) {
+        // Continuation bytes belong to the character before them.
+        column++;
+      }
+    }
+    this.#offset = offset;
+    this.#line = line;
+    this.#column = column;
+    return { line, column };
+  }
 }
 
-function placeOf(bytes: Uint8Array, offset: number): { line: number; column: number } {
-  let line = 1;
-  let lineStart = 0;
-  for (let at = 0; at < offset; at++) {
-    if (bytes[at] === 0x0a) {
-      line++;
-      lineStart = at + 1;
-    }
-  }
-  // Continuation bytes belong to the character before them.
-  let column = 1;
-  for (let at = lineStart; at < offset; at++) if ((bytes[at]! & 0xc0) !== 0x80) column++;
-  return { line, column };
-}
+const WINDOW_BYTES = 64 * 1024;
 
 /** Offset of the first byte that cannot belong to UTF-8. Only called on bytes known to hold one. */
 export function firstBadUtf8(bytes: Uint8Array): number {
-  let good = 0;
-  let bad = bytes.length;
+  let start = 0;
+  for (let end = 0; end < bytes.length; start = end) {
+    end = startOfCharacter(bytes, Math.min(bytes.length, start + WINDOW_BYTES));
+    if (!isUtf8(bytes.subarray(start, end))) break;
+  }
+  let good = start;
+  let bad = Math.min(bytes.length, start + WINDOW_BYTES + 1);
   // A prefix stays decodable (an unfinished last character allowed) exactly up to the first bad byte.
   while (bad - good > 1) {
     const middle = (good + bad) >>> 1;
-    if (decodes(bytes.subarray(0, middle))) good = middle;
+    if (decodes(bytes.subarray(start, middle))) good = middle;
     else bad = middle;
   }
   return good;
+}
+
+/** The place itself or, where it cuts a character in two, that character's first byte. */
+function startOfCharacter(bytes: Uint8Array, place: number): number {
+  let start = place;
+  while (start < bytes.length && start > place - 3 && (bytes[start]! & 0xc0) === 0x80) start--;
+  return start;
 }
 
 function decodes(prefix: Uint8Array): boolean {

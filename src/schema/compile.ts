@@ -11,6 +11,7 @@ import { faultOf } from "./fault.ts";
 import { fieldName } from "./field-path.ts";
 import { FORMATS } from "./formats.ts";
 import { VALIDATION_STEPS } from "./limits.ts";
+import { forget } from "./memo.ts";
 import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
 
@@ -52,6 +53,7 @@ export function compileDocument(document: SchemaDocument): Validator {
   });
   addKeywords(ajv, table);
   for (const { schema } of parts) table.push(ajv.compile(schema));
+  forget();
   return { validate: (value) => check(table, value) };
 }
 
@@ -64,6 +66,8 @@ function check(table: PartTable, value: unknown): Failure | undefined {
     if (!(error instanceof BudgetExceeded)) throw error;
     const message = `takes more than ${VALIDATION_STEPS.toLocaleString("en")} steps to check against its schema`;
     return { field: "", message, value: null };
+  } finally {
+    forget();
   }
   const fault = faultOf(validate.errors ?? [], value);
   return { field: fieldName(fault.path), message: fault.message, value: shortened(fault.value) };

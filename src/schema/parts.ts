@@ -10,14 +10,20 @@ export interface Part {
   /** Place in the document, as a JSON pointer. */
   readonly pointer: string;
   readonly schema: JsonObject | boolean;
-  /** Schemas run when it is run once, those of lists and maps of any length left aside: they count by themselves. */
+  /** Schemas run when it is run once, those of lists and maps of any length left aside. */
   readonly weight: number;
 }
 
 /** With more children than this, a schema is taken apart: the code Ajv makes nests with each, and its time with the square. */
 const WIDTH = 32;
 /** What a call takes besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
-const CALL_WEIGHT = 10;
+const CALL_STEPS = 10;
+/** What looking up one of the names a schema lists takes, in an object with very many. */
+const NAME_STEPS = 4;
+/** What an alternative takes besides its schema: most fail, and an error is made for each. */
+const TRIAL_STEPS = 1;
+/** A schema that lists more names than this is not copied to the places that refer to it: its code would be, too. */
+const COPIED_NAMES = 8;
 /** Keywords that may be split over several schemas that must all hold, or one of which must. */
 const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
 
@@ -35,8 +41,13 @@ export function takeApart(document: SchemaDocument): readonly Part[] {
 
 interface Built {
   readonly schema: JsonObject | boolean;
+  /** As in `Part`. */
   readonly weight: number;
+  /** What running it takes of the budget; what is run once for each item or member counts by itself. */
+  readonly steps: number;
 }
+
+const ONE = { weight: 1, steps: 1 };
 
 class Parts {
   readonly #parts: Part[] = [];
@@ -66,44 +77,52 @@ class Parts {
 
   #add(built: Built): Built {
     const number = this.#parts.push(this.#part(built)) - 1;
-    return { schema: { [CALL]: number }, weight: 1 };
+    return { schema: { [CALL]: number }, ...ONE };
   }
 
-  #part({ schema, weight }: Built): Part {
-    return { pointer: this.#pointer, ...counted({ schema, weight: weight + CALL_WEIGHT }) };
+  #part({ schema, weight, steps }: Built): Part {
+    const { schema: whole } = counted({ schema, weight, steps: steps + CALL_STEPS });
+    return { pointer: this.#pointer, schema: whole, weight: weight + CALL_STEPS };
   }
 
   #build(node: SchemaNode): Built {
-    if (typeof node.schema === "boolean") return { schema: node.schema, weight: 1 };
+    if (typeof node.schema === "boolean") return { schema: node.schema, ...ONE };
     if (node.target !== undefined) return this.#refer(node.target);
     const schema: JsonObject = {};
-    let weight = 1;
+    let { weight, steps } = ONE;
     for (const [keyword, value] of Object.entries(node.schema)) {
       if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
       schema[keyword] = value;
-      if (keyword === "required") weight += (value as unknown[]).length >> 3;
     }
+    weight += ((node.schema["required"] ?? []) as unknown[]).length >> 3;
+    steps += NAME_STEPS * namesListed(node.schema);
     const held = new Holder(schema);
     const dependencies = node.schema["dependencies"];
     for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
       if (Array.isArray(value)) held.put(["dependencies", name], value);
     }
-    for (const { keyword, steps, looksAt, node: child } of node.subschemas) {
+    for (const { keyword, steps: place, looksAt, node: child } of node.subschemas) {
       if (looksAt === "nothing") continue;
       let built = this.#build(child);
-      if (keyword !== "properties" && looksAt === "inside" && steps.length > 0) built = counted(built);
-      else weight += built.weight;
-      held.put(steps, built.schema);
+      // One that nothing matches must be looked for in the whole list all the same, so it has to count.
+      if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
+      if (keyword !== "properties" && looksAt === "inside") built = counted(built);
+      else {
+        weight += built.weight;
+        steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
+      }
+      held.put(place, built.schema);
     }
     held.rehouseProto();
     held.rehouseContains();
-    return { schema: this.#narrow(schema), weight };
+    return { schema: this.#narrow(schema), weight, steps };
   }
 
-  /** A reference; to a schema without any inside, such as `{ "type": "string" }`, the schema itself. */
+  /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
   #refer(target: SchemaNode): Built {
-    if (target.subschemas.length === 0 && target.target === undefined) return this.#build(target);
-    return { schema: { [CALL]: this.numberOf(target) }, weight: 1 };
+    const plain = target.subschemas.length === 0 && target.target === undefined;
+    if (plain && namesListed(target.schema) <= COPIED_NAMES) return this.#build(target);
+    return { schema: { [CALL]: this.numberOf(target) }, ...ONE };
   }
 
   #narrow(schema: JsonObject): JsonObject {
@@ -112,9 +131,7 @@ class Parts {
       const map = schema[keyword];
       if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
       for (const group of grouped(Object.entries(map as JsonObject))) {
-        groups.push(
-          this.#add({ schema: { [keyword]: Object.fromEntries(group) }, weight: group.length }).schema,
-        );
+        groups.push(this.#add({ schema: { [keyword]: Object.fromEntries(group) }, ...size(group) }).schema);
       }
       // The names stay, as additionalProperties needs them.
       if (keyword === "dependencies") delete schema[keyword];
@@ -126,7 +143,7 @@ class Parts {
       let list = schema[keyword] as unknown[] | undefined;
       while (list !== undefined && list.length > WIDTH) {
         list = grouped(list).map(
-          (group) => this.#add({ schema: { [keyword]: group }, weight: group.length }).schema,
+          (group) => this.#add({ schema: { [keyword]: group }, ...size(group) }).schema,
         );
       }
       if (list !== undefined) schema[keyword] = list;
@@ -135,7 +152,7 @@ class Parts {
       const list = schema[keyword];
       if (Array.isArray(list) && list.length > WIDTH) {
         schema[keyword] = list.map((one: JsonObject | boolean) =>
-          typeof one === "boolean" ? one : this.#add({ schema: one, weight: 1 }).schema,
+          typeof one === "boolean" ? one : this.#add({ schema: one, ...ONE }).schema,
         );
       }
     }
@@ -143,10 +160,25 @@ class Parts {
   }
 }
 
+/** How many names `required` and `dependencies` list; code is made for each. */
+function namesListed(schema: JsonObject | boolean): number {
+  if (typeof schema === "boolean") return 0;
+  let names = ((schema["required"] ?? []) as unknown[]).length;
+  for (const needed of Object.values((schema["dependencies"] ?? {}) as JsonObject)) {
+    names += 1 + (Array.isArray(needed) ? needed.length : 0);
+  }
+  return names;
+}
+
 /** The same, counting its steps when run. */
-function counted({ schema, weight }: Built): Built {
-  if (typeof schema === "boolean") return { schema, weight };
-  return { schema: { ...schema, [STEPS]: weight }, weight };
+function counted(built: Built): Built {
+  const { schema, steps } = built;
+  if (typeof schema === "boolean" || Object.keys(schema).length === 0) return built;
+  return { ...built, schema: { ...schema, [STEPS]: steps } };
+}
+
+function size({ length }: readonly unknown[]): { weight: number; steps: number } {
+  return { weight: length, steps: length };
 }
 
 function grouped<T>(list: readonly T[]): T[][] {

@@ -4,6 +4,12 @@ import { AutomatonBudget, fitsAutomaton } from "./automaton.ts";
 import { spend } from "./budget.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./pattern-syntax.ts";
 
+const STEPS_PER_TEST = 5;
+/** A character of ASCII takes one. */
+const STEPS_PER_OTHER_UNIT = 2;
+// oxlint-disable-next-line no-control-regex
+const NOT_ASCII = /[^\0-\x7f]/;
+
 /**
  * Compiles the patterns of one schema, each to an expression that takes linear time on any text.
  * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
@@ -35,7 +41,7 @@ export class PatternCompiler {
     }
     return {
       test(text) {
-        spend(1 + text.length);
+        spend(STEPS_PER_TEST + text.length * (NOT_ASCII.test(text) ? STEPS_PER_OTHER_UNIT : 1));
         return expression.test(text);
       },
       // Ajv keeps one expression for all whose text is the same.

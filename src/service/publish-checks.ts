@@ -4,7 +4,6 @@ import type { BatchItemError, BatchResult, Event, NewEvent } from "../domain/eve
 import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import { parseJson } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { MAX_NESTING } from "../json/scanner.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Failure } from "../schema/failure.ts";
 
@@ -37,7 +36,7 @@ export function eventOf(
 }
 
 export function payloadValue(payload: RawJson): unknown {
-  const value = payload.scanned ? payload.value() : parseJson(payload.bytes, MAX_NESTING);
+  const value = payload.scanned ? payload.value() : parseJson(payload.bytes, 0);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw invalidField("payload", "must be an object");
 }

@@ -1,12 +1,12 @@
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import type { Published } from "../evreg.ts";
+import { Pace } from "../runtime/pace.ts";
 import type { EventRecord, RecordOutcome } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import { notFound } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
-import { Pace } from "./pace.ts";
 import {
   batchResult,
   checkBatch,

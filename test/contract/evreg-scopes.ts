@@ -134,13 +134,13 @@ export function scopesContract(open: OpenEvreg): void {
       const all = (await under.evreg.deliveries.list()).data;
       const foreign = all.find(({ application }) => application === "shop")!;
       for (const call of [
-        evreg.actions.get("shop.a"),
-        evreg.events.get(2),
-        evreg.events.deliveries(2),
-        evreg.subscriptions.get(3),
-        evreg.deliveries.get(foreign.rowid),
+        () => evreg.actions.get("shop.a"),
+        () => evreg.events.get(2),
+        () => evreg.events.deliveries(2),
+        () => evreg.subscriptions.get(3),
+        () => evreg.deliveries.get(foreign.rowid),
       ]) {
-        await refusal(call, "not_found");
+        await refusal(call(), "not_found");
       }
     });
 

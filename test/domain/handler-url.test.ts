@@ -226,6 +226,18 @@ describe("a handler that is refused", () => {
   });
 });
 
+it("tells who is on their own machine what allows its addresses there", () => {
+  for (const handler of [
+    "http://127.0.0.1:9000/",
+    "http://example.com/",
+    "https://localhost/",
+    "https://[::1]/",
+  ]) {
+    expect(refusal(handler).message, handler).toContain("evreg serve --dev");
+  }
+  expect(refusal("https://10.0.0.1/").message).not.toContain("--dev");
+});
+
 describe("literalAddress", () => {
   it("is the address without brackets, or nothing for a name", () => {
     expect(literalAddress(new URL("https://0x7f.1/"))).toBe("127.0.0.1");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
 import {
   checkIdempotencyKey,
   parseBatchBody,
@@ -8,12 +9,13 @@ import {
   parsePublishBody,
 } from "../../src/domain/publish-body.ts";
 
+const unhurried = { breathe: () => Promise.resolve() };
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const limits = { payloadBytes: 1_000 };
 
-function refusal(action: () => unknown): EvregError {
+async function refusal(action: () => unknown): Promise<EvregError> {
   try {
-    action();
+    await action();
   } catch (error) {
     if (error instanceof EvregError) return error;
     throw error;
@@ -21,23 +23,20 @@ function refusal(action: () => unknown): EvregError {
   throw new Error("accepted");
 }
 
+const parseBatch = (source: Uint8Array) => parseBatchBody(source, limits, unhurried);
 const batch = (...items: string[]): Uint8Array => bytes(`{"events":[${items.join()}]}`);
 const fill = (size: number): string => `{"a":"${"x".repeat(size - 8)}"}`;
 const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1);
 
 /** What a single publish, a line of NDJSON and an item of a batch have in common. */
-const WAYS: [
-  string,
-  (text: string) => { action: string; payload: { text(): string }; idempotency_key?: string },
-][] = [
-  ["a single publish", (text) => parsePublishBody(bytes(text), limits)],
-  ["a line of a batch", (text) => parseBatchItem(bytes(text), limits)],
+const WAYS: [string, (text: string) => Promise<NewEvent>][] = [
+  ["a single publish", async (text) => parsePublishBody(bytes(text), limits)],
+  ["a line of a batch", async (text) => parseBatchItem(bytes(text), limits)],
   [
     "an item of a batch",
-    (text) => {
-      const [first, second, third] = parseBatchBody(
+    async (text) => {
+      const [first, second, third] = await parseBatch(
         bytes(`{"events":[{"action":"a","payload":{}}, ${text} ,{"action":"c","payload":{"z":1}}]}`),
-        limits,
       );
       expect(first).toMatchObject({ action: "a" });
       expect(third).toMatchObject({ action: "c" });
@@ -48,16 +47,16 @@ const WAYS: [
 ];
 
 describe.each(WAYS)("%s", (_, parse) => {
-  test("keeps the payload's bytes", () => {
+  test("keeps the payload's bytes", async () => {
     const payload = '{ "10":1,\t"2": 12345678901234567890, "x":1.50, "y":1e400, "é":"\\u00e9" }';
-    const event = parse(`{ "payload" : ${payload} , "action":"user.cre\\u0061ted" }`);
+    const event = await parse(`{ "payload" : ${payload} , "action":"user.cre\\u0061ted" }`);
     expect(event.action).toBe("user.created");
     expect(event.payload.text()).toBe(payload);
     expect("idempotency_key" in event).toBe(false);
   });
 
-  test("takes an idempotency key", () => {
-    const event = parse('{"action":"a","payload":{},"idempotency_key":"order 1"}');
+  test("takes an idempotency key", async () => {
+    const event = await parse('{"action":"a","payload":{},"idempotency_key":"order 1"}');
     expect(event.idempotency_key).toBe("order 1");
   });
 
@@ -81,50 +80,50 @@ describe.each(WAYS)("%s", (_, parse) => {
     ['{"action":"a","payload":{},"idempotency_key":7}', "idempotency_key", "must be a string", 7],
     ['{"action":"a","payload":{},"idempotency_key":"é"}', "idempotency_key", "printable ASCII", "é"],
   ];
-  test.each(refused)("refuses %.60s", (text, field, message, value) => {
-    const error = refusal(() => parse(text));
+  test.each(refused)("refuses %.60s", async (text, field, message, value) => {
+    const error = await refusal(() => parse(text));
     expect(error.code).toBe("invalid");
     expect(error.details["field"]).toBe(field);
     expect(error.message).toContain(message);
     expect(error.details["value"]).toEqual(value);
   });
 
-  test("refuses a payload over the limit, with both sizes", () => {
-    expect(parse(`{"action":"a","payload":${fill(1_000)}}`).payload.text()).toHaveLength(1_000);
-    const error = refusal(() => parse(`{"action":"a","payload":${fill(1_001)}}`));
+  test("refuses a payload over the limit, with both sizes", async () => {
+    expect((await parse(`{"action":"a","payload":${fill(1_000)}}`)).payload.text()).toHaveLength(1_000);
+    const error = await refusal(() => parse(`{"action":"a","payload":${fill(1_001)}}`));
     expect(error.code).toBe("too_large");
     expect(error.details).toEqual({ limit: 1_000, size: 1_001 });
   });
 
-  test("counts 64 levels of nesting from the payload's root", () => {
-    expect(parse(`{"action":"a","payload":${nested(64)}}`).payload.text()).toBe(nested(64));
-    const error = refusal(() => parse(`{"action":"a","payload":${nested(65)}}`));
+  test("counts 64 levels of nesting from the payload's root", async () => {
+    expect((await parse(`{"action":"a","payload":${nested(64)}}`)).payload.text()).toBe(nested(64));
+    const error = await refusal(() => parse(`{"action":"a","payload":${nested(65)}}`));
     expect(error.code).toBe("malformed");
-    expect(error.message).toContain("nested deeper than");
+    expect(error.message).toContain("nested deeper than 64 levels");
   });
 
   test.each(['{"a":1,"a":2}', '{"a":"\\ud800"}', '{"a":{"b":[{"c":1,"\\u0063":2}]}}'])(
     "refuses %s",
-    (payload) => {
-      expect(refusal(() => parse(`{"action":"a","payload":${payload}}`)).code).toBe("malformed");
+    async (payload) => {
+      expect((await refusal(() => parse(`{"action":"a","payload":${payload}}`))).code).toBe("malformed");
     },
   );
 
-  test("refuses a member given twice", () => {
-    expect(refusal(() => parse('{"action":"a","payload":{},"payload":{"b":1}}')).code).toBe("malformed");
+  test("refuses a member given twice", async () => {
+    expect((await refusal(() => parse('{"action":"a","payload":{},"payload":{"b":1}}'))).code).toBe(
+      "malformed",
+    );
   });
 });
 
 describe("a batch", () => {
   const item = '{"action":"a","payload":{}}';
 
-  test("has 1 to 1,000 items", () => {
-    expect(parseBatchBody(batch(item), limits)).toHaveLength(1);
-    expect(parseBatchBody(batch(...Array<string>(1_000).fill(item)), limits)).toHaveLength(1_000);
-    expect(refusal(() => parseBatchBody(batch(), limits)).message).toContain(
-      "must have 1 to 1,000 items, not 0",
-    );
-    const many = refusal(() => parseBatchBody(batch(...Array<string>(1_001).fill(item)), limits));
+  test("has 1 to 1,000 items", async () => {
+    expect(await parseBatch(batch(item))).toHaveLength(1);
+    expect(await parseBatch(batch(...Array<string>(1_000).fill(item)))).toHaveLength(1_000);
+    expect((await refusal(() => parseBatch(batch()))).message).toContain("must have 1 to 1,000 items, not 0");
+    const many = await refusal(() => parseBatch(batch(...Array<string>(1_001).fill(item))));
     expect(many.code).toBe("invalid");
     expect(many.details["field"]).toBe("events");
     expect(many.message).toContain("not 1,001");
@@ -136,8 +135,8 @@ describe("a batch", () => {
     ['{"events":{}}', "events"],
     ['{"events":[{}],"atomic":true}', "atomic"],
     ['{"items":[]}', "items"],
-  ])("that is none is refused: %s", (text, field) => {
-    const error = refusal(() => parseBatchBody(bytes(text), limits));
+  ])("that is none is refused: %s", async (text, field) => {
+    const error = await refusal(() => parseBatch(bytes(text)));
     expect(error.code).toBe("invalid");
     expect(error.details["field"]).toBe(field);
   });
@@ -147,19 +146,19 @@ describe("a batch", () => {
     '{"events":[{"action":"a","payload":{,}}]}',
     "",
     "{]",
-  ])("that is not JSON is refused as a whole: %s", (text) => {
-    expect(refusal(() => parseBatchBody(bytes(text), limits)).code).toBe("malformed");
+  ])("that is not JSON is refused as a whole: %s", async (text) => {
+    expect((await refusal(() => parseBatch(bytes(text)))).code).toBe("malformed");
   });
 
   test.each(['{"events":[],"events":[]}', '{"events":[],"\\ud800":1}'])(
     "with a fault of its own is refused as a whole: %s",
-    (text) => {
-      expect(refusal(() => parseBatchBody(bytes(text), limits)).code).toBe("malformed");
+    async (text) => {
+      expect((await refusal(() => parseBatch(bytes(text)))).code).toBe("malformed");
     },
   );
 
-  test("reports each bad item in its place and keeps the others", () => {
-    const deep = "[".repeat(500) + "]".repeat(500);
+  test("reports each bad item in its place and keeps the others", async () => {
+    const deep = "[".repeat(400) + "]".repeat(400);
     const items = [
       item,
       "7",
@@ -169,7 +168,7 @@ describe("a batch", () => {
       '{"action":"a","payload":{"s":"\\udc00"}}',
       `{"action":"a","payload":{"s":"${"x".repeat(2_000)}"}}`,
     ];
-    const results = parseBatchBody(bytes(`{"events":[\n${items.join(",\n")}\n]}`), limits);
+    const results = await parseBatch(bytes(`{"events":[\n${items.join(",\n")}\n]}`));
     expect(results.map((result) => (result instanceof EvregError ? result.code : result.action))).toEqual([
       "a",
       "invalid",
@@ -180,34 +179,85 @@ describe("a batch", () => {
       "too_large",
     ]);
     expect((results[2] as EvregError).details).toMatchObject({ line: 4, reason: "duplicate_key" });
-    expect((results[4] as EvregError).message).toContain("nested deeper than");
+    expect((results[4] as EvregError).message).toContain("nested deeper than 64 levels");
   });
 
-  test("an item with very many members costs no more than reading it", () => {
+  test("places every fault in the whole body, at a cost that does not grow with the items before it", async () => {
+    const before = '{"action":"a","payload":{"p":"é';
+    const bad = `${before}${"x".repeat(15_900)}","a":1,"a":2}}`;
+    const source = batch(...Array<string>(1_000).fill(`\n${bad}`));
+    const results = await parseBatchBody(source, { payloadBytes: 20_000 }, unhurried);
+    const column = bad.indexOf('"a":2') + 1;
+    for (const [index, result] of results.entries()) {
+      const byte = '{"events":['.length + index * (Buffer.byteLength(bad) + 2) + 1 + column;
+      expect((result as EvregError).details).toEqual({
+        line: index + 2,
+        column,
+        byte,
+        reason: "duplicate_key",
+      });
+    }
+  }, 5_000);
+
+  test("of many megabytes lets other work in between its items and within one", async () => {
+    let breaths = 0;
+    const pace = { breathe: async () => void breaths++ };
+    await parseBatchBody(batch(...Array<string>(100).fill(item)), limits, pace);
+    expect(breaths).toBe(100);
+    breaths = 0;
+    const numbers = Array<number>(2_000_000).fill(1).join();
+    const [error] = await parseBatchBody(batch(`{"action":"a","payload":{"n":[${numbers}]}}`), limits, pace);
+    expect((error as EvregError).code).toBe("too_large");
+    expect(breaths).toBeGreaterThan(10);
+  });
+
+  test("may wait in the midst of its scan while others are read", async () => {
+    const numbers = Array<number>(500_000).fill(1).join();
+    const source = batch(`{"action":"a","payload":{"n":[${numbers}]}}`, '{"action":"b","payload":{}}');
+    const pace = {
+      async breathe() {
+        parsePublishBody(bytes('{"action":"c","payload":{"x":1,"y":2}}'), limits);
+      },
+    };
+    const results = await parseBatchBody(source, { payloadBytes: 2_000_000 }, pace);
+    expect(results).toMatchObject([{ action: "a" }, { action: "b" }]);
+  });
+
+  test("a payload too large is not looked into, nor an item with a member twice", async () => {
+    const wide = `{${Array.from({ length: 1_000_000 }, (_, index) => `"m${index}":0`).join()}}`;
+    const twice = `{"action":"a","payload":{},"payload":{},"payload":${wide}}`;
+    const results = await parseBatch(batch(`{"action":"a","payload":${wide}}`, twice));
+    expect(results.map((result) => (result as EvregError).code)).toEqual(["too_large", "malformed"]);
+    expect((results[1] as EvregError).message).toContain('"payload" is in this object twice');
+  });
+
+  test("an item with very many members costs no more than reading it", async () => {
     const wide = `{${Array.from({ length: 100_000 }, (_, index) => `"m${index}":0`).join()}}`;
-    const [error] = parseBatchBody(batch(wide), limits);
+    const [error] = await parseBatch(batch(wide));
     expect((error as EvregError).details["field"]).toBe("m0");
   });
 });
 
 describe("a payload on its own", () => {
-  test("keeps its bytes without the space around it", () => {
+  test("keeps its bytes without the space around it", async () => {
     expect(parsePayload(bytes(' {"b":1, "a":2}\n'), limits).text()).toBe('{"b":1, "a":2}');
   });
 
-  test("is an object within the limits", () => {
-    expect(refusal(() => parsePayload(bytes("[]"), limits)).code).toBe("invalid");
-    expect(refusal(() => parsePayload(bytes("{"), limits)).code).toBe("malformed");
-    expect(refusal(() => parsePayload(bytes(nested(65)), limits)).code).toBe("malformed");
-    expect(refusal(() => parsePayload(bytes(nested(64)), { payloadBytes: 9 })).code).toBe("too_large");
+  test("is an object within the limits", async () => {
+    expect((await refusal(() => parsePayload(bytes("[]"), limits))).code).toBe("invalid");
+    expect((await refusal(() => parsePayload(bytes("{"), limits))).code).toBe("malformed");
+    expect((await refusal(() => parsePayload(bytes(nested(65)), limits))).code).toBe("malformed");
+    expect((await refusal(() => parsePayload(bytes(nested(64)), { payloadBytes: 9 }))).code).toBe(
+      "too_large",
+    );
   });
 });
 
 describe("an idempotency key", () => {
-  test("is 1 to 255 printable ASCII characters", () => {
+  test("is 1 to 255 printable ASCII characters", async () => {
     expect(checkIdempotencyKey("Idempotency-Key", "x".repeat(255))).toHaveLength(255);
     for (const value of ["", "x".repeat(256), "a\u007f", "a\n", "ü", 5, null]) {
-      expect(refusal(() => checkIdempotencyKey("Idempotency-Key", value)).details["field"]).toBe(
+      expect((await refusal(() => checkIdempotencyKey("Idempotency-Key", value))).details["field"]).toBe(
         "Idempotency-Key",
       );
     }

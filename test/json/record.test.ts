@@ -45,7 +45,7 @@ describe("the parts of a document", () => {
   });
 
   test("below the recorded levels only syntax counts, when so asked", () => {
-    const lenient = { record: [4, 4], syntaxOnlyBelow: true };
+    const lenient = { record: [4, 4], strictLevels: 2 };
     expect(() => scanJson(bytes('[[{"a":1,"a":2,"b":"\\ud800"}]]'), lenient)).not.toThrow();
     expect(() => scanJson(bytes('[["\\ud800"]]'), lenient)).toThrow("surrogate");
     expect(() => scanJson(bytes('{"a":1,"a":2}'), lenient)).toThrow("twice");

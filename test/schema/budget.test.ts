@@ -1,0 +1,199 @@
+import { describe, expect, test } from "vitest";
+import { budget } from "../../src/schema/budget.ts";
+import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { githubTypes } from "../support/github.ts";
+import { accepted } from "./refused.ts";
+
+// One publish must not hold up the others: what takes the whole budget takes about a quarter of a second. A busy machine
+// may take several times as long, so the bound here is generous; without the counting each of these took 2 to 20 seconds.
+
+const BOUND_MS = 1_000;
+
+const many = <T>(count: number, of: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => of(index));
+const map = (count: number, of: (index: number) => unknown = (index) => index) =>
+  Object.fromEntries(many(count, (index) => [`k${index}`, of(index)]));
+
+/** A schema run `times` × `times` on the same value. */
+const squared = (schema: unknown, times: number) => ({
+  definitions: {
+    once: schema,
+    often: { allOf: many(times, () => ({ $ref: "#/definitions/once" })) },
+    moreOften: { allOf: many(times, () => ({ $ref: "#/definitions/often" })) },
+  },
+  allOf: [{ $ref: "#/definitions/moreOften" }],
+});
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+const of = (schemata: unknown, value: unknown) => accepted(schemata).validate(value);
+const share = () => (VALIDATION_STEPS - budget.left) / VALIDATION_STEPS;
+const longName = "~".repeat(500_000);
+
+test.each<[string, unknown, unknown]>([
+  [
+    "the size of a large object, asked for again and again",
+    squared({ minProperties: 2, maxProperties: 1_000_000 }, 180),
+    map(80_000),
+  ],
+  ["the same without references", { allOf: many(900, () => ({ minProperties: 1 })) }, map(80_000)],
+  ["a large constant against a larger object", squared({ not: { const: map(3_000) } }, 45), map(20_000)],
+  [
+    "a large constant that is the payload up to its last member",
+    squared({ not: { const: { ...map(3_000), k2999: null } } }, 45),
+    map(3_000),
+  ],
+  [
+    "unique items of 80,000 objects",
+    { items: { allOf: many(300, () => ({ uniqueItems: true, minItems: 1 })) } },
+    [many(80_000, (index) => ({ a: index }))],
+  ],
+  [
+    "a list without what it must contain, which must not hold the item",
+    { allOf: many(100, () => ({ not: { contains: false } })) },
+    Array(500_000).fill(1),
+  ],
+  [
+    "multiples of very small numbers",
+    { allOf: many(20, () => ({ items: { multipleOf: 1e-300 } })) },
+    Array(100_000).fill(1.1e308),
+  ],
+  [
+    "errors under a very long name",
+    { additionalProperties: { items: { anyOf: [{ type: "string" }, { type: "number" }] } } },
+    { [longName]: Array(250_000).fill(1) },
+  ],
+  [
+    "errors under a very long name that a pattern finds",
+    { patternProperties: { "~": { items: { anyOf: [{ type: "string" }, { type: "number" }] } } } },
+    { [longName]: Array(250_000).fill(1) },
+  ],
+  [
+    "references under a very long name",
+    {
+      definitions: { number: { allOf: [{ type: "number" }] } },
+      additionalProperties: { items: { allOf: many(30, () => ({ $ref: "#/definitions/number" })) } },
+    },
+    { [longName]: Array(250_000).fill(1) },
+  ],
+])("%s", (_, schemata, payload) => {
+  const schema = accepted(schemata);
+  const started = cpuMs();
+  schema.validate(payload);
+  expect(cpuMs() - started).toBeLessThan(BOUND_MS);
+});
+
+test("a schema that lists thousands of names is not copied to each of its references", () => {
+  const names = many(80, (index) => `k${index}`);
+  const dependent = { dependencies: map(30, () => names) };
+  const started = cpuMs();
+  const schema = accepted(squared(dependent, 20));
+  expect(schema.validate(map(100))).toBeUndefined();
+  expect(schema.validate({ k0: 1 })).toMatchObject({ message: 'is required when "k0" is present' });
+  expect(cpuMs() - started).toBeLessThan(BOUND_MS);
+});
+
+describe("every step of a walk counts, also where the first keyword fails", () => {
+  test.each<[string, unknown, unknown, number]>([
+    ["names of members", squared({ propertyNames: { minLength: 1 } }, 3), map(1_000), 27_000],
+    ["other members", squared({ additionalProperties: { type: "number" } }, 3), map(1_000), 27_000],
+    ["members no pattern fits", { patternProperties: map(10, () => false) }, { ...map(1_000, () => 1) }, 40],
+    ["contained items", { contains: { type: "string" } }, Array(1_000).fill(1), 2_000],
+    ["contained items of a kind there is none of", { contains: { not: {} } }, Array(1_000).fill(1), 2_000],
+    [
+      "alternatives that fail",
+      { items: { anyOf: [false, { const: 2 }, true] } },
+      Array(1_000).fill(1),
+      4_000,
+    ],
+    ["names listed", { required: many(1_000, (index) => `k${index}`) }, map(1_000), 4_000],
+    ["names depended on", { dependencies: { k0: many(1_000, (index) => `k${index}`) } }, map(1_000), 4_000],
+  ])("%s", (_, schemata, payload, steps) => {
+    accepted(schemata).validate(payload);
+    expect(VALIDATION_STEPS - budget.left).toBeGreaterThanOrEqual(steps);
+  });
+});
+
+describe("ordinary payloads are far within the budget", () => {
+  test("every payload GitHub has recorded takes less than a hundredth", () => {
+    let checked = 0;
+    for (const { schemata, payloads } of githubTypes()) {
+      const schema = accepted(schemata);
+      for (const payload of payloads) {
+        schema.validate(payload);
+        expect(share()).toBeLessThan(0.01);
+        checked++;
+      }
+    }
+    expect(checked).toBe(329);
+  }, 20_000);
+
+  test.each<[unknown, number]>([
+    [{ type: "object" }, 0.001],
+    [{ type: "object", properties: { k1: { type: "integer" } }, required: ["k1"] }, 0.001],
+    [{ minProperties: 1, additionalProperties: { type: "integer", minimum: 0 } }, 0.1],
+    [{ propertyNames: { pattern: "^k[0-9]+$" }, additionalProperties: { type: "integer" } }, 0.2],
+  ])("80,000 members, held to %j", (schemata, most) => {
+    const payload = map(80_000);
+    expect(JSON.stringify(payload).length).toBeGreaterThan(1_000_000);
+    expect(accepted(schemata).validate(payload)).toBeUndefined();
+    expect(share()).toBeLessThan(most);
+  });
+});
+
+describe("what is counted another way still means the same", () => {
+  test.each(["a/b", "~", "~1", "/", "0", "a".repeat(100), "/~".repeat(100)])(
+    "a fault below the name %j is found there",
+    (name) => {
+      const value = { [name]: { [name]: 5 } };
+      const field = of({ additionalProperties: { additionalProperties: { type: "string" } } }, value);
+      expect(field?.value).toBe(5);
+      expect(field).toEqual(
+        of({ patternProperties: { "": { patternProperties: { "": { type: "string" } } } } }, value),
+      );
+      const recursive = {
+        definitions: {
+          d: { additionalProperties: { anyOf: [{ type: "string" }, { $ref: "#/definitions/d" }] } },
+        },
+      };
+      expect(
+        of({ ...recursive, additionalProperties: { $ref: "#/definitions/d" } }, { x: { [name]: [] } })?.value,
+      ).toEqual(
+        of({ ...recursive, additionalProperties: { $ref: "#/definitions/d" } }, { x: { plain: [] } })?.value,
+      );
+    },
+  );
+
+  test("constants are equal whatever the order of their members", () => {
+    const constant = { a: [1, { b: null }], c: "x", constructor: { d: 0 } };
+    const schemata = { const: constant };
+    expect(of(schemata, JSON.parse('{"constructor":{"d":-0},"c":"x","a":[1.0,{"b":null}]}'))).toBeUndefined();
+    for (const other of [
+      { a: [1, { b: null }], c: "x" },
+      { ...constant, e: 1 },
+      { ...constant, a: [1] },
+      { ...constant, a: { 0: 1, 1: { b: null } } },
+      { ...constant, c: "y" },
+      { ...constant, a: [1, { c: null }] },
+      null,
+      "x",
+    ])
+      expect(of(schemata, other)?.message).toMatch(/^must be /);
+    expect(of({ const: JSON.parse('{"__proto__":1}') }, {})?.message).toMatch(/^must be /);
+    expect(of({ const: [] }, {})?.message).toBe("must be []");
+  });
+
+  test("a list asked twice for unique items gives the same answer twice", () => {
+    const schemata = { allOf: [{ not: { uniqueItems: true } }, { uniqueItems: true }] };
+    expect(of(schemata, [1, 2, 1])?.message).toBe("must not hold the same item twice (items 0 and 2)");
+    expect(of(schemata, [1, 2])?.message).toBe("must not be of this kind");
+  });
+
+  test("a list of half a million without the item it must contain is refused, beside another form too", () => {
+    const schemata = { anyOf: [{ contains: { type: "string" } }, { type: "null" }] };
+    expect(of(schemata, Array(500_000).fill(1))?.field).toBe("");
+  });
+});
