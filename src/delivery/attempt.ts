@@ -49,6 +49,7 @@ function attemptResult(
 ): AttemptResult {
   const { failures, maxRetries } = claim;
   const { startedAtMs, finishedAtMs, fraction } = at;
+  const verdict = judge({ outcome: sent, failures, maxRetries, finishedAtMs, fraction });
   return {
     deliveryId: claim.deliveryId,
     claimId: claim.claimId,
@@ -61,7 +62,7 @@ function attemptResult(
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
-    next: judge({ outcome: sent, failures, maxRetries, finishedAtMs, fraction }),
+    next: verdict.kind === "gone" ? { ...verdict, handler: claim.handler } : verdict,
   };
 }
 

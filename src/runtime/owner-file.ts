@@ -1,5 +1,9 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { EvregError } from "../domain/error.ts";
+import type { Logger } from "./logger.ts";
+import { readOwned } from "./ownership.ts";
 
 /**
  * Who holds the data folder. Only a hint for people and for commands that look for a running server: the store's lock,
@@ -18,23 +22,67 @@ export interface Owner {
 }
 
 const OWNER_FILE = "owner.json";
+const MAX_BYTES = 64 * 1024;
 
-/** The last owner that wrote its file, or `undefined` when there is none that can be read. */
+/** An owner with who wrote its file. */
+export interface WrittenOwner {
+  readonly owner: Owner;
+  readonly uid: number;
+  /** The file's permissions, as `Stats.mode`. */
+  readonly mode: number;
+}
+
+/**
+ * The last owner that wrote its file, or `undefined` when there is none that can be read. Anybody who may write to the
+ * folder may have made it up: good for telling a person, not for trusting.
+ */
 export function readOwner(folder: string): Owner | undefined {
+  return readWrittenOwner(folder)?.owner;
+}
+
+/** The same, with what it takes to find out whether it can be trusted (see `trusted-owner.ts`). */
+export function readWrittenOwner(folder: string): WrittenOwner | undefined {
   try {
-    const value: unknown = JSON.parse(readFileSync(join(folder, OWNER_FILE), "utf8"));
-    return isOwner(value) ? value : undefined;
+    const { text, uid, mode } = readOwned(ownerFileOf(folder), MAX_BYTES);
+    const value: unknown = JSON.parse(text);
+    return isOwner(value) ? { owner: value, uid, mode } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Replaces the file in one step, readable by its owner only. */
+export function ownerFileOf(folder: string): string {
+  return join(folder, OWNER_FILE);
+}
+
+/**
+ * Replaces the file in one step, readable by its owner only.
+ * @throws EvregError `unavailable` when the folder does not take it
+ */
 export function writeOwner(folder: string, owner: Owner): void {
-  const path = join(folder, OWNER_FILE);
-  const temporary = `${path}.${owner.pid}`;
-  writeFileSync(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o600 });
-  renameSync(temporary, path);
+  const path = ownerFileOf(folder);
+  // Where others may write too, a name they could guess might be a link of theirs by now.
+  const temporary = `${path}.${randomUUID()}`;
+  try {
+    writeFileSync(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: "wx" });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw unwritable(folder, error);
+  }
+}
+
+/** The same for whoever can do without: that there is no room for it is only logged, as reading needs none. */
+export function noteOwner(folder: string, owner: Owner, logger: Logger): void {
+  try {
+    writeOwner(folder, owner);
+  } catch (error) {
+    if (!isForRoom(error)) throw error;
+    logger.warn(
+      { folder },
+      "The disk of the data folder is full, so others cannot be told who has the folder.",
+    );
+  }
 }
 
 /** Removes the file if it is still this instance's. */
@@ -58,4 +106,25 @@ function isOwner(value: unknown): value is Owner {
     typeof owner["started_at"] === "string" &&
     (owner["url"] === undefined || typeof owner["url"] === "string")
   );
+}
+
+function unwritable(folder: string, error: unknown): EvregError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const say = NO_ROOM.has(code ?? "")
+    ? "the disk is full; make room"
+    : `the system says: ${message}; make it writable`;
+  return new EvregError(
+    "unavailable",
+    `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: ${say}, or give another folder with --data.`,
+    { folder },
+    { cause: error },
+  );
+}
+
+/** Also where the system limits what one user may store. */
+const NO_ROOM = new Set(["ENOSPC", "EDQUOT"]);
+
+function isForRoom(error: unknown): boolean {
+  const { cause } = error as EvregError;
+  return NO_ROOM.has((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
 }

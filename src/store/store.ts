@@ -239,8 +239,12 @@ export type NextStep =
   | { readonly kind: "retry"; readonly atMs: number }
   /** Failed for the last time. */
   | { readonly kind: "failed" }
-  /** Failed for the last time, and the subscription is deactivated with this reason, holding its other deliveries. */
-  | { readonly kind: "gone"; readonly reason: string }
+  /**
+   * Failed for the last time as `handler` is gone, and the subscription is deactivated with this reason, holding its
+   * other deliveries. When it has another handler by now it stays active, and this one is due again at once while it
+   * has retries left.
+   */
+  | { readonly kind: "gone"; readonly reason: string; readonly handler: string }
   /** Not carried to an end (stopping): due again now, and it does not count against the retries. */
   | { readonly kind: "returned" };
 

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
@@ -97,6 +98,25 @@ describe.skipIf(!mounted)("a disk that is full (a tmpfs of 8 MiB; skipped where 
     ).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("full") });
     rmSync(filler);
     await (await openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger })).close();
+  });
+
+  it("does not keep an older folder from being read, though nobody can be told who has it", async () => {
+    const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+    const { total } = await before.listEvents({ order: "desc", limit: 1, page: 1 });
+    await before.close();
+    // Takes all there is, to the last byte.
+    spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+    const full = await openLibsqlStore({ folder, owner: testOwner(), logger });
+    expect((await full.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
+    expect(warnings).toEqual([expect.stringContaining("disk of the data folder is full")]);
+    expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
+    await full.close();
+    expect(() => writeOwner(folder, testOwner())).toThrow(
+      expect.objectContaining({ code: "unavailable", message: expect.stringContaining(folder) }),
+    );
+    rmSync(filler);
   });
 });
 

@@ -76,8 +76,8 @@ describe("the flight queue", () => {
     for (const [name, bytes, rows] of [
       ["b", 5 * MiB, 1],
       ["c", 5 * MiB, 1],
-      ["d", 0, 1_500],
-      ["e", 0, 1_000],
+      ["d", 0, 3_000],
+      ["e", 0, 2_000],
       ["f", 20 * MiB, 1],
     ] as const) {
       void queue.add(write(name, bytes, rows));

@@ -1,8 +1,20 @@
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
+import { inspectMigrations } from "../../src/store/libsql/inspect.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
@@ -74,6 +86,29 @@ describe("the data folder", () => {
     expect(told.message).toContain(scratch.path);
     expect(told.message).toContain("change its owner or permissions");
     expect(readdirSync(scratch.path)).toEqual([]);
+  });
+});
+
+describe("what lies where the data file should", () => {
+  const scratch = useScratch();
+  const file = (): string => join(scratch.path, "evreg.db");
+
+  it.each([
+    ["a link to nothing", () => symlinkSync(join(scratch.path, "nowhere"), file()), "a link to"],
+    ["a link to a folder", () => symlinkSync(scratch.path, file()), "not a file"],
+    ["a link to itself", () => symlinkSync(file(), file()), "cannot be read"],
+    ["a pipe", () => void spawnSync("mkfifo", [file()]), "not a file"],
+    ["a folder", () => mkdirSync(file()), "not a file"],
+  ])("is refused in words when it is %s", async (_, make, words) => {
+    make();
+    expect(lstatSync(file()).isFile()).toBe(false);
+    const refusal = {
+      code: expect.stringMatching(/^(usage|unavailable)$/),
+      message: expect.stringMatching(new RegExp(`${file()}.*${words}`)),
+    };
+    await expect(open(scratch.path)).rejects.toMatchObject(refusal);
+    expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refusal));
+    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
   });
 });
 

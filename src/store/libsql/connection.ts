@@ -1,5 +1,6 @@
 import { type Client, createClient, type Transaction } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
+import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
 import { type Sql, sqlOn } from "./sql.ts";
 
 /** Set on the connection in this order, then read back. */
@@ -28,6 +29,8 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 export class Connection {
   readonly #client: Client;
   readonly read: Sql;
+  /** Known once it is open. */
+  #place: FilePlace | undefined;
 
   private constructor(client: Client) {
     this.#client = client;
@@ -36,9 +39,17 @@ export class Connection {
 
   /**
    * Takes the file's lock and looks before anything is changed: `admit` reads what is there and throws to refuse it.
-   * @throws EngineFailure `in_use` at once when another process has it
+   * @param expected the file that must be there, for one that takes the place of another connection
+   * @throws EngineFailure `in_use` at once when another process has it; `fatal` when it is not the one expected
    */
-  static async open(path: string, admit: (sql: Sql) => Promise<void>): Promise<Connection> {
+  static async open(
+    path: string,
+    admit: (sql: Sql) => Promise<void>,
+    expected?: FileId,
+  ): Promise<Connection> {
+    // The engine would make a new one where there is none.
+    if (expected !== undefined) mustBeAt(path, expected);
+    const id = expected ?? fileIdAt(path);
     const client = createClient({ url: fileUrl(path), concurrency: 1 });
     const connection = new Connection(client);
     try {
@@ -48,6 +59,7 @@ export class Connection {
       for (const pragma of PRAGMAS) await connection.#set(...pragma);
       await read.run("CREATE TEMP TABLE opened_here (mark INTEGER)");
       await read.run("INSERT INTO temp.opened_here VALUES (1)");
+      connection.#place = new FilePlace(path, id);
     } catch (error) {
       client.close();
       throw error;
@@ -56,11 +68,13 @@ export class Connection {
   }
 
   /**
-   * Does `work` in one transaction; resolves when it is committed, which here means fsync'd.
+   * Does `work` in one transaction; resolves when it is committed, which here means fsync'd, into the file that is found
+   * at its path.
    * What `work` throws undoes the transaction and comes out as it is; an engine's failure as `EngineFailure`.
    */
   async write<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     let step: "begin" | "statement" | "commit" = "begin";
+    this.mustBeInPlace();
     const transaction = await this.#client.transaction("write").catch((error: unknown) => {
       throw engineFailure(error, "begin") ?? error;
     });
@@ -71,12 +85,25 @@ export class Connection {
       const result = await work(sql);
       step = "commit";
       await transaction.commit();
+      // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
+      this.mustBeInPlace();
       return result;
     } catch (error) {
       throw engineFailure(error, step) ?? error;
     } finally {
       if (step !== "commit") rollBack(transaction);
     }
+  }
+
+  /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more */
+  mustBeInPlace(): void {
+    this.#place?.check();
+  }
+
+  /** Which file it has open. */
+  get file(): FileId {
+    if (this.#place === undefined) throw new Error("the connection is not open");
+    return this.#place.id;
   }
 
   /** Moves the log into the file and cuts it, so that a copy of the one file is whole. */

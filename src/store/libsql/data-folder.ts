@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
+import { isFileThere } from "./file-header.ts";
 
 const DATA_FILE = "evreg.db";
 
@@ -28,7 +29,7 @@ export function prepareFolder(folder: string): void {
 }
 
 /**
- * Makes an empty data file (0600) where there is none, and finds out whether it can be written to.
+ * Makes an empty data file (0600) where there is none and never was, and finds out whether it can be written to.
  *
  * To be called only while this process has no connection to the file (see `held-folders.ts`).
  * @returns its path
@@ -36,15 +37,11 @@ export function prepareFolder(folder: string): void {
  */
 export function prepareFile(folder: string): string {
   const path = dataFileOf(folder);
+  if (!isFileThere(path)) mustHaveNoLog(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
-    if (!statSync(path).isFile())
-      throw new EvregError(
-        "usage",
-        `${path} is not a file. Move it away, or give another folder with --data.`,
-      );
     try {
       accessSync(path, constants.R_OK | constants.W_OK);
     } catch (denied) {
@@ -52,6 +49,19 @@ export function prepareFile(folder: string): string {
     }
   }
   return path;
+}
+
+/** The engine takes the log of an empty file for a leftover and removes it; of one that was moved, it is the newest part. */
+function mustHaveNoLog(path: string): void {
+  const log = `${path}-wal`;
+  const found = statSync(log, { throwIfNoEntry: false });
+  if (found === undefined || found.size === 0) return;
+  throw new EvregError(
+    "unavailable",
+    `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
+      "Put the data file back beside it; or, to begin without that data, move the log away.",
+    { file: path },
+  );
 }
 
 function notAFolder(folder: string): EvregError {

@@ -1,9 +1,26 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readSync, readlinkSync, statSync, type Stats } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
 
 const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;
+
+/**
+ * Whether there is a file, or a link to one, and not something that opening would wait for or make anew elsewhere.
+ * @throws EvregError `usage` when it is anything else, `unavailable` when it cannot be looked at
+ */
+export function isFileThere(path: string): boolean {
+  try {
+    const itself = lstatSync(path, { throwIfNoEntry: false });
+    if (itself === undefined) return false;
+    const target = itself.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false }) : itself;
+    if (target?.isFile() === true) return true;
+    throw noFile(path, target);
+  } catch (error) {
+    if (error instanceof EvregError) throw error;
+    throw unreadable(path, error);
+  }
+}
 
 /**
  * The form of the data file by its first bytes, without the engine, which would already write to it. 0 when there is
@@ -14,6 +31,7 @@ const HEADER_BYTES = 100;
  * @throws EvregError `usage` when it is something else than an evreg file, or of a newer version
  */
 export function readFileVersion(path: string): number {
+  if (!isFileThere(path)) return 0;
   const header = Buffer.alloc(HEADER_BYTES);
   let length: number;
   try {
@@ -24,15 +42,7 @@ export function readFileVersion(path: string): number {
       closeSync(descriptor);
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return 0;
-    if (code === "EISDIR") throw notEvreg(path);
-    throw new EvregError(
-      "unavailable",
-      `The data file ${path} cannot be read (${(error as Error).message}).`,
-      { file: path },
-      { cause: error },
-    );
+    throw unreadable(path, error);
   }
   if (length === 0) return 0;
   if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
@@ -61,5 +71,22 @@ export function notEvreg(path: string): EvregError {
     "usage",
     `The file ${path} was not made by evreg, so it is left alone. Give another folder with --data.`,
     { file: path },
+  );
+}
+
+function noFile(path: string, target: Stats | undefined): EvregError {
+  const what = target === undefined ? `a link to ${readlinkSync(path)}, where nothing is` : "not a file";
+  return new EvregError("usage", `${path} is ${what}. Move it away, or give another folder with --data.`, {
+    file: path,
+  });
+}
+
+function unreadable(path: string, error: unknown): EvregError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new EvregError(
+    "unavailable",
+    `The data file ${path} cannot be read (${reason}).`,
+    { file: path },
+    { cause: error },
   );
 }

@@ -29,6 +29,11 @@ interface Leased {
   readonly last_error: string | null;
 }
 
+interface Moved {
+  readonly id: number;
+  readonly max_retries: number;
+}
+
 type Outcome = "delivered" | "failed" | "returned";
 
 /**
@@ -42,6 +47,7 @@ export async function finishAttempts(
   bytes: Uint8Array,
 ): Promise<readonly (readonly boolean[])[]> {
   const open = await loadLeased(sql, calls);
+  const elsewhere = await loadMoved(sql, calls, open);
   const deliveries: unknown[] = [];
   const attempts: unknown[] = [];
   const gone: [subscriptionId: number, reason: string][] = [];
@@ -51,7 +57,8 @@ export async function finishAttempts(
       if (row?.claim_id !== result.claimId) return false;
       open.delete(row.id);
       const outcome = outcomeOf(result.next);
-      deliveries.push([row.id, ...moved(row, result, outcome, nowMs)]);
+      const left = elsewhere.get(row.id);
+      deliveries.push([row.id, ...moved(row, result, outcome, nowMs, left)]);
       attempts.push([
         row.id,
         row.attempt,
@@ -63,7 +70,8 @@ export async function finishAttempts(
         // substr counts from 1.
         ...(result.response === null ? [null, null] : [result.response[0] + 1, result.response[1]]),
       ]);
-      if (result.next.kind === "gone") gone.push([row.subscription_id, result.next.reason]);
+      const { next } = result;
+      if (next.kind === "gone" && left === undefined) gone.push([row.subscription_id, next.reason]);
       return true;
     }),
   );
@@ -85,13 +93,45 @@ function outcomeOf(next: NextStep): Outcome {
 }
 
 /** state, failures, due_ms, finished_ms, last_error */
-function moved(row: Leased, result: WireResult, outcome: Outcome, nowMs: number): readonly unknown[] {
+function moved(
+  row: Leased,
+  result: WireResult,
+  outcome: Outcome,
+  nowMs: number,
+  left: Moved | undefined,
+): readonly unknown[] {
   const { next, statusCode, errorCode } = result;
   if (outcome === "delivered") return [2, row.failures, null, nowMs, null];
   if (outcome === "returned") return [0, row.failures, nowMs, null, row.last_error];
   const error = statusCode === null ? (errorCode ?? "network_error") : (errorCode ?? `HTTP ${statusCode}`);
   if (next.kind === "retry") return [0, row.failures + 1, Math.ceil(next.atMs), null, error];
+  if (left !== undefined && row.failures < left.max_retries) return [0, row.failures + 1, nowMs, null, error];
   return [3, row.failures + 1, null, nowMs, error];
+}
+
+/**
+ * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
+ */
+async function loadMoved(
+  sql: Sql,
+  calls: readonly FinishCall[],
+  open: ReadonlyMap<number, Leased>,
+): Promise<ReadonlyMap<number, Moved>> {
+  const gone = calls.flatMap(({ results }) =>
+    results.flatMap(({ deliveryId, claimId, next }) => {
+      const row = open.get(deliveryId);
+      if (next.kind !== "gone" || row?.claim_id !== claimId) return [];
+      return [[row.id, row.subscription_id, next.handler]];
+    }),
+  );
+  if (gone.length === 0) return new Map();
+  const rows = await sql.rows<Moved>(
+    `SELECT g.value ->> 0 AS id, s.max_retries
+      FROM json_each(?) AS g CROSS JOIN subscription AS s ON s.rowid = g.value ->> 1
+      WHERE s.handler <> g.value ->> 2`,
+    JSON.stringify(gone),
+  );
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 async function loadLeased(sql: Sql, calls: readonly FinishCall[]): Promise<Map<number, Leased>> {

@@ -5,6 +5,7 @@ import type { Answer } from "./worker-host.ts";
 /** A write that waits for its flight. */
 export interface QueuedWrite {
   readonly bytes: number;
+  /** It writes, about. */
   readonly rows: number;
   /** Makes the message's part, having put its bytes at `offset` of `buffer`. */
   readonly pack: (buffer: Uint8Array, offset: number) => WireOp;
@@ -23,8 +24,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Past either, what waits is split over several flights, so that a read need not wait for all of it. */
-const FLIGHT_ROWS = 2_000;
+/**
+ * Past either, what waits is split over several flights, so that a read need not wait for all of it. A row takes 2.5 µs
+ * (a delivery) to 7 µs (an event), so a flight 10 to 30 ms. One write is one transaction whatever its size: a batch of
+ * 1,000 events to an action with 1,000 subscriptions holds all others for about 4 s.
+ */
+const FLIGHT_ROWS = 4_000;
 const FLIGHT_BYTES = 8 * 1024 * 1024;
 /** A queue longer than this means callers that do not wait for their answers, or an engine that has stalled. */
 const QUEUE_BYTES = 256 * 1024 * 1024;

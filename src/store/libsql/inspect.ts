@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { dataFileOf } from "./data-folder.ts";
-import { readFileVersion } from "./file-header.ts";
+import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openLibsqlStore } from "./open.ts";
@@ -36,7 +35,7 @@ export interface MigrationResult extends MigrationStatus {
  */
 export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
-  const exists = existsSync(file);
+  const exists = isFileThere(file);
   if (!exists) return statusOf(file, false, 0);
   const giveBack = holdFolder(folder);
   if (giveBack === undefined) throw inUse(folder);

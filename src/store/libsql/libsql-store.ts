@@ -1,5 +1,6 @@
 import type { Store } from "../store.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
+import { FanOut } from "./fan-out.ts";
 import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
 import type { Keeper } from "./keeper.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
@@ -20,6 +21,7 @@ import { finishWrite, recordWrite } from "./packed-writes.ts";
  */
 export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () => Promise<void>): Store {
   let closing: Promise<void> | undefined;
+  const fanOut = new FanOut();
 
   async function read<N extends ReadName>(
     name: N,
@@ -49,8 +51,11 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
 
     async recordEvents(batch, nowMs, options) {
       if (batch.length === 0) return [];
-      const { outcome } = await add(recordWrite(batch, nowMs, options?.atomic === true));
+      const { outcome } = await add(
+        recordWrite(batch, nowMs, options?.atomic === true, fanOut.rowsOf(batch)),
+      );
       const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
+      fanOut.note(batch, outcomes);
       for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
       return outcomes;
     },

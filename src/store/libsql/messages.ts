@@ -1,5 +1,6 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { FailureKind } from "./engine-failure.ts";
+import type { FileId } from "./file-place.ts";
 import type { MergedName, ReadName, WriteName } from "./operations.ts";
 
 /** What the worker is started with. */
@@ -11,6 +12,8 @@ export interface WorkerSetup {
    * the worker only takes the place of another one, whose leases are being worked on.
    */
   readonly release: boolean;
+  /** The file that must be there; any, when absent. */
+  readonly expected?: FileId;
   readonly nowMs: number;
 }
 
@@ -45,6 +48,7 @@ export interface WireFailure {
 export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
 
 export interface OpenReport {
+  readonly file: FileId;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
   readonly migrated: readonly number[];

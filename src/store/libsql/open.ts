@@ -1,10 +1,12 @@
 import type { EvregError } from "../../domain/error.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
+import { findServer } from "../../runtime/find-server.ts";
+import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import type { Store } from "../store.ts";
 import { dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import { readFileVersion } from "./file-header.ts";
+import type { FileId } from "./file-place.ts";
 import { FlightQueue } from "./flight-queue.ts";
 import { holdFolder } from "./held-folders.ts";
 import { Keeper } from "./keeper.ts";
@@ -36,6 +38,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const giveBack = holdFolder(folder);
   if (giveBack === undefined) throw inUse(folder);
   try {
+    if (await isServed(folder)) throw inUse(folder);
     const { keeper, report } = await openFile(options, clock);
     const queue = new FlightQueue((ops, bytes) => keeper.fly(ops, bytes));
     const letGo = async (): Promise<void> => {
@@ -46,7 +49,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       giveBack();
     };
     try {
-      writeOwner(folder, owner);
+      noteOwner(folder, owner, logger);
     } catch (error) {
       await letGo();
       throw error;
@@ -59,6 +62,15 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   }
 }
 
+/**
+ * Asks the server that the owner file names. Its lock is on the data file that it opened, and keeps nobody out once that
+ * was taken away. Where nobody answers, or the file cannot be trusted, the lock has to do.
+ */
+async function isServed(folder: string): Promise<boolean> {
+  const server = await findServer(folder).catch(() => undefined);
+  return server !== undefined;
+}
+
 async function openFile(
   { folder, logger, onFatal }: OpenOptions,
   clock: Clock,
@@ -66,13 +78,11 @@ async function openFile(
   readFileVersion(dataFileOf(folder));
   const path = prepareFile(folder);
   let keeper: Keeper | undefined;
-  const start = (release: boolean): Promise<WorkerHost> =>
-    WorkerHost.start({ path, release, nowMs: clock.now() }, (reason) => keeper?.lose(reason));
-  const worker = await startAlone(folder, () => start(true));
-  keeper = new Keeper(
-    { clock, logger, startWorker: () => start(false), onFatal: (error) => onFatal?.(error) },
-    worker,
-  );
+  const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
+    WorkerHost.start({ path, ...which, nowMs: clock.now() }, (reason) => keeper?.lose(reason));
+  const worker = await startAlone(folder, () => start({ release: true }));
+  const startWorker = (): Promise<WorkerHost> => start({ release: false, expected: worker.report.file });
+  keeper = new Keeper({ clock, logger, startWorker, onFatal: (error) => onFatal?.(error) }, worker);
   return { keeper, report: worker.report };
 }
 

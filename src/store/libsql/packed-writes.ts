@@ -6,8 +6,16 @@ import { checkText } from "./text.ts";
 
 const encoder = new TextEncoder();
 
-/** @throws EvregError `invalid` for an idempotency key the engine would not keep as it is */
-export function recordWrite(batch: readonly EventRecord[], nowMs: number, atomic: boolean): QueuedWrite {
+/**
+ * @param rows it will write, its deliveries included
+ * @throws EvregError `invalid` for an idempotency key the engine would not keep as it is
+ */
+export function recordWrite(
+  batch: readonly EventRecord[],
+  nowMs: number,
+  atomic: boolean,
+  rows: number,
+): QueuedWrite {
   let bytes = 0;
   let keyed = false;
   for (const { payload, idempotencyKey } of batch) {
@@ -18,18 +26,18 @@ export function recordWrite(batch: readonly EventRecord[], nowMs: number, atomic
   }
   return {
     bytes,
-    rows: batch.length,
+    rows,
     pack(buffer, start) {
       let offset = start;
-      const rows: number[] = [];
+      const packed: number[] = [];
       for (const { actionId, revision, payload } of batch) {
         buffer.set(payload, offset);
-        rows.push(actionId, revision, offset, payload.byteLength);
+        packed.push(actionId, revision, offset, payload.byteLength);
         offset += payload.byteLength;
       }
       const call: RecordCall = keyed
-        ? { nowMs, atomic, rows, keys: batch.map(({ idempotencyKey }) => idempotencyKey ?? null) }
-        : { nowMs, atomic, rows };
+        ? { nowMs, atomic, rows: packed, keys: batch.map(({ idempotencyKey }) => idempotencyKey ?? null) }
+        : { nowMs, atomic, rows: packed };
       return { name: "recordEvents", call };
     },
   };

@@ -2,6 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { BytesOut } from "./bytes-out.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
+import { DisplacedFile } from "./file-place.ts";
 import { fly } from "./flight.ts";
 import {
   type FromWorker,
@@ -34,7 +35,7 @@ await start();
 async function start(): Promise<void> {
   let connection: Connection;
   try {
-    connection = await Connection.open(setup.path, (sql) => admitFile(sql, setup.path));
+    connection = await Connection.open(setup.path, (sql) => admitFile(sql, setup.path), setup.expected);
     say({ kind: "ready", report: await prepare(connection) });
   } catch (error) {
     say({ kind: "refused", refusal: refusalOf(error) });
@@ -53,7 +54,13 @@ async function prepare(connection: Connection): Promise<OpenReport> {
     ? await connection.write((sql) => releaseLeases(sql, "all", setup.nowMs))
     : 0;
   const { event: lastEvent } = await loadEnds(connection.read);
-  return { lastEvent, migrated: applied, released, ...(copy === undefined ? {} : { copy }) };
+  return {
+    file: connection.file,
+    lastEvent,
+    migrated: applied,
+    released,
+    ...(copy === undefined ? {} : { copy }),
+  };
 }
 
 async function serve(connection: Connection): Promise<void> {
@@ -75,6 +82,7 @@ async function answerFlight(
     const landed = await fly(connection, ops, new Uint8Array(bytes ?? new ArrayBuffer(1)));
     say({ kind: "landed", id, outcomes: landed.outcomes, ...withBytes(landed.bytes) }, landed.bytes);
   } catch (error) {
+    await gatherIn(connection, error);
     say({ kind: "aborted", id, failure: failureOf(error) });
   }
 }
@@ -85,14 +93,24 @@ async function answerRead(
 ): Promise<void> {
   const out = new BytesOut();
   try {
+    connection.mustBeInPlace();
     const read = READS[name] as (sql: Sql, ...args: unknown[]) => Promise<unknown>;
     const ok = await read(connection.read, ...args, out);
     const bytes = out.pack();
     say({ kind: "answer", id, outcome: { ok }, ...withBytes(bytes) }, bytes);
   } catch (error) {
+    await gatherIn(connection, error);
     if (error instanceof EngineFailure) say({ kind: "unread", id, failure: failureOf(error) });
     else say({ kind: "answer", id, outcome: { error: toWireError(error) } });
   }
+}
+
+/**
+ * Makes a file that was moved away whole, and leaves no log behind: with another file in its place by now, the next start
+ * would write this one's log into that.
+ */
+async function gatherIn(connection: Connection, error: unknown): Promise<void> {
+  if (error instanceof DisplacedFile) await connection.checkpoint().catch(() => undefined);
 }
 
 async function close(connection: Connection): Promise<void> {

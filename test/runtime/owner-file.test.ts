@@ -1,0 +1,58 @@
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Owner, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
+
+const owner: Owner = { pid: 4711, command: "serve", instance: "abc", started_at: "2026-01-01T00:00:00.000Z" };
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "evreg-owner-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("writeOwner", () => {
+  test("leaves one file that only its owner can read, and takes the place of an older one", () => {
+    writeOwner(folder, { ...owner, instance: "older" });
+    writeOwner(folder, owner);
+    expect(readdirSync(folder)).toEqual(["owner.json"]);
+    expect(statSync(join(folder, "owner.json")).mode & 0o777).toBe(0o600);
+    expect(readOwner(folder)).toEqual(owner);
+  });
+
+  test("writes through no link that somebody else has put there", () => {
+    const victim = join(folder, "victim");
+    writeFileSync(victim, "precious");
+    symlinkSync(victim, join(folder, "owner.json"));
+    symlinkSync(victim, join(folder, `owner.json.${owner.pid}`));
+    writeOwner(folder, owner);
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+    expect(lstatSync(join(folder, "owner.json")).isSymbolicLink()).toBe(false);
+    expect(readOwner(folder)).toEqual(owner);
+  });
+
+  test("that fails says where and what to do, and leaves nothing behind", () => {
+    mkdirSync(join(folder, "owner.json", "inside"), { recursive: true });
+    expect(() => writeOwner(folder, owner)).toThrow(
+      expect.objectContaining({
+        name: "EvregError",
+        code: "unavailable",
+        message: expect.stringMatching(
+          new RegExp(`${folder}: the system says: .*make it writable, or give another folder with --data`),
+        ),
+      }),
+    );
+    expect(readdirSync(folder)).toEqual(["owner.json"]);
+  });
+});

@@ -1,0 +1,212 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { EvregError } from "../../src/domain/error.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const file = (): string => join(scratch.path, "evreg.db");
+const log = (): string => `${file()}-wal`;
+const aside = (): string => join(scratch.path, "aside");
+
+async function open(fatal: EvregError[] = []): Promise<Store> {
+  const onFatal = (error: EvregError): void => void fatal.push(error);
+  return openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger, onFatal });
+}
+
+async function recordOne(store: Store): Promise<unknown> {
+  const action =
+    (await store.findAction("a.b")) ??
+    (await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1));
+  return store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+}
+
+const admitAny = (): Promise<void> => Promise.resolve();
+
+const total = async (store: Store): Promise<number> =>
+  (await store.listEvents({ order: "asc", limit: 1, page: 1 })).total;
+
+describe("a data file that is not at its path any more", () => {
+  const ways: [how: string, named: string, act: () => void, back: () => void][] = [
+    ["was moved", "evreg.db ", () => renameSync(file(), aside()), () => renameSync(aside(), file())],
+    [
+      "was replaced",
+      "evreg.db ",
+      () => {
+        renameSync(file(), aside());
+        copyFileSync(aside(), file());
+      },
+      () => renameSync(aside(), file()),
+    ],
+    ["lost its log", "evreg.db-wal,", () => rmSync(log()), () => undefined],
+    [
+      "had its log replaced",
+      "evreg.db-wal,",
+      () => {
+        rmSync(log());
+        writeFileSync(log(), "");
+      },
+      () => undefined,
+    ],
+  ];
+
+  it.each(ways)("because it %s takes no more, says so, and keeps all that was answered", async (...way) => {
+    const [, named, act, back] = way;
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    const { actionId } = (await store.findAction("a.b")) ?? { actionId: 0 };
+    act();
+    const event = { actionId, revision: 1, payload: Buffer.from("{}") };
+    await expect(store.recordEvents([event], 1)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(named),
+    });
+    await expect(store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(store.condition()).toMatchObject({
+      status: "unavailable",
+      reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
+    });
+    expect(fatal).toHaveLength(1);
+    await store.close();
+
+    back();
+    const again = await open();
+    expect(await total(again)).toBe(1);
+    await again.close();
+  });
+
+  it("is whole in its new place, and leaves nothing behind that a file in its old place could take for its own", async () => {
+    const backup = join(scratch.path, "backup");
+    const store = await open();
+    await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+    await store.close();
+    copyFileSync(file(), backup);
+
+    const fatal: EvregError[] = [];
+    const running = await open(fatal);
+    for (let n = 0; n < 3; n += 1) await recordOne(running);
+    renameSync(file(), aside());
+    renameSync(backup, file());
+    await expect(recordOne(running)).rejects.toMatchObject({ code: "unavailable" });
+    expect(fatal).toHaveLength(1);
+    await running.close();
+    expect(rawSql(aside(), "SELECT count(*) AS n FROM event")).toEqual([{ n: 3 }]);
+
+    const restored = await open();
+    expect(await total(restored)).toBe(0);
+    expect(await recordOne(restored)).toMatchObject([{ kind: "recorded", rowid: 1 }]);
+    await restored.close();
+    expect(rawSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  });
+
+  it("is not begun anew while the log of the one before is there", async () => {
+    await (await open()).close();
+    rmSync(file());
+    writeFileSync(log(), "newest part");
+    await expect(open()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("Put the data file back beside it"),
+    });
+    expect(existsSync(file())).toBe(false);
+    writeFileSync(log(), "");
+    await (await open()).close();
+  });
+
+  it("is noticed when it is removed, by reads as well, and nothing is put in its place", async () => {
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    rmSync(file());
+    await expect(store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(fatal).toHaveLength(1);
+    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable" });
+    await store.close();
+    expect(existsSync(file())).toBe(false);
+  });
+
+  it("fails the commit that is under way while it goes, as nobody would find it there", async () => {
+    const connection = await Connection.open(file(), (sql) => admitFile(sql, file()));
+    await migrateFile(connection, file());
+    const write = connection.write(async (sql) => {
+      await sql.run("INSERT INTO probe VALUES (1, 1, x'')");
+      renameSync(file(), aside());
+    });
+    await expect(write).rejects.toMatchObject({ name: "EngineFailure", kind: "fatal" });
+  });
+
+  it("is not made anew for a connection that takes the place of another", async () => {
+    const connection = await Connection.open(file(), (sql) => admitFile(sql, file()));
+    const { file: expected } = connection;
+    renameSync(file(), aside());
+    await expect(Connection.open(file(), admitAny, expected)).rejects.toMatchObject({ kind: "fatal" });
+    expect(existsSync(file())).toBe(false);
+    writeFileSync(file(), "");
+    await expect(Connection.open(file(), admitAny, expected)).rejects.toMatchObject({ kind: "fatal" });
+  });
+
+  it("may be a link, which is followed and held to as well", async () => {
+    const elsewhere = join(scratch.path, "elsewhere");
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, "real.db"), "");
+    symlinkSync(join(elsewhere, "real.db"), file());
+    const store = await open();
+    await recordOne(store);
+    expect(readdirSync(elsewhere).toSorted()).toEqual(["real.db", "real.db-wal"]);
+    rmSync(join(elsewhere, "real.db-wal"));
+    await expect(recordOne(store)).rejects.toMatchObject({
+      message: expect.stringContaining("real.db-wal,"),
+    });
+    await store.close();
+    const again = await open();
+    expect(await total(again)).toBe(1);
+    rmSync(file());
+    symlinkSync(join(elsewhere, "other.db"), file());
+    await expect(recordOne(again)).rejects.toMatchObject({ message: expect.stringContaining("evreg.db ") });
+    await again.close();
+  });
+});
+
+describe("a server whose data file was taken away", () => {
+  it("still keeps others off the folder while it answers", async () => {
+    const owner = testOwner();
+    const server = createServer((_request, response) =>
+      response.writeHead(503).end(JSON.stringify({ details: { instance: owner.instance } })),
+    );
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      writeOwner(scratch.path, { ...owner, url });
+      await expect(open()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(url),
+      });
+      expect(existsSync(file())).toBe(false);
+      expect(readOwner(scratch.path)?.instance).toBe(owner.instance);
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+    const store = await open();
+    await store.close();
+  });
+});

@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { FlightQueue } from "../../src/store/libsql/flight-queue.ts";
+import { Keeper } from "../../src/store/libsql/keeper.ts";
+import { createLibsqlStore } from "../../src/store/libsql/libsql-store.ts";
+import { WorkerHost } from "../../src/store/libsql/worker-host.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+
+it("counts the deliveries an event makes towards its flight, so that few such events go together", async () => {
+  const setup = { path: join(scratch.path, "evreg.db"), release: true, nowMs: 1 };
+  const worker = await WorkerHost.start(setup, () => undefined);
+  const parts = { clock: systemClock, logger: silentLogger, onFatal: () => undefined };
+  const keeper = new Keeper(
+    { ...parts, startWorker: () => Promise.reject(new Error("one is enough")) },
+    worker,
+  );
+  const flights: number[] = [];
+  const queue = new FlightQueue((ops, bytes) => {
+    flights.push(ops.length);
+    return keeper.fly(ops, bytes);
+  });
+  const store = createLibsqlStore(keeper, queue, () => keeper.close());
+
+  const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const named = {
+    application: "x",
+    action: "a.b",
+    handler: "https://h.example/",
+    maxRetries: 0,
+    active: true,
+  };
+  const subscriptions = Array.from({ length: 999 }, (_, n) =>
+    store.createSubscription({ ...named, subscription: `s${n}`, secret: "s" }, 1),
+  );
+  const [first] = await Promise.all(subscriptions);
+  const publish = () =>
+    store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+  // What it makes is known from the first one on.
+  expect(await publish()).toMatchObject([{ deliveries: 999 }]);
+
+  flights.length = 0;
+  await Promise.all(Array.from({ length: 9 }, publish));
+  expect(flights).toEqual([1, 4, 4]);
+
+  await store.updateSubscription(first?.rowid ?? 0, { active: false }, 1);
+  expect(await publish()).toMatchObject([{ deliveries: 998 }]);
+  await store.close();
+});

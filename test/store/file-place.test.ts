@@ -1,0 +1,60 @@
+import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { FilePlace } from "../../src/store/libsql/file-place.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const file = (): string => join(scratch.path, "evreg.db");
+const log = (): string => `${file()}-wal`;
+const aside = (): string => join(scratch.path, "aside");
+const later = (): number => Date.now() + 60_000;
+
+describe("looking at the folder in place of the files", () => {
+  it.each([
+    ["the file is removed", () => rmSync(file())],
+    ["the file is moved", () => renameSync(file(), aside())],
+    ["another file is put in its place", () => renameSync(log(), file())],
+    ["the log is removed", () => rmSync(log())],
+    ["another log is put in its place", () => renameSync(aside(), log())],
+    ["the folder is moved", () => renameSync(scratch.path, `${scratch.path}.moved`)],
+  ])("notices when %s", (_, act) => {
+    for (const path of [file(), log(), aside()]) writeFileSync(path, "");
+    const place = new FilePlace(file(), undefined, later);
+    // The clocks of some systems stand still for longer than all this takes.
+    utimesSync(scratch.path, 1, 1);
+    place.check();
+    // The folder's times are relied on from now on.
+    place.check();
+    act();
+    expect(() => place.check()).toThrow(/was removed, moved or replaced/);
+    expect(() => place.check()).toThrow(/was removed, moved or replaced/);
+    rmSync(`${scratch.path}.moved`, { recursive: true, force: true });
+  });
+
+  it("lets other files come and go", () => {
+    for (const path of [file(), log()]) writeFileSync(path, "");
+    const place = new FilePlace(file(), undefined, later);
+    place.check();
+    for (let round = 0; round < 3; round += 1) {
+      place.check();
+      writeFileSync(aside(), "");
+      place.check();
+      rmSync(aside());
+    }
+    place.check();
+  });
+
+  it("does not rely on times so young that a change could have the same", () => {
+    for (const path of [file(), log()]) writeFileSync(path, "");
+    for (const act of [() => rmSync(log()), () => rmSync(file())]) {
+      for (let round = 0; round < 50; round += 1) {
+        for (const path of [file(), log()]) writeFileSync(path, "");
+        const place = new FilePlace(file(), undefined);
+        place.check();
+        act();
+        expect(() => place.check()).toThrow(/was removed, moved or replaced/);
+      }
+    }
+  });
+});
