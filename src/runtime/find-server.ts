@@ -48,11 +48,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** An unavailable server answers 503 with the same facts in `details`; it is found all the same. */
+/** An unavailable server answers 503 with the same facts; it is found all the same. */
 async function instanceAt(url: string): Promise<unknown> {
   const text = await fetchText(`${url}/health`);
-  const body = JSON.parse(text) as { data?: { instance?: unknown }; details?: { instance?: unknown } };
-  return body.data?.instance ?? body.details?.instance;
+  const body = JSON.parse(text) as { data?: { instance?: unknown } };
+  return body.data?.instance;
 }
 
 /** `node:http` without an agent: no proxy is asked. Loaded here, as most folders have no server to ask. */

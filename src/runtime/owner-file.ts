@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import type { Logger } from "./logger.ts";
 import { readOwned } from "./ownership.ts";
+import { replaceFile } from "./replace-file.ts";
 
 /**
  * Who holds the data folder. Only a hint for people and for commands that look for a running server: the store's lock,
@@ -60,14 +60,9 @@ export function ownerFileOf(folder: string): string {
  * @throws EvregError `unavailable` when the folder does not take it
  */
 export function writeOwner(folder: string, owner: Owner): void {
-  const path = ownerFileOf(folder);
-  // Where others may write too, a name they could guess might be a link of theirs by now.
-  const temporary = `${path}.${randomUUID()}`;
   try {
-    writeFileSync(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: "wx" });
-    renameSync(temporary, path);
+    replaceFile(ownerFileOf(folder), `${JSON.stringify(owner)}\n`, { durable: false });
   } catch (error) {
-    rmSync(temporary, { force: true });
     throw unwritable(folder, error);
   }
 }

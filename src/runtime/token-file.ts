@@ -1,6 +1,7 @@
-import { existsSync, renameSync, rmSync, openSync, writeSync, fsyncSync, closeSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readOwned } from "./ownership.ts";
+import { replaceFile } from "./replace-file.ts";
 
 /** The file of the data folder that holds the first admin token, for commands on this machine. */
 const TOKEN_FILE = "token";
@@ -15,21 +16,7 @@ export function tokenFileOf(folder: string): string | undefined {
 /** Puts the token in place in one step, readable by its owner only, and on disk before it is named. */
 export function writeTokenFile(folder: string, token: string): string {
   const path = join(folder, TOKEN_FILE);
-  const temporary = `${path}.${process.pid}`;
-  try {
-    rmSync(temporary, { force: true });
-    const file = openSync(temporary, "wx", 0o600);
-    try {
-      writeSync(file, `${token}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
+  replaceFile(path, `${token}\n`, { durable: true });
   return path;
 }
 

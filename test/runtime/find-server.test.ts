@@ -47,7 +47,9 @@ describe("findServer", () => {
 
   test("finds one that is unavailable at the moment", async () => {
     const url = await answering((_request, response) => {
-      response.writeHead(503).end(JSON.stringify({ error: "x", details: { instance: "abc" }, code: 503 }));
+      response
+        .writeHead(503)
+        .end(JSON.stringify({ data: { instance: "abc" }, error: "x", details: {}, code: 503 }));
     });
     owned(url);
     expect(await findServer(folder)).toEqual({ url });

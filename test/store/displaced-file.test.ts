@@ -190,7 +190,7 @@ describe("a server whose data file was taken away", () => {
   it("still keeps others off the folder while it answers", async () => {
     const owner = testOwner();
     const server = createServer((_request, response) =>
-      response.writeHead(503).end(JSON.stringify({ details: { instance: owner.instance } })),
+      response.writeHead(503).end(JSON.stringify({ data: { instance: owner.instance }, details: {} })),
     );
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
