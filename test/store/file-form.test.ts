@@ -77,7 +77,7 @@ function next(statements: readonly string[], version = LATEST_VERSION + 1): Migr
   return { version, name: `test ${version}`, statements };
 }
 
-function openConnection(file: string): Promise<Connection> {
+function openConnection(file: string): Connection {
   return Connection.open(file, (sql) => admitFile(sql, file));
 }
 
@@ -107,13 +107,13 @@ describe("migrations", () => {
   it("keep a whole copy of a file with data before the first step, and nothing of a new one", async () => {
     const file = await makeFile(scratch.path);
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
-    const connection = await openConnection(file);
+    const connection = openConnection(file);
     const steps = [
       ...MIGRATIONS,
       next(["CREATE TABLE later (x)"]),
       next(["DROP TABLE token"], LATEST_VERSION + 2),
     ];
-    const { applied, copy } = await migrateFile(connection, file, steps);
+    const { applied, copy } = migrateFile(connection, file, steps);
     connection.close();
     expect(applied).toEqual([LATEST_VERSION + 1, LATEST_VERSION + 2]);
     expect(copy).toBe(`${file}.before-v${LATEST_VERSION + 1}`);
@@ -126,17 +126,17 @@ describe("migrations", () => {
 
   it("undo a step that fails, and tell where the copy is", async () => {
     const file = await makeFile(scratch.path);
-    const connection = await openConnection(file);
+    const connection = openConnection(file);
     const steps = [...MIGRATIONS, next(["CREATE TABLE later (x)", "CREATE TABLE later (x)"])];
-    await expect(migrateFile(connection, file, steps)).rejects.toMatchObject({
-      code: "unavailable",
-      message: expect.stringContaining(`${file}.before-v${LATEST_VERSION + 1}`),
-    });
-    const tables = await connection.read.rows("SELECT name FROM sqlite_schema WHERE name = 'later'");
+    expect(() => migrateFile(connection, file, steps)).toThrow(
+      expect.objectContaining({
+        code: "unavailable",
+        message: expect.stringContaining(`${file}.before-v${LATEST_VERSION + 1}`),
+      }),
+    );
+    const tables = connection.read.rows("SELECT name FROM sqlite_schema WHERE name = 'later'");
     expect(tables).toEqual([]);
-    expect(await connection.read.rows("PRAGMA user_version")).toMatchObject([
-      { user_version: LATEST_VERSION },
-    ]);
+    expect(connection.read.first("PRAGMA user_version")).toEqual({ user_version: LATEST_VERSION });
     connection.close();
   });
 

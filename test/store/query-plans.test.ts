@@ -21,53 +21,54 @@ function scans(plans: readonly string[]): string[] {
 describe("what the engine does for each task", () => {
   const scratch = useScratch();
   let connection: Connection;
-  beforeEach(async () => {
+  beforeEach(() => {
     const file = join(scratch.path, "one.db");
-    connection = await Connection.open(file, (sql) => admitFile(sql, file));
-    await migrateFile(connection, file);
-    await connection.write(async (sql) => {
-      await WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
-      await WRITES.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
+    connection = Connection.open(file, (sql) => admitFile(sql, file));
+    migrateFile(connection, file);
+    connection.write((sql) => {
+      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      WRITES.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
-      await WRITES.createSubscription(sql, { ...subscription, action: "a", secret: "s" }, 1);
+      WRITES.createSubscription(sql, { ...subscription, action: "a", secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      await MERGED_WRITES.recordEvents(sql, [call], new Uint8Array(1));
+      MERGED_WRITES.recordEvents(sql, [call], new Uint8Array(1));
     });
   });
 
   /** The engine's plan for every statement that `task` runs. */
-  async function plansOf(task: (sql: Sql) => Promise<unknown>): Promise<string[]> {
+  function plansOf(task: (sql: Sql) => unknown): string[] {
     const plans: string[] = [];
-    const explain = async (sql: Sql, text: string, values: SqlValue[]): Promise<void> => {
-      const rows = await sql.rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values);
+    const explain = (sql: Sql, text: string, values: SqlValue[]): void => {
+      const rows = sql.rows<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, ...values);
       plans.push(...rows.map(({ detail }) => detail));
     };
     const observed = (sql: Sql): Sql => ({
-      rows: async <T>(text: string, ...values: SqlValue[]) => {
-        await explain(sql, text, values);
+      rows<T>(text: string, ...values: SqlValue[]) {
+        explain(sql, text, values);
         return sql.rows<T>(text, ...values);
       },
-      first: async <T>(text: string, ...values: SqlValue[]) => {
-        await explain(sql, text, values);
+      first<T>(text: string, ...values: SqlValue[]) {
+        explain(sql, text, values);
         return sql.first<T>(text, ...values);
       },
-      run: async (text, ...values) => {
-        await explain(sql, text, values);
+      run(text, ...values) {
+        explain(sql, text, values);
         return sql.run(text, ...values);
       },
     });
     // The driver leaves the explanation of a write open, and nothing can be committed beside an open statement.
     const done = new Error("undo");
-    const undone = connection.write(async (sql) => {
-      await task(observed(sql));
-      throw done;
-    });
-    await expect(undone).rejects.toBe(done);
+    const undone = (): void =>
+      connection.write((sql) => {
+        task(observed(sql));
+        throw done;
+      });
+    expect(undone).toThrow(done);
     expect(plans.length).toBeGreaterThan(0);
     return plans;
   }
 
-  it("writes never look at what they need not", async () => {
+  it("writes never look at what they need not", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
     const claim = { nowMs: 9, limit: 9, leaseMs: 9, perSubscription: 9, inFlight: new Map<number, number>() };
     const result = {
@@ -83,15 +84,15 @@ describe("what the engine does for each task", () => {
       results: [{ ...result, statusCode: 200, next: { kind: "delivered" as const } }],
     };
     const bytes = new Uint8Array(1);
-    expect(scans(await plansOf((sql) => MERGED_WRITES.recordEvents(sql, [call], bytes)))).toEqual([]);
-    expect(scans(await plansOf((sql) => WRITES.claimDue(sql, claim, new BytesOut())))).toEqual([]);
-    expect(scans(await plansOf((sql) => MERGED_WRITES.finishAttempts(sql, [finish], bytes)))).toEqual([]);
-    expect(scans(await plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
-    expect(scans(await plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
-    expect(scans(await plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
+    expect(scans(plansOf((sql) => MERGED_WRITES.recordEvents(sql, [call], bytes)))).toEqual([]);
+    expect(scans(plansOf((sql) => WRITES.claimDue(sql, claim, new BytesOut())))).toEqual([]);
+    expect(scans(plansOf((sql) => MERGED_WRITES.finishAttempts(sql, [finish], bytes)))).toEqual([]);
+    expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
+    expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
+    expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
   });
 
-  it("lists of events walk in order", async () => {
+  it("lists of events walk in order", () => {
     const page = { order: "desc" as const, limit: 50, page: 1 };
     for (const query of [
       {},
@@ -102,13 +103,13 @@ describe("what the engine does for each task", () => {
       { applications: ["x"] },
       { applications: ["x"], after: 2, fromMs: 1 },
     ]) {
-      const plans = await plansOf((sql) => READS.listEvents(sql, { ...page, ...query }, new BytesOut()));
+      const plans = plansOf((sql) => READS.listEvents(sql, { ...page, ...query }, new BytesOut()));
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
     }
   });
 
-  it("lists of deliveries walk in order, or sort only what is unfinished", async () => {
+  it("lists of deliveries walk in order, or sort only what is unfinished", () => {
     const some = [
       {},
       { after: 2 },
@@ -118,13 +119,13 @@ describe("what the engine does for each task", () => {
       { fromMs: 1, toMs: 9 },
     ];
     for (const query of some) {
-      const plans = await plansOf((sql) => READS.listDeliveries(sql, { limit: 50, ...query }));
+      const plans = plansOf((sql) => READS.listDeliveries(sql, { limit: 50, ...query }));
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
     }
     for (const status of DELIVERY_STATUSES) {
-      expect(scans(await plansOf((sql) => READS.listDeliveries(sql, { limit: 50, status })))).toEqual([]);
+      expect(scans(plansOf((sql) => READS.listDeliveries(sql, { limit: 50, status })))).toEqual([]);
     }
-    expect(scans(await plansOf((sql) => READS.listDeliveries(sql, { limit: 50, event: 1 })))).toEqual([]);
+    expect(scans(plansOf((sql) => READS.listDeliveries(sql, { limit: 50, event: 1 })))).toEqual([]);
   });
 });

@@ -17,8 +17,8 @@ const SELECT_ACTION = `
   SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.created_ms
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
-export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
-  const taken = await sql.first<{ application: string }>(
+export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
+  const taken = sql.first<{ application: string }>(
     "SELECT application FROM action WHERE action = ?",
     input.action,
   );
@@ -30,26 +30,26 @@ export async function createAction(sql: Sql, input: ActionRecord, nowMs: number)
       value: input.action,
     });
   }
-  const row = await sql.first<{ id: number }>(
+  const row = sql.first<{ id: number }>(
     "INSERT INTO action (action, application, revision, created_ms) VALUES (?, ?, 1, ?) RETURNING rowid AS id",
     input.action,
     input.application,
     nowMs,
   );
-  await insertRevision(sql, row?.id ?? 0, 1, input.schemata, nowMs);
+  insertRevision(sql, row?.id ?? 0, 1, input.schemata, nowMs);
   return mustFind(sql, input.action);
 }
 
-export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
-  const row = await sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+export function findAction(sql: Sql, name: string): StoredAction | undefined {
+  const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
   return row === undefined ? undefined : { ...actionOf(row), actionId: row.id };
 }
 
-export async function listActions(
+export function listActions(
   sql: Sql,
   query: { application?: string; applications?: readonly string[] },
-): Promise<readonly Action[]> {
-  const rows = await sql.rows<ActionRow>(
+): readonly Action[] {
+  const rows = sql.rows<ActionRow>(
     `${SELECT_ACTION}
       WHERE (?1 IS NULL OR a.application = ?1)
         AND (?2 IS NULL OR a.application IN (SELECT value FROM json_each(?2)))
@@ -60,19 +60,15 @@ export async function listActions(
   return rows.map(actionOf);
 }
 
-export async function reviseAction(
-  sql: Sql,
-  input: ActionRevision,
-  nowMs: number,
-): Promise<Action | "stale" | undefined> {
-  const found = await sql.first<{ id: number; revision: number; application: string }>(
+export function reviseAction(sql: Sql, input: ActionRevision, nowMs: number): Action | "stale" | undefined {
+  const found = sql.first<{ id: number; revision: number; application: string }>(
     "SELECT rowid AS id, revision, application FROM action WHERE action = ?",
     input.action,
   );
   if (found === undefined) return undefined;
   if (found.revision !== input.basedOnRevision) return "stale";
-  await insertRevision(sql, found.id, found.revision + 1, input.schemata, nowMs);
-  await sql.run(
+  insertRevision(sql, found.id, found.revision + 1, input.schemata, nowMs);
+  sql.run(
     "UPDATE action SET revision = ?, application = ? WHERE rowid = ?",
     found.revision + 1,
     input.application ?? found.application,
@@ -81,14 +77,14 @@ export async function reviseAction(
   return mustFind(sql, input.action);
 }
 
-async function insertRevision(
+function insertRevision(
   sql: Sql,
   actionId: number,
   revision: number,
   schemata: Schemata,
   nowMs: number,
-): Promise<void> {
-  await sql.run(
+): void {
+  sql.run(
     "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (?, ?, ?, ?)",
     actionId,
     revision,
@@ -98,8 +94,8 @@ async function insertRevision(
   );
 }
 
-async function mustFind(sql: Sql, name: string): Promise<Action> {
-  const row = await sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+function mustFind(sql: Sql, name: string): Action {
+  const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
   if (row === undefined) throw new Error(`the action ${name} was written and is not there`);
   return actionOf(row);
 }

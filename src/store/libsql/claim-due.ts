@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Claim, ClaimRequest } from "../store.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
+import { addPayloads, type PayloadAsked } from "./payload-reads.ts";
 import type { Sql } from "./sql.ts";
 
 /** A claim as it crosses the thread. */
@@ -34,17 +35,17 @@ const CLAIM_IDS = 2 ** 47;
  * slow answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of a
  * saturated one not a single delivery.
  */
-export async function claimDue(sql: Sql, request: ClaimRequest, out: BytesOut): Promise<WireClaimAnswer> {
+export function claimDue(sql: Sql, request: ClaimRequest, out: BytesOut): WireClaimAnswer {
   const { nowMs, limit, leaseMs, perSubscription, inFlight } = request;
   const busy = (id: number): number => inFlight.get(id) ?? 0;
-  const heads = (await loadHeads(sql)).filter((head) => busy(head.id) < perSubscription);
+  const heads = loadHeads(sql).filter((head) => busy(head.id) < perSubscription);
 
   const due = heads
     .filter((head) => head.due_ms <= nowMs)
     .toSorted((a, b) => busy(a.id) - busy(b.id) || a.due_ms - b.due_ms)
     // One past these would not be chosen: the first delivery of each that is left goes before its own first.
     .slice(0, Math.max(0, limit));
-  const chosen = (await loadDue(sql, due, nowMs, Math.min(perSubscription, limit)))
+  const chosen = loadDue(sql, due, nowMs, Math.min(perSubscription, limit))
     .map(({ place, id, subscription_id, due_ms }): Chosen => {
       const rank = busy(subscription_id) + place;
       return { id, subscription_id, due_ms, rank };
@@ -53,12 +54,12 @@ export async function claimDue(sql: Sql, request: ClaimRequest, out: BytesOut): 
     .toSorted((a, b) => a.rank - b.rank || a.due_ms - b.due_ms || a.id - b.id)
     .slice(0, Math.max(0, limit));
 
-  const claims = await lease(sql, chosen, nowMs, nowMs + leaseMs, out);
-  return { claims, nextDueAtMs: await nextDue(sql, heads, chosen, busy, perSubscription) };
+  const claims = lease(sql, chosen, nowMs, nowMs + leaseMs, out);
+  return { claims, nextDueAtMs: nextDue(sql, heads, chosen, busy, perSubscription) };
 }
 
 /** Steps from subscription to subscription through the index of what waits; idle ones cost nothing. */
-function loadHeads(sql: Sql): Promise<readonly Head[]> {
+function loadHeads(sql: Sql): readonly Head[] {
   return sql.rows<Head>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
@@ -75,12 +76,12 @@ function loadHeads(sql: Sql): Promise<readonly Head[]> {
 }
 
 /** The first `most` due deliveries of each subscription; `place` counts from 1 in each. */
-async function loadDue(
+function loadDue(
   sql: Sql,
   heads: readonly Head[],
   nowMs: number,
   most: number,
-): Promise<readonly { id: number; subscription_id: number; due_ms: number; place: number }[]> {
+): readonly { id: number; subscription_id: number; due_ms: number; place: number }[] {
   if (heads.length === 0 || most < 1) return [];
   return sql.rows(
     `SELECT d.rowid AS id, d.subscription_id, d.due_ms,
@@ -96,16 +97,16 @@ async function loadDue(
   );
 }
 
-async function lease(
+function lease(
   sql: Sql,
   chosen: readonly Chosen[],
   nowMs: number,
   untilMs: number,
   out: BytesOut,
-): Promise<readonly WireClaim[]> {
+): readonly WireClaim[] {
   if (chosen.length === 0) return [];
   const ids = JSON.stringify(chosen.map(({ id }) => [id, randomInt(1, CLAIM_IDS)]));
-  await sql.run(
+  sql.run(
     `UPDATE delivery SET state = 1, due_ms = NULL, attempt = attempt + 1,
         claim_id = c.claim_id, claimed_ms = ?2, lease_until_ms = ?3
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS claim_id FROM json_each(?1)) AS c
@@ -114,10 +115,10 @@ async function lease(
     nowMs,
     untilMs,
   );
-  const rows = await sql.rows<Omit<Claim, "payload"> & { readonly payload: ArrayBuffer }>(
+  const rows = sql.rows<Omit<Claim, "payload"> & PayloadAsked>(
     `SELECT d.rowid AS deliveryId, d.claim_id AS claimId, d.attempt, d.failures, d.event_id AS eventId,
-        a.action, e.payload, e.timestamped_ms AS eventTimestampedMs, d.subscription_id AS subscriptionId,
-        s.handler, s.secret, s.max_retries AS maxRetries
+        a.action, length(e.payload) AS payloadBytes, e.timestamped_ms AS eventTimestampedMs,
+        d.subscription_id AS subscriptionId, s.handler, s.secret, s.max_retries AS maxRetries
       FROM json_each(?) AS c
         CROSS JOIN delivery AS d ON d.rowid = c.value ->> 0
         CROSS JOIN event AS e ON e.rowid = d.event_id
@@ -125,24 +126,25 @@ async function lease(
         CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
     ids,
   );
-  return rows.map((row) => Object.assign(row, { payload: out.add(row.payload) }));
+  const spans = addPayloads(sql, rows, out);
+  return rows.map((row) => Object.assign(row, { payload: spans.get(row.eventId)! }));
 }
 
 /** The earliest among subscriptions that have room left after these claims. */
-async function nextDue(
+function nextDue(
   sql: Sql,
   heads: readonly Head[],
   chosen: readonly Chosen[],
   busy: (id: number) => number,
   perSubscription: number,
-): Promise<number | undefined> {
+): number | undefined {
   const claimed = new Map<number, number>();
   for (const { subscription_id: id } of chosen) claimed.set(id, (claimed.get(id) ?? 0) + 1);
   const again = [...claimed].filter(([id, count]) => busy(id) + count < perSubscription).map(([id]) => id);
   const moved =
     again.length === 0
       ? []
-      : await sql.rows<{ due_ms: number | null }>(
+      : sql.rows<{ due_ms: number | null }>(
           `SELECT ${HEAD_OF("h.value")} AS due_ms FROM json_each(?) AS h`,
           JSON.stringify(again),
         );

@@ -1,7 +1,7 @@
-import { type Client, createClient, type Transaction } from "@libsql/client/sqlite3";
+import { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
-import { type Sql, sqlOn } from "./sql.ts";
+import { type Database, type Sql, Statements } from "./sql.ts";
 
 /** Set on the connection in this order, then read back. */
 const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: string | number])[] = [
@@ -20,21 +20,28 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 /**
  * The one connection to the data file.
  *
- * The client underneath keeps a pool and may silently put a fresh connection, without pragmas and without the lock, in
- * the place of one whose rollback failed. Hence two rules: after an `EngineFailure` a connection is closed and never
- * written with again, and each transaction first looks for a mark that only the connection opened here has.
+ * It is taken from the client's pool once and kept: the client itself prepares each statement anew and may silently put
+ * a fresh connection, without pragmas and without the lock, in the place of one whose rollback failed. After an
+ * `EngineFailure` a connection is closed and never written with again.
  *
  * Closing lets go of the file only when the garbage collector has taken the last statement, or when the thread ends.
  */
 export class Connection {
-  readonly #client: Client;
+  readonly #pool: ConnectionPool;
+  readonly #database: Database;
+  /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
   /** Known once it is open. */
   #place: FilePlace | undefined;
 
-  private constructor(client: Client) {
-    this.#client = client;
-    this.read = guarded(client);
+  private constructor(path: string) {
+    try {
+      this.#pool = new ConnectionPool(path, {}, 1);
+      this.#database = this.#pool.acquireSync();
+    } catch (error) {
+      throw engineFailure(error, "begin") ?? error;
+    }
+    this.read = new Statements(this.#database);
   }
 
   /**
@@ -42,56 +49,40 @@ export class Connection {
    * @param expected the file that must be there, for one that takes the place of another connection
    * @throws EngineFailure `in_use` at once when another process has it; `fatal` when it is not the one expected
    */
-  static async open(
-    path: string,
-    admit: (sql: Sql) => Promise<void>,
-    expected?: FileId,
-  ): Promise<Connection> {
+  static open(path: string, admit: (sql: Sql) => void, expected?: FileId): Connection {
     // The engine would make a new one where there is none.
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
-    const client = createClient({ url: fileUrl(path), concurrency: 1 });
-    const connection = new Connection(client);
+    const connection = new Connection(path);
     try {
-      const { read } = connection;
-      await connection.#set("locking_mode", "EXCLUSIVE", "exclusive");
-      await admit(read);
-      for (const pragma of PRAGMAS) await connection.#set(...pragma);
-      await read.run("CREATE TEMP TABLE opened_here (mark INTEGER)");
-      await read.run("INSERT INTO temp.opened_here VALUES (1)");
+      connection.#set("locking_mode", "EXCLUSIVE", "exclusive");
+      admit(connection.read);
+      for (const pragma of PRAGMAS) connection.#set(...pragma);
       connection.#place = new FilePlace(path, id);
     } catch (error) {
-      client.close();
+      connection.close();
       throw error;
     }
     return connection;
   }
 
   /**
-   * Does `work` in one transaction; resolves when it is committed, which here means fsync'd, into the file that is found
+   * Does `work` in one transaction; returns when it is committed, which here means fsync'd, into the file that is found
    * at its path.
    * What `work` throws undoes the transaction and comes out as it is; an engine's failure as `EngineFailure`.
    */
-  async write<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    let step: "begin" | "statement" | "commit" = "begin";
+  write<T>(work: (sql: Sql) => T): T {
     this.mustBeInPlace();
-    const transaction = await this.#client.transaction("write").catch((error: unknown) => {
-      throw engineFailure(error, "begin") ?? error;
-    });
+    this.#step("begin", "BEGIN IMMEDIATE");
     try {
-      const sql = guarded(transaction);
-      await sql.first("SELECT mark FROM temp.opened_here");
-      step = "statement";
-      const result = await work(sql);
-      step = "commit";
-      await transaction.commit();
+      const result = work(this.read);
+      this.#step("commit", "COMMIT");
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
       return result;
-    } catch (error) {
-      throw engineFailure(error, step) ?? error;
     } finally {
-      if (step !== "commit") rollBack(transaction);
+      // Nothing is open any more after a commit, and after some failures of the engine.
+      if (this.#database.inTransaction) this.#step("begin", "ROLLBACK");
     }
   }
 
@@ -107,17 +98,25 @@ export class Connection {
   }
 
   /** Moves the log into the file and cuts it, so that a copy of the one file is whole. */
-  async checkpoint(): Promise<void> {
-    await this.read.rows("PRAGMA wal_checkpoint(TRUNCATE)");
+  checkpoint(): void {
+    this.read.run("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
   close(): void {
-    this.#client.close();
+    this.#pool.close();
   }
 
-  async #set(name: string, value: string, readsBack: string | number): Promise<void> {
-    await this.read.rows(`PRAGMA ${name} = ${value}`);
-    const row = await this.read.first<Record<string, unknown>>(`PRAGMA ${name}`);
+  #step(step: "begin" | "commit", text: string): void {
+    try {
+      this.#database.prepare(text).run();
+    } catch (error) {
+      throw engineFailure(error, step) ?? error;
+    }
+  }
+
+  #set(name: string, value: string, readsBack: string | number): void {
+    this.read.run(`PRAGMA ${name} = ${value}`);
+    const row = this.read.first<Record<string, unknown>>(`PRAGMA ${name}`);
     const found = row === undefined ? undefined : Object.values(row)[0];
     if (found !== readsBack) {
       throw new EngineFailure(
@@ -129,42 +128,17 @@ export class Connection {
 }
 
 /** Undoes what `work` did inside an open transaction when it throws, and only that. */
-export async function inSavepoint<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
-  await sql.run("SAVEPOINT op");
+export function inSavepoint<T>(sql: Sql, work: () => T): T {
+  sql.run("SAVEPOINT op");
   try {
-    const result = await work();
-    await sql.run("RELEASE op");
+    const result = work();
+    sql.run("RELEASE op");
     return result;
   } catch (error) {
     if (!(error instanceof EngineFailure)) {
-      await sql.run("ROLLBACK TO op");
-      await sql.run("RELEASE op");
+      sql.run("ROLLBACK TO op");
+      sql.run("RELEASE op");
     }
     throw error;
   }
-}
-
-/** After a rollback that failed the connection is of no use; whoever sees the `EngineFailure` replaces it anyway. */
-function rollBack(transaction: { close(): void }): void {
-  try {
-    transaction.close();
-  } catch (error) {
-    throw new EngineFailure("replace", "a transaction could not be undone", { cause: error });
-  }
-}
-
-/** Statements whose failures tell the engine's from the request's. */
-function guarded(executor: Client | Transaction): Sql {
-  return sqlOn(async (statement) => {
-    try {
-      return await executor.execute(statement);
-    } catch (error) {
-      throw engineFailure(error, "statement") ?? error;
-    }
-  });
-}
-
-function fileUrl(path: string): string {
-  const parts = path.replaceAll("\\", "/").split("/");
-  return `file:${parts.map((part, index) => (index === 0 ? part : encodeURIComponent(part))).join("/")}`;
 }

@@ -12,22 +12,23 @@ interface AttemptRow {
   readonly outcome: Attempt["outcome"];
   readonly status_code: number | null;
   readonly error_code: Attempt["error_code"];
-  readonly response: ArrayBuffer | null;
+  readonly response: string | null;
 }
 
-export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
-  const row = await findRow(sql, id);
+export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
+  const row = findRow(sql, id);
   if (row === undefined) return undefined;
-  const attempts = await sql.rows<AttemptRow>(
-    `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code, response
+  const attempts = sql.rows<AttemptRow>(
+    `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code,
+        CAST(response AS TEXT) AS response
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
   return { ...deliveryOf(row), attempts: attempts.map(attemptOf) };
 }
 
-export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
-  const row = await findRow(sql, id);
+export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | undefined {
+  const row = findRow(sql, id);
   if (row === undefined) return undefined;
   if (row.deleted_ms !== null) {
     throw conflict(row, `its subscription ${row.subscription} was deleted, so it cannot be sent again`);
@@ -36,12 +37,12 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
     const next = row.status === "held" ? "reactivate its subscription first" : "it is on its way already";
     throw conflict(row, `it is ${row.status}; ${next}`);
   }
-  await sql.run(
+  sql.run(
     "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
     nowMs,
     id,
   );
-  const again = await findRow(sql, id);
+  const again = findRow(sql, id);
   return again === undefined ? undefined : deliveryOf(again);
 }
 
@@ -52,8 +53,8 @@ function conflict(row: DeliveryRow, why: string): EvregError {
   });
 }
 
-function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
-  if (!isRowid(id)) return Promise.resolve(undefined);
+function findRow(sql: Sql, id: number): DeliveryRow | undefined {
+  if (!isRowid(id)) return undefined;
   return sql.first<DeliveryRow>(`${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`, id);
 }
 
@@ -65,6 +66,6 @@ function attemptOf(row: AttemptRow): Attempt {
     outcome: row.outcome,
     status_code: row.status_code,
     error_code: row.error_code,
-    response: row.response === null ? null : Buffer.from(row.response).toString("utf8"),
+    response: row.response,
   };
 }

@@ -28,10 +28,10 @@ interface Conditions {
 }
 
 /** Newest first by rowid. */
-export async function listDeliveries(sql: Sql, query: DeliverySelection): Promise<readonly Delivery[]> {
+export function listDeliveries(sql: Sql, query: DeliverySelection): readonly Delivery[] {
   if (query.event !== undefined && !isRowid(query.event)) return [];
-  const subscriptions = await selectSubscriptions(sql, query);
-  const range = await rowidRange(sql, "delivery", query.fromMs, query.toMs);
+  const subscriptions = selectSubscriptions(sql, query);
+  const range = rowidRange(sql, "delivery", query.fromMs, query.toMs);
   if (subscriptions?.length === 0 || range === undefined) return [];
 
   const high = query.after === undefined ? range.high : Math.min(range.high, query.after - 1);
@@ -49,7 +49,7 @@ export async function listDeliveries(sql: Sql, query: DeliverySelection): Promis
   }
 
   const { text, values } = walk(query, subscriptions, within);
-  const rows = await sql.rows<DeliveryRow>(
+  const rows = sql.rows<DeliveryRow>(
     `WITH page (id) AS (${text} ORDER BY 1 DESC LIMIT ?)
       ${SELECT_DELIVERY} FROM page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}`,
     ...values,
@@ -102,13 +102,13 @@ function select(index: string, conditions: readonly string[]): string {
 }
 
 /** The rowids of the subscriptions asked for, deleted ones too; `undefined` for all. */
-async function selectSubscriptions(
+function selectSubscriptions(
   sql: Sql,
   { subscription, applications, action }: DeliverySelection,
-): Promise<readonly number[] | undefined> {
+): readonly number[] | undefined {
   if (subscription !== undefined && !isRowid(subscription)) return [];
   if (subscription === undefined && applications === undefined && action === undefined) return undefined;
-  const rows = await sql.rows<{ id: number }>(
+  const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription
       WHERE (?1 IS NULL OR rowid = ?1)
         AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))

@@ -1,4 +1,22 @@
-import { LibsqlError } from "@libsql/client/sqlite3";
+/** What the driver throws, with the engine's extended code and its number, whose low byte is the code itself. */
+interface DriverError extends Error {
+  readonly code: string;
+  readonly rawCode: number;
+}
+
+/** The names of the codes that something is made of here. */
+const CODES: Readonly<Record<number, string>> = {
+  1: "SQLITE_ERROR",
+  5: "SQLITE_BUSY",
+  6: "SQLITE_LOCKED",
+  11: "SQLITE_CORRUPT",
+  13: "SQLITE_FULL",
+  18: "SQLITE_TOOBIG",
+  19: "SQLITE_CONSTRAINT",
+  20: "SQLITE_MISMATCH",
+  25: "SQLITE_RANGE",
+  26: "SQLITE_NOTADB",
+};
 
 /**
  * What a failure means for the connection it was seen on.
@@ -42,9 +60,9 @@ export function engineFailure(
   step: "statement" | "begin" | "commit",
 ): EngineFailure | undefined {
   if (error instanceof EngineFailure) return error;
-  if (!(error instanceof LibsqlError)) return undefined;
-  const { code } = error;
-  const say = `${error.extendedCode ?? code}: ${error.message}`;
+  if (!isDriverError(error)) return undefined;
+  const code = CODES[error.rawCode & 0xff] ?? error.code;
+  const say = `${error.code}: ${error.message}`;
   const because = { cause: error };
   if (step === "commit" && !NOT_COMMITTED_CODES.has(code)) {
     return new EngineFailure(
@@ -62,4 +80,8 @@ export function engineFailure(
   }
   if (step === "statement" && STATEMENT_CODES.has(code)) return undefined;
   return new EngineFailure("replace", `the database engine failed (${say})`, because);
+}
+
+function isDriverError(error: unknown): error is DriverError {
+  return error instanceof Error && "rawCode" in error && typeof error.rawCode === "number";
 }

@@ -1,6 +1,7 @@
 import { toIso } from "../../runtime/clock.ts";
 import type { EventSelection, StoredEvent } from "../store.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
+import { addPayloads, type PayloadAsked } from "./payload-reads.ts";
 import type { Sql, SqlValue } from "./sql.ts";
 import { isRowid } from "./text.ts";
 import { rowidRange } from "./time-range.ts";
@@ -8,41 +9,39 @@ import { rowidRange } from "./time-range.ts";
 /** An event as it crosses the thread. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: Span };
 
-interface EventRow {
-  readonly id: number;
+interface EventRow extends PayloadAsked {
   readonly action: string;
   readonly application: string;
-  readonly payload: ArrayBuffer;
   readonly revision: number;
   readonly timestamped_ms: number;
 }
 
 const SELECT_EVENT = `
-  SELECT e.rowid AS id, a.action, a.application, e.payload, e.revision, e.timestamped_ms`;
+  SELECT e.rowid AS eventId, a.action, a.application, length(e.payload) AS payloadBytes, e.revision, e.timestamped_ms`;
 
 /** Up to this many actions are walked side by side through the index; past it, all events are walked and sifted. */
 const WALKED_ACTIONS = 100;
 
-export async function findEvent(sql: Sql, id: number, out: BytesOut): Promise<WireEvent | undefined> {
+export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | undefined {
   if (!isRowid(id)) return undefined;
-  const row = await sql.first<EventRow>(
+  const row = sql.first<EventRow>(
     `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
     id,
   );
-  return row === undefined ? undefined : eventOf(row, out);
+  return row === undefined ? undefined : eventsOf(sql, [row], out)[0];
 }
 
 /**
  * Newest (or oldest) first by rowid: what an `after` walk has passed never changes, even where the clock was set back.
  * The rowids are found in an index alone; payloads are read for the page only.
  */
-export async function listEvents(
+export function listEvents(
   sql: Sql,
   query: EventSelection,
   out: BytesOut,
-): Promise<{ events: readonly WireEvent[]; total: number }> {
-  const actions = await selectActions(sql, query);
-  const range = await rowidRange(sql, "event", query.fromMs, query.toMs);
+): { events: readonly WireEvent[]; total: number } {
+  const actions = selectActions(sql, query);
+  const range = rowidRange(sql, "event", query.fromMs, query.toMs);
   if (actions?.length === 0 || range === undefined) return { events: [], total: 0 };
 
   const time: Condition = range.mixed
@@ -57,7 +56,7 @@ export async function listEvents(
   });
 
   const counted = walk("count(*) AS n", actions, inRange(range.low, range.high));
-  const totals = await sql.rows<{ n: number }>(counted.text, ...counted.values);
+  const totals = sql.rows<{ n: number }>(counted.text, ...counted.values);
   const total = totals.reduce((sum, { n }) => sum + n, 0);
 
   const { order, after, limit } = query;
@@ -66,7 +65,7 @@ export async function listEvents(
   const offset = after === undefined ? (query.page - 1) * limit : 0;
   if (offset >= total) return { events: [], total };
   const walked = walk("rowid AS id", actions, inRange(low, high));
-  const rows = await sql.rows<EventRow>(
+  const rows = sql.rows<EventRow>(
     `WITH page (id) AS (${walked.text} ORDER BY 1 ${order} LIMIT ? OFFSET ?)
       ${SELECT_EVENT}
       FROM page CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
@@ -74,9 +73,11 @@ export async function listEvents(
     limit,
     offset,
   );
-  // Sorted here, as the engine would drag the payloads through its sorter.
-  const inOrder = rows.toSorted(order === "asc" ? (a, b) => a.id - b.id : (a, b) => b.id - a.id);
-  return { events: inOrder.map((row) => eventOf(row, out)), total };
+  // Sorted here, as the engine would drag the rows through its sorter.
+  const inOrder = rows.toSorted(
+    order === "asc" ? (a, b) => a.eventId - b.eventId : (a, b) => b.eventId - a.eventId,
+  );
+  return { events: eventsOf(sql, inOrder, out), total };
 }
 
 interface Condition {
@@ -104,12 +105,12 @@ function walk(what: string, actions: readonly number[] | undefined, within: Cond
 }
 
 /** The rowids of the actions asked for; `undefined` for all. */
-async function selectActions(
+function selectActions(
   sql: Sql,
   { action, applications }: Pick<EventSelection, "action" | "applications">,
-): Promise<readonly number[] | undefined> {
+): readonly number[] | undefined {
   if (action === undefined && applications === undefined) return undefined;
-  const rows = await sql.rows<{ id: number }>(
+  const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM action
       WHERE (?1 IS NULL OR action = ?1) AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))`,
     action ?? null,
@@ -118,13 +119,14 @@ async function selectActions(
   return rows.map(({ id }) => id);
 }
 
-function eventOf(row: EventRow, out: BytesOut): WireEvent {
-  return {
-    rowid: row.id,
+function eventsOf(sql: Sql, rows: readonly EventRow[], out: BytesOut): readonly WireEvent[] {
+  const spans = addPayloads(sql, rows, out);
+  return rows.map((row) => ({
+    rowid: row.eventId,
     action: row.action,
     application: row.application,
-    payload: out.add(row.payload),
+    payload: spans.get(row.eventId)!,
     revision: row.revision,
     timestamped: toIso(row.timestamped_ms),
-  };
+  }));
 }

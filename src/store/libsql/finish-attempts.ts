@@ -41,13 +41,13 @@ type Outcome = "delivered" | "failed" | "returned";
  * the delivery's, and once. That a subscription was paused or deleted meanwhile needs no care here: what is due again
  * is then held or cancelled by that.
  */
-export async function finishAttempts(
+export function finishAttempts(
   sql: Sql,
   calls: readonly FinishCall[],
   bytes: Uint8Array,
-): Promise<readonly (readonly boolean[])[]> {
-  const open = await loadLeased(sql, calls);
-  const elsewhere = await loadMoved(sql, calls, open);
+): readonly (readonly boolean[])[] {
+  const open = loadLeased(sql, calls);
+  const elsewhere = loadMoved(sql, calls, open);
   const deliveries: unknown[] = [];
   const attempts: unknown[] = [];
   const gone: [subscriptionId: number, reason: string][] = [];
@@ -75,10 +75,10 @@ export async function finishAttempts(
       return true;
     }),
   );
-  await moveDeliveries(sql, deliveries);
-  await insertAttempts(sql, attempts, bytes);
+  moveDeliveries(sql, deliveries);
+  insertAttempts(sql, attempts, bytes);
   for (const [id, reason] of gone) {
-    await sql.run(
+    sql.run(
       "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
       reason,
       id,
@@ -112,11 +112,11 @@ function moved(
 /**
  * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
  */
-async function loadMoved(
+function loadMoved(
   sql: Sql,
   calls: readonly FinishCall[],
   open: ReadonlyMap<number, Leased>,
-): Promise<ReadonlyMap<number, Moved>> {
+): ReadonlyMap<number, Moved> {
   const gone = calls.flatMap(({ results }) =>
     results.flatMap(({ deliveryId, claimId, next }) => {
       const row = open.get(deliveryId);
@@ -125,7 +125,7 @@ async function loadMoved(
     }),
   );
   if (gone.length === 0) return new Map();
-  const rows = await sql.rows<Moved>(
+  const rows = sql.rows<Moved>(
     `SELECT g.value ->> 0 AS id, s.max_retries
       FROM json_each(?) AS g CROSS JOIN subscription AS s ON s.rowid = g.value ->> 1
       WHERE s.handler <> g.value ->> 2`,
@@ -134,9 +134,9 @@ async function loadMoved(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-async function loadLeased(sql: Sql, calls: readonly FinishCall[]): Promise<Map<number, Leased>> {
+function loadLeased(sql: Sql, calls: readonly FinishCall[]): Map<number, Leased> {
   const ids = new Set(calls.flatMap(({ results }) => results.map((result) => result.deliveryId)));
-  const rows = await sql.rows<Leased>(
+  const rows = sql.rows<Leased>(
     `SELECT d.rowid AS id, d.subscription_id, d.claim_id, d.attempt, d.failures, d.last_error
       FROM json_each(?) AS r CROSS JOIN delivery AS d ON d.rowid = r.value`,
     JSON.stringify([...ids]),
@@ -144,9 +144,9 @@ async function loadLeased(sql: Sql, calls: readonly FinishCall[]): Promise<Map<n
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-async function moveDeliveries(sql: Sql, deliveries: readonly unknown[]): Promise<void> {
+function moveDeliveries(sql: Sql, deliveries: readonly unknown[]): void {
   if (deliveries.length === 0) return;
-  await sql.run(
+  sql.run(
     `UPDATE delivery SET state = r.state, failures = r.failures, due_ms = r.due_ms, finished_ms = r.finished_ms,
         last_error = r.last_error, claim_id = NULL, claimed_ms = NULL, lease_until_ms = NULL
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS failures, value ->> 3 AS due_ms,
@@ -156,9 +156,9 @@ async function moveDeliveries(sql: Sql, deliveries: readonly unknown[]): Promise
   );
 }
 
-async function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): Promise<void> {
+function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
   if (attempts.length === 0) return;
-  await sql.run(
+  sql.run(
     `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response)
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
         CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END

@@ -9,7 +9,7 @@ import type { Sql } from "./sql.ts";
 interface Group {
   /** Where their outcomes go. */
   readonly places: number[];
-  run(sql: Sql): Promise<readonly unknown[]>;
+  run(sql: Sql): readonly unknown[];
   /** The same one by one, for when doing them together failed. */
   apart(): readonly Group[];
 }
@@ -19,29 +19,29 @@ interface Group {
  * answered by itself; the others go on.
  * @throws EngineFailure when the transaction as a whole is lost
  */
-export async function fly(
+export function fly(
   connection: Connection,
   ops: readonly WireOp[],
   bytes: Uint8Array,
-): Promise<{ outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined }> {
+): { outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined } {
   const out = new BytesOut();
   const outcomes: WireOutcome[] = [];
   const groups = groupsOf(ops, bytes, out);
-  await connection.write(async (sql) => {
-    for (const group of groups) await runGroup(sql, group, outcomes);
+  connection.write((sql) => {
+    for (const group of groups) runGroup(sql, group, outcomes);
   });
   return { outcomes, bytes: out.pack() };
 }
 
-async function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): Promise<void> {
+function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): void {
   try {
-    const results = await inSavepoint(sql, () => group.run(sql));
+    const results = inSavepoint(sql, () => group.run(sql));
     for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     const [first] = group.places;
     if (group.places.length > 1) {
-      for (const one of group.apart()) await runGroup(sql, one, outcomes);
+      for (const one of group.apart()) runGroup(sql, one, outcomes);
     } else if (first !== undefined) {
       outcomes[first] = { error: toWireError(error) };
     }
@@ -54,8 +54,7 @@ function groupsOf(ops: readonly WireOp[], bytes: Uint8Array, out: BytesOut): rea
   const merged = new Map<MergedName, { places: number[]; calls: unknown[] }>();
   for (const [place, op] of ops.entries()) {
     if ("args" in op) {
-      const run = (sql: Sql): Promise<unknown[]> =>
-        runWrite(sql, op.name, op.args, out).then((result) => [result]);
+      const run = (sql: Sql): unknown[] => [runWrite(sql, op.name, op.args, out)];
       groups.push({ places: [place], run, apart: () => [] });
       continue;
     }
@@ -76,7 +75,7 @@ function mergedGroup(name: MergedName, places: number[], calls: unknown[], bytes
   return {
     places,
     run: (sql) =>
-      (MERGED_WRITES[name] as (sql: Sql, calls: unknown[], bytes: Uint8Array) => Promise<readonly unknown[]>)(
+      (MERGED_WRITES[name] as (sql: Sql, calls: unknown[], bytes: Uint8Array) => readonly unknown[])(
         sql,
         calls,
         bytes,
@@ -85,7 +84,7 @@ function mergedGroup(name: MergedName, places: number[], calls: unknown[], bytes
   };
 }
 
-function runWrite(sql: Sql, name: WriteName, args: readonly unknown[], out: BytesOut): Promise<unknown> {
-  const write = WRITES[name] as (sql: Sql, ...args: unknown[]) => Promise<unknown>;
+function runWrite(sql: Sql, name: WriteName, args: readonly unknown[], out: BytesOut): unknown {
+  const write = WRITES[name] as (sql: Sql, ...args: unknown[]) => unknown;
   return write(sql, ...args, out);
 }

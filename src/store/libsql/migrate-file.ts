@@ -13,38 +13,38 @@ export interface AppliedMigrations {
 }
 
 /** Refuses a file that is not evreg's or is newer, having only read from it. */
-export async function admitFile(sql: Sql, path: string): Promise<void> {
-  const { applicationId, version, tables } = await readForm(sql);
+export function admitFile(sql: Sql, path: string): void {
+  const { applicationId, version, tables } = readForm(sql);
   if (applicationId === 0 && version === 0 && tables === 0) return;
   if (applicationId === 0) throw notEvreg(path);
   checkForm(path, applicationId, version);
 }
 
 /** Brings the file to the last of `migrations`, each step in a transaction of its own. */
-export async function migrateFile(
+export function migrateFile(
   connection: Connection,
   path: string,
   migrations: readonly Migration[] = MIGRATIONS,
-): Promise<AppliedMigrations> {
-  const { version } = await readForm(connection.read);
+): AppliedMigrations {
+  const { version } = readForm(connection.read);
   const pending = migrations.filter((migration) => migration.version > version);
   const [first] = pending;
   if (first === undefined) return { applied: [] };
   const copy = version === 0 ? undefined : `${path}.before-v${first.version}`;
-  if (copy !== undefined) await keepCopy(connection, copy);
-  for (const migration of pending) await apply(connection, migration, copy);
+  if (copy !== undefined) keepCopy(connection, copy);
+  for (const migration of pending) apply(connection, migration, copy);
   // The form must be readable from the file itself, see readFileVersion.
-  await connection.checkpoint();
+  connection.checkpoint();
   const applied = pending.map((migration) => migration.version);
   return copy === undefined ? { applied } : { applied, copy };
 }
 
-async function apply(connection: Connection, migration: Migration, copy: string | undefined): Promise<void> {
+function apply(connection: Connection, migration: Migration, copy: string | undefined): void {
   try {
-    await connection.write(async (sql) => {
-      for (const statement of migration.statements) await sql.run(statement);
-      await sql.rows(`PRAGMA application_id = ${APPLICATION_ID}`);
-      await sql.rows(`PRAGMA user_version = ${migration.version}`);
+    connection.write((sql) => {
+      for (const statement of migration.statements) sql.run(statement);
+      sql.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+      sql.run(`PRAGMA user_version = ${migration.version}`);
     });
   } catch (error) {
     const kept = copy === undefined ? "" : ` A copy from before is in ${copy}.`;
@@ -59,11 +59,11 @@ async function apply(connection: Connection, migration: Migration, copy: string 
 }
 
 /** A whole copy of the committed state, made durable before it gets its name. */
-async function keepCopy(connection: Connection, copy: string): Promise<void> {
+function keepCopy(connection: Connection, copy: string): void {
   const unfinished = `${copy}.unfinished`;
   rmSync(unfinished, { force: true });
   closeSync(openSync(unfinished, "wx", 0o600));
-  await connection.read.run("VACUUM INTO ?", unfinished);
+  connection.read.run("VACUUM INTO ?", unfinished);
   chmodSync(unfinished, 0o600);
   const descriptor = openSync(unfinished, "r+");
   fsyncSync(descriptor);
@@ -71,10 +71,10 @@ async function keepCopy(connection: Connection, copy: string): Promise<void> {
   renameSync(unfinished, copy);
 }
 
-async function readForm(sql: Sql): Promise<{ applicationId: number; version: number; tables: number }> {
-  const id = await sql.first<{ application_id: number }>("PRAGMA application_id");
-  const version = await sql.first<{ user_version: number }>("PRAGMA user_version");
-  const tables = await sql.first<{ n: number }>("SELECT count(*) AS n FROM sqlite_schema");
+function readForm(sql: Sql): { applicationId: number; version: number; tables: number } {
+  const id = sql.first<{ application_id: number }>("PRAGMA application_id");
+  const version = sql.first<{ user_version: number }>("PRAGMA user_version");
+  const tables = sql.first<{ n: number }>("SELECT count(*) AS n FROM sqlite_schema");
   return {
     applicationId: id?.application_id ?? 0,
     version: version?.user_version ?? 0,

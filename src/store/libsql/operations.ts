@@ -41,12 +41,12 @@ export const WRITES = {
   deleteSubscription,
   retryDelivery,
   claimDue,
-  releaseExpired: (sql: Sql, nowMs: number): Promise<number> => releaseLeases(sql, "expired", nowMs),
+  releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,
   revokeToken,
   touchTokens,
   /** A real write of this many bytes, to find out whether the file takes them; the next one gives their room back. */
-  probe: (sql: Sql, bytes: number): Promise<number> =>
+  probe: (sql: Sql, bytes: number): number =>
     sql.run(
       `INSERT INTO probe (one, tried, filler) VALUES (1, 1, zeroblob(?))
         ON CONFLICT DO UPDATE SET tried = tried + 1, filler = excluded.filler`,
@@ -64,7 +64,7 @@ export const MERGED_WRITES = {
 
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
 type WithoutOut<A extends unknown[]> = A extends [...infer Rest, BytesOut] ? Rest : A;
-type ResultOf<F> = F extends (...args: never[]) => Promise<infer R> ? R : never;
+type ResultOf<F> = F extends (...args: never[]) => infer R ? R : never;
 
 export type ReadName = keyof typeof READS;
 export type ReadArgs<N extends ReadName> = ArgsOf<(typeof READS)[N]>;

@@ -23,16 +23,16 @@ const CLOCK_SLACK_MS = 1_000;
  * here, then written set-wise. Nothing is written before everything is decided.
  * @param bytes of the flight, in which the payloads lie
  */
-export async function recordEvents(
+export function recordEvents(
   sql: Sql,
   calls: readonly RecordCall[],
   bytes: Uint8Array,
-): Promise<readonly (readonly RecordOutcome[])[]> {
+): readonly (readonly RecordOutcome[])[] {
   const batches = candidatesOf(calls);
   const all = batches.flat();
-  const actions = await loadActionStates(sql, all);
-  const stored = await loadKeyUses(sql, all, bytes);
-  const ends = await loadEnds(sql);
+  const actions = loadActionStates(sql, all);
+  const stored = loadKeyUses(sql, all, bytes);
+  const ends = loadEnds(sql);
 
   const accepted: Accepted[] = [];
   const steps: ClockStep[] = [];
@@ -74,15 +74,15 @@ export async function recordEvents(
     return decided.map((outcome): RecordOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
   });
 
-  await insertSteps(sql, steps);
-  await insertEvents(sql, accepted, bytes);
-  await insertDeliveries(sql, accepted, actions);
+  insertSteps(sql, steps);
+  insertEvents(sql, accepted, bytes);
+  insertDeliveries(sql, accepted, actions);
   return outcomes;
 }
 
-async function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): Promise<void> {
+function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
   if (accepted.length === 0) return;
-  await sql.run(
+  sql.run(
     `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, idempotency_key)
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6
       FROM json_each(?1)`,
@@ -97,14 +97,14 @@ async function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint
 }
 
 /** In the order of their events, so that the rowids of deliveries rise with theirs. */
-async function insertDeliveries(
+function insertDeliveries(
   sql: Sql,
   accepted: readonly Accepted[],
   actions: ReadonlyMap<number, ActionState>,
-): Promise<void> {
+): void {
   const awaited = accepted.filter(({ actionId }) => (actions.get(actionId)?.subscribers ?? 0) > 0);
   if (awaited.length === 0) return;
-  await sql.run(
+  sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
       SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> 3
       FROM json_each(?) AS new CROSS JOIN subscription AS s
@@ -115,9 +115,9 @@ async function insertDeliveries(
   );
 }
 
-async function insertSteps(sql: Sql, steps: readonly ClockStep[]): Promise<void> {
+function insertSteps(sql: Sql, steps: readonly ClockStep[]): void {
   if (steps.length === 0) return;
-  await sql.run(
+  sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
       SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
     JSON.stringify(steps.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),

@@ -25,8 +25,8 @@ export interface Ends {
   readonly lastMs: number;
 }
 
-export async function loadEnds(sql: Sql): Promise<Ends> {
-  const row = await sql.first<{ event: number | null; delivery: number | null; last_ms: number | null }>(
+export function loadEnds(sql: Sql): Ends {
+  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number | null }>(
     `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
       (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
       (SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)) AS last_ms`,
@@ -35,12 +35,12 @@ export async function loadEnds(sql: Sql): Promise<Ends> {
 }
 
 /** The state of each action the candidates name; none for one that does not exist. */
-export async function loadActionStates(
+export function loadActionStates(
   sql: Sql,
   candidates: readonly Candidate[],
-): Promise<ReadonlyMap<number, ActionState>> {
+): ReadonlyMap<number, ActionState> {
   const ids = new Set(candidates.map((candidate) => candidate.actionId));
-  const rows = await sql.rows<{ id: number; revision: number; subscribers: number }>(
+  const rows = sql.rows<{ id: number; revision: number; subscribers: number }>(
     `SELECT a.rowid AS id, a.revision,
         (SELECT count(*) FROM subscription s
           WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
@@ -54,17 +54,17 @@ export async function loadActionStates(
  * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
  * reading back a batch of large ones to compare them here could take gigabytes.
  */
-export async function loadKeyUses(
+export function loadKeyUses(
   sql: Sql,
   candidates: readonly Candidate[],
   bytes: Uint8Array,
-): Promise<ReadonlyMap<string, KeyUse>> {
+): ReadonlyMap<string, KeyUse> {
   const asked = candidates.flatMap(({ key, place, actionId, offset, length }) =>
     // substr counts from 1.
     key === null ? [] : [[key, place, actionId, offset + 1, length]],
   );
   if (asked.length === 0) return new Map();
-  const rows = await sql.rows<{
+  const rows = sql.rows<{
     key: string;
     id: number;
     timestamped_ms: number;

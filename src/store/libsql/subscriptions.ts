@@ -24,14 +24,10 @@ const SELECT_SUBSCRIPTION = `
   FROM subscription s JOIN action a ON a.rowid = s.action_id
   WHERE s.deleted_ms IS NULL`;
 
-export async function createSubscription(
-  sql: Sql,
-  input: SubscriptionRecord,
-  nowMs: number,
-): Promise<Subscription> {
-  const actionId = await mustFindAction(sql, input.action);
-  await mustBeFree(sql, input.application, input.subscription, actionId, input.action);
-  const row = await sql.first<{ id: number }>(
+export function createSubscription(sql: Sql, input: SubscriptionRecord, nowMs: number): Subscription {
+  const actionId = mustFindAction(sql, input.action);
+  mustBeFree(sql, input.application, input.subscription, actionId, input.action);
+  const row = sql.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, secret, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
@@ -44,20 +40,20 @@ export async function createSubscription(
     nowMs,
   );
   const id = row?.id ?? 0;
-  await bind(sql, actionId, id);
+  bind(sql, actionId, id);
   return mustFind(sql, id);
 }
 
-export async function findSubscription(sql: Sql, id: number): Promise<Subscription | undefined> {
-  const row = await findRow(sql, id);
+export function findSubscription(sql: Sql, id: number): Subscription | undefined {
+  const row = findRow(sql, id);
   return row === undefined ? undefined : subscriptionOf(row);
 }
 
-export async function listSubscriptions(
+export function listSubscriptions(
   sql: Sql,
   query: { application?: string; action?: string; active?: boolean; applications?: readonly string[] },
-): Promise<readonly Subscription[]> {
-  const rows = await sql.rows<SubscriptionRow>(
+): readonly Subscription[] {
+  const rows = sql.rows<SubscriptionRow>(
     `${SELECT_SUBSCRIPTION}
       AND (?1 IS NULL OR s.application = ?1)
       AND (?2 IS NULL OR a.action = ?2)
@@ -72,20 +68,20 @@ export async function listSubscriptions(
   return rows.map(subscriptionOf);
 }
 
-export async function updateSubscription(
+export function updateSubscription(
   sql: Sql,
   id: number,
   patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
-): Promise<Subscription | undefined> {
-  const row = await findRow(sql, id);
+): Subscription | undefined {
+  const row = findRow(sql, id);
   if (row === undefined) return undefined;
   let actionId = row.action_id;
   if (patch.action !== undefined && patch.action !== row.action) {
-    actionId = await mustFindAction(sql, patch.action);
-    await mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
-    await bind(sql, actionId, id);
+    actionId = mustFindAction(sql, patch.action);
+    mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
+    bind(sql, actionId, id);
   }
-  await sql.run(
+  sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ? WHERE rowid = ?`,
     patch.handler ?? row.handler,
     patch.maxRetries ?? row.max_retries,
@@ -98,40 +94,36 @@ export async function updateSubscription(
   return mustFind(sql, id);
 }
 
-export async function deleteSubscription(
-  sql: Sql,
-  id: number,
-  nowMs: number,
-): Promise<Subscription | undefined> {
-  const found = await findSubscription(sql, id);
+export function deleteSubscription(sql: Sql, id: number, nowMs: number): Subscription | undefined {
+  const found = findSubscription(sql, id);
   if (found === undefined) return undefined;
-  await sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   return found;
 }
 
-async function bind(sql: Sql, actionId: number, subscriptionId: number): Promise<void> {
-  await sql.run(
+function bind(sql: Sql, actionId: number, subscriptionId: number): void {
+  sql.run(
     "INSERT OR IGNORE INTO binding (action_id, subscription_id) VALUES (?, ?)",
     actionId,
     subscriptionId,
   );
 }
 
-async function mustFindAction(sql: Sql, action: string): Promise<number> {
-  const row = await sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
+function mustFindAction(sql: Sql, action: string): number {
+  const row = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
   if (row !== undefined) return row.id;
   const message = `there is no action ${action}; create it first`;
   throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
 }
 
-async function mustBeFree(
+function mustBeFree(
   sql: Sql,
   application: string,
   subscription: string,
   actionId: number,
   action: string,
-): Promise<void> {
-  const taken = await sql.first<{ id: number }>(
+): void {
+  const taken = sql.first<{ id: number }>(
     `SELECT rowid AS id FROM subscription
       WHERE application = ? AND subscription = ? AND action_id = ? AND deleted_ms IS NULL`,
     application,
@@ -148,14 +140,14 @@ async function mustBeFree(
   });
 }
 
-async function mustFind(sql: Sql, id: number): Promise<Subscription> {
-  const found = await findSubscription(sql, id);
+function mustFind(sql: Sql, id: number): Subscription {
+  const found = findSubscription(sql, id);
   if (found === undefined) throw new Error(`subscription ${id} was written and is not there`);
   return found;
 }
 
-function findRow(sql: Sql, id: number): Promise<SubscriptionRow | undefined> {
-  if (!isRowid(id)) return Promise.resolve(undefined);
+function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
+  if (!isRowid(id)) return undefined;
   return sql.first<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id);
 }
 

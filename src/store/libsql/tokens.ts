@@ -16,10 +16,10 @@ interface TokenRow {
 
 const COLUMNS = "rowid AS id, name, scopes, expires_ms, last_used_ms, created_ms";
 
-export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
-  const taken = await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
+export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
+  const taken = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
   if (taken !== undefined) throw new EvregError("conflict", "This token exists already.");
-  const row = await sql.first<TokenRow>(
+  const row = sql.first<TokenRow>(
     `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
     input.name,
     JSON.stringify(input.scopes),
@@ -31,27 +31,24 @@ export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): 
   return tokenOf(row);
 }
 
-export async function findToken(sql: Sql, hash: string): Promise<Token | undefined> {
-  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+export function findToken(sql: Sql, hash: string): Token | undefined {
+  const row = sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
   return row === undefined ? undefined : tokenOf(row);
 }
 
-export async function listTokens(sql: Sql): Promise<readonly Token[]> {
-  const rows = await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`);
+export function listTokens(sql: Sql): readonly Token[] {
+  const rows = sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`);
   return rows.map(tokenOf);
 }
 
-export async function revokeToken(sql: Sql, id: number): Promise<Token | undefined> {
+export function revokeToken(sql: Sql, id: number): Token | undefined {
   if (!isRowid(id)) return undefined;
-  const row = await sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  const row = sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
   return row === undefined ? undefined : tokenOf(row);
 }
 
-export async function touchTokens(
-  sql: Sql,
-  uses: readonly { rowid: number; atMs: number }[],
-): Promise<undefined> {
-  await sql.run(
+export function touchTokens(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
+  sql.run(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS at_ms FROM json_each(?)) AS used
       WHERE token.rowid = used.id`,

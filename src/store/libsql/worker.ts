@@ -26,34 +26,25 @@ const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
 const setup = workerData as WorkerSetup;
 
-/** Messages wait here while one is being served. */
-const waiting: ToWorker[] = [];
-let serving = false;
+start();
 
-await start();
-
-async function start(): Promise<void> {
+function start(): void {
   let connection: Connection;
   try {
-    connection = await Connection.open(setup.path, (sql) => admitFile(sql, setup.path), setup.expected);
-    say({ kind: "ready", report: await prepare(connection) });
+    connection = Connection.open(setup.path, (sql) => admitFile(sql, setup.path), setup.expected);
+    say({ kind: "ready", report: prepare(connection) });
   } catch (error) {
     say({ kind: "refused", refusal: refusalOf(error) });
     port?.close();
     return;
   }
-  port?.on("message", (message: ToWorker) => {
-    waiting.push(message);
-    if (!serving) void serve(connection);
-  });
+  port?.on("message", (message: ToWorker) => serve(connection, message));
 }
 
-async function prepare(connection: Connection): Promise<OpenReport> {
-  const { applied, copy } = await migrateFile(connection, setup.path);
-  const released = setup.release
-    ? await connection.write((sql) => releaseLeases(sql, "all", setup.nowMs))
-    : 0;
-  const { event: lastEvent } = await loadEnds(connection.read);
+function prepare(connection: Connection): OpenReport {
+  const { applied, copy } = migrateFile(connection, setup.path);
+  const released = setup.release ? connection.write((sql) => releaseLeases(sql, "all", setup.nowMs)) : 0;
+  const { event: lastEvent } = loadEnds(connection.read);
   return {
     file: connection.file,
     lastEvent,
@@ -63,43 +54,33 @@ async function prepare(connection: Connection): Promise<OpenReport> {
   };
 }
 
-async function serve(connection: Connection): Promise<void> {
-  serving = true;
-  for (let message = waiting.shift(); message !== undefined; message = waiting.shift()) {
-    if (message.kind === "flight") await answerFlight(connection, message);
-    else if (message.kind === "read") await answerRead(connection, message);
-    else await close(connection);
-  }
-  serving = false;
+function serve(connection: Connection, message: ToWorker): void {
+  if (message.kind === "flight") answerFlight(connection, message);
+  else if (message.kind === "read") answerRead(connection, message);
+  else close(connection);
 }
 
-async function answerFlight(
-  connection: Connection,
-  { id, ops, bytes }: ToWorker & { kind: "flight" },
-): Promise<void> {
+function answerFlight(connection: Connection, { id, ops, bytes }: ToWorker & { kind: "flight" }): void {
   try {
     // Never empty: the driver binds an empty BLOB as NULL.
-    const landed = await fly(connection, ops, new Uint8Array(bytes ?? new ArrayBuffer(1)));
+    const landed = fly(connection, ops, new Uint8Array(bytes ?? new ArrayBuffer(1)));
     say({ kind: "landed", id, outcomes: landed.outcomes, ...withBytes(landed.bytes) }, landed.bytes);
   } catch (error) {
-    await gatherIn(connection, error);
+    gatherIn(connection, error);
     say({ kind: "aborted", id, failure: failureOf(error) });
   }
 }
 
-async function answerRead(
-  connection: Connection,
-  { id, name, args }: ToWorker & { kind: "read" },
-): Promise<void> {
+function answerRead(connection: Connection, { id, name, args }: ToWorker & { kind: "read" }): void {
   const out = new BytesOut();
   try {
     connection.mustBeInPlace();
-    const read = READS[name] as (sql: Sql, ...args: unknown[]) => Promise<unknown>;
-    const ok = await read(connection.read, ...args, out);
+    const read = READS[name] as (sql: Sql, ...args: unknown[]) => unknown;
+    const ok = read(connection.read, ...args, out);
     const bytes = out.pack();
     say({ kind: "answer", id, outcome: { ok }, ...withBytes(bytes) }, bytes);
   } catch (error) {
-    await gatherIn(connection, error);
+    gatherIn(connection, error);
     if (error instanceof EngineFailure) say({ kind: "unread", id, failure: failureOf(error) });
     else say({ kind: "answer", id, outcome: { error: toWireError(error) } });
   }
@@ -109,15 +90,23 @@ async function answerRead(
  * Makes a file that was moved away whole, and leaves no log behind: with another file in its place by now, the next start
  * would write this one's log into that.
  */
-async function gatherIn(connection: Connection, error: unknown): Promise<void> {
-  if (error instanceof DisplacedFile) await connection.checkpoint().catch(() => undefined);
+function gatherIn(connection: Connection, error: unknown): void {
+  if (error instanceof DisplacedFile) checkpointIfPossible(connection);
 }
 
-async function close(connection: Connection): Promise<void> {
-  // Without room the log stays beside the file and is read again at the next start.
-  await connection.checkpoint().catch(() => undefined);
+function close(connection: Connection): void {
+  checkpointIfPossible(connection);
   connection.close();
   port?.close();
+}
+
+/** Without room the log stays beside the file and is read again at the next start. */
+function checkpointIfPossible(connection: Connection): void {
+  try {
+    connection.checkpoint();
+  } catch {
+    // Nothing is lost by it.
+  }
 }
 
 function say(message: FromWorker, bytes?: ArrayBuffer): void {
