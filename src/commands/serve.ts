@@ -27,7 +27,8 @@ export default class Serve extends BaseCommand {
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
     }),
     "log-level": Flags.option({
-      summary: "The least important log lines to write (default info).",
+      summary:
+        "The least important log lines to write (default info; with --dev debug, a line for each request and delivery).",
       options: ["debug", "info", "warn", "error", "silent"] as const,
       helpValue: "debug|info|warn|error|silent",
     })(),
@@ -40,18 +41,20 @@ export default class Serve extends BaseCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(Serve);
-    const { config } = await readSettings(flags);
+    const { config, places } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { startServer }] = await Promise.all([
       import("../runtime/pino-logger.ts"),
       import("../runtime/stop-signals.ts"),
       import("../app.ts"),
     ]);
-    const logger = await createLogger(config.log);
-    faultsOfServer(config.log.level === "silent" ? undefined : logger);
+    const { dev } = flags;
+    // Who tries things out wants to see each request and each delivery.
+    const level = dev && !places.has("log.level") ? "debug" : config.log.level;
+    const logger = await createLogger({ ...config.log, level });
+    faultsOfServer(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
     leaveInterruption();
     const signals = listenForStop((code) => process.exit(code));
-    const { dev } = flags;
     const { version } = this.config;
     const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
     if (process.stderr.isTTY) await this.announce(server, config.data, dev);

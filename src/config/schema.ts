@@ -135,7 +135,8 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     path: "log.level",
     type: { kind: "choice", choices: ["debug", "info", "warn", "error", "silent"] },
     default: "info",
-    description: "The least important lines that are written.",
+    description:
+      "The least important lines that are written. debug: also a line for each read, publish and delivery that went well, as serve --dev does unless this is set.",
     env: "EVREG_LOG_LEVEL",
     flag: "log-level",
   },

@@ -28,8 +28,7 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     const bytes = sizeOf(body);
     const { method, path } = incoming;
     const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
-    // Probes ask every few seconds, and each command that looks for a running server does; a good answer is no news.
-    if (path === "/health" && status === 200) logger.debug(line, "request");
+    if (isRoutine(method, path, status)) logger.debug(line, "request");
     else logger.info(line, "request");
     const headers: HeaderPair[] = [
       ["x-content-type-options", "nosniff"],
@@ -65,6 +64,14 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
       return finish(incoming, startedMs, failureReply(error), requestId);
     },
   };
+}
+
+/**
+ * What goes well thousands of times a second, or is asked by probes every few, is no news: a line each would be hundreds
+ * of gigabytes a day. Refusals are told, and whatever changes something other than by publishing.
+ */
+function isRoutine(method: string, path: string, status: number): boolean {
+  return status < 400 && (method === "GET" || method === "HEAD" || path.startsWith("/v1/events"));
 }
 
 /** Pieces as a stream that the socket takes them from, or put together where there is no socket. */

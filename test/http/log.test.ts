@@ -53,7 +53,7 @@ test("each request is one line: what, how it ended, how long, how much; no query
   const lines = harness.log.slice(before);
   expect(lines).toEqual([
     {
-      level: "info",
+      level: "debug",
       message: "request",
       fields: {
         requestId: "trace/7:a+b=",
@@ -66,6 +66,32 @@ test("each request is one line: what, how it ended, how long, how much; no query
     },
   ]);
   expect(JSON.stringify(lines)).not.toContain(token);
+});
+
+test("reads and publishes that go well are for debugging; refusals and changes are told", async () => {
+  const token = await harness.token("admin");
+  const action = { action: "log.tested", application: "x", schemata: { type: "object" } };
+  const steps = [
+    ["GET", "/v1/events", undefined, "debug"],
+    ["POST", "/v1/actions", action, "info"],
+    ["POST", "/v1/events", { action: "log.tested", payload: {} }, "debug"],
+    ["POST", "/v1/events", { action: "log.tested", payload: 1 }, "info"],
+    ["GET", "/v1/events/999999", undefined, "info"],
+    ["GET", "/health", undefined, "debug"],
+  ] as const;
+  for (const [method, path, body, level] of steps) {
+    const before = harness.log.length;
+    const response = await fetch(`${harness.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    await response.arrayBuffer();
+    expect(
+      harness.log.slice(before).map((line) => line.level),
+      `${method} ${path}`,
+    ).toEqual([level]);
+  }
 });
 
 test.each(["", "a b", "a\tb", "x".repeat(129), 'a"b', "ü"])(
