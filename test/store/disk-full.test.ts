@@ -8,6 +8,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
+import type { RecordCall } from "../../src/store/libsql/record-call.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -121,7 +122,8 @@ describe.skipIf(!mounted)("a disk that is full (a tmpfs of 8 MiB; skipped where 
 });
 
 function record(length: number): WireOp {
-  return { name: "recordEvents", call: { nowMs: 1, atomic: false, rows: [1, 1, 0, length] } };
+  const call: RecordCall = { nowMs: 1, atomic: false, rows: [1, 1, 0, length] };
+  return { name: "recordEvents", call };
 }
 
 describe("an engine that finds no room", () => {

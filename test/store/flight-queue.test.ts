@@ -2,21 +2,26 @@ import { describe, expect, it } from "vitest";
 import { FlightQueue, type QueuedWrite } from "../../src/store/libsql/flight-queue.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
 
-/** A queue whose flights are landed by hand. */
-function queueByHand(): {
-  queue: FlightQueue;
-  flights: { names: string[]; bytes: ArrayBuffer | undefined; land(): void; abort(error: Error): void }[];
-} {
-  const flights: ReturnType<typeof queueByHand>["flights"] = [];
+interface Sent {
+  readonly names: readonly string[];
+  readonly rows: number;
+  readonly bytes: ArrayBuffer | undefined;
+  land(): void;
+  abort(error: Error): void;
+}
+
+/** A queue whose messages are answered by hand. */
+function queueByHand(): { queue: FlightQueue; sent: Sent[] } {
+  const sent: Sent[] = [];
   const queue = new FlightQueue(
-    (ops, bytes) =>
+    ({ ops, rows, bytes }) =>
       new Promise((resolve, reject) => {
         const names = ops.map((op) => ("args" in op ? String(op.args[0]) : op.name));
         const land = (): void => resolve({ outcomes: names.map((ok) => ({ ok })), bytes: undefined });
-        flights.push({ names, bytes, land, abort: reject });
+        sent.push({ names, rows, bytes, land, abort: reject });
       }),
   );
-  return { queue, flights };
+  return { queue, sent };
 }
 
 function write(name: string, bytes = 0, rows = 1): QueuedWrite {
@@ -32,92 +37,88 @@ function textOf(bytes: ArrayBuffer | undefined): string {
   return Buffer.from(bytes ?? new ArrayBuffer(0)).toString();
 }
 
-async function settle(): Promise<void> {
+async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe("the flight queue", () => {
-  it("sends a lone write at once, and what comes meanwhile together", async () => {
-    const { queue, flights } = queueByHand();
-    const first = queue.add(write("a"));
-    expect(flights.map(({ names }) => names)).toEqual([["a"]]);
-    const others = ["b", "c", "d"].map((name) => queue.add(write(name)));
-    expect(flights).toHaveLength(1);
-    flights[0]?.land();
-    expect((await first).outcome).toEqual({ ok: "a" });
-    await settle();
-    expect(flights.map(({ names }) => names)).toEqual([["a"], ["b", "c", "d"]]);
-    flights[1]?.land();
-    expect((await Promise.all(others)).map(({ outcome }) => outcome)).toEqual([
-      { ok: "b" },
-      { ok: "c" },
-      { ok: "d" },
-    ]);
-    void queue.add(write("e"));
-    expect(flights).toHaveLength(3);
+  it("sends what one turn brings in one message, without waiting for the answer to the one before", async () => {
+    const { queue, sent } = queueByHand();
+    const first = [queue.add(write("a")), queue.add(write("b"))];
+    expect(sent).toHaveLength(0);
+    await turn();
+    const second = queue.add(write("c"));
+    await turn();
+    expect(sent.map(({ names }) => names)).toEqual([["a", "b"], ["c"]]);
+    sent[1]?.land();
+    expect((await second).outcome).toEqual({ ok: "c" });
+    sent[0]?.land();
+    expect((await Promise.all(first)).map(({ outcome }) => outcome)).toEqual([{ ok: "a" }, { ok: "b" }]);
   });
 
-  it("packs the bytes of a flight into one buffer", async () => {
-    const { queue, flights } = queueByHand();
-    void queue.add(write("a", 2));
-    expect(textOf(flights[0]?.bytes)).toBe("aa");
+  it("packs the bytes of a message into one buffer", async () => {
+    const { queue, sent } = queueByHand();
     void queue.add(write("b", 3));
     void queue.add(write("c"));
     void queue.add(write("d", 1));
-    flights[0]?.land();
-    await settle();
-    expect(textOf(flights[1]?.bytes)).toBe("bbbd");
+    await turn();
+    expect(textOf(sent[0]?.bytes)).toBe("bbbd");
   });
 
-  it("splits what is too much for one flight, and takes a single write of any size", async () => {
-    const { queue, flights } = queueByHand();
+  it("sends within the turn as soon as there is enough, so that the thread works meanwhile", () => {
     const MiB = 1024 * 1024;
-    void queue.add(write("a"));
-    for (const [name, bytes, rows] of [
-      ["b", 5 * MiB, 1],
-      ["c", 5 * MiB, 1],
-      ["d", 0, 3_000],
-      ["e", 0, 2_000],
-      ["f", 20 * MiB, 1],
+    for (const [many, kind] of [
+      [16, write("a")],
+      [2, write("b", 0, 500)],
+      [1, write("c", MiB)],
     ] as const) {
-      void queue.add(write(name, bytes, rows));
+      const { queue, sent } = queueByHand();
+      for (let n = 0; n < many; n += 1) {
+        expect(sent).toHaveLength(0);
+        void queue.add(kind);
+      }
+      expect(sent).toMatchObject([{ rows: many * kind.rows }]);
     }
-    for (let flight = 0; flight < 5; flight += 1) {
-      flights[flight]?.land();
-      await settle();
-    }
-    expect(flights.map(({ names }) => names)).toEqual([["a"], ["b"], ["c", "d"], ["e"], ["f"]]);
   });
 
-  it("fails all of a flight that is lost, and flies on", async () => {
-    const { queue, flights } = queueByHand();
+  it("fails all of a message that is lost, and no other", async () => {
+    const { queue, sent } = queueByHand();
     const first = queue.add(write("a"));
+    await turn();
     const second = queue.add(write("b"));
-    flights[0]?.abort(new Error("lost"));
+    await turn();
+    sent[0]?.abort(new Error("lost"));
     await expect(first).rejects.toThrow("lost");
-    await settle();
-    flights[1]?.land();
+    sent[1]?.land();
     expect((await second).outcome).toEqual({ ok: "b" });
   });
 
-  it("refuses more than it can hold instead of growing without end", async () => {
-    const { queue } = queueByHand();
+  it("refuses more than it can hold instead of growing without end, and takes more once that is answered", async () => {
+    const { queue, sent } = queueByHand();
     const MiB = 1024 * 1024;
-    void queue.add(write("a"));
-    for (let n = 0; n < 16; n += 1) void queue.add({ ...write("b", 16 * MiB) });
+    const held = Array.from({ length: 16 }, () => queue.add(write("b", 16 * MiB)));
     await expect(queue.add(write("c", 1))).rejects.toMatchObject({ code: "unavailable" });
+    for (const message of sent) message.land();
+    await Promise.all(held);
+    await turn();
+    const after = queue.add(write("d", 1));
+    await turn();
+    sent.at(-1)?.land();
+    expect((await after).outcome).toEqual({ ok: "d" });
   });
 
   it("takes nothing more once it is closed, and waits for what it has", async () => {
-    const { queue, flights } = queueByHand();
-    const begun = [queue.add(write("a")), queue.add(write("b"))];
+    const { queue, sent } = queueByHand();
+    const first = queue.add(write("a"));
+    await turn();
+    const begun = [first, queue.add(write("b"))];
     let closed = false;
     const closing = queue.close().then(() => (closed = true));
     await expect(queue.add(write("c"))).rejects.toMatchObject({ code: "unavailable" });
-    flights[0]?.land();
-    await settle();
+    sent[0]?.land();
+    await turn();
     expect(closed).toBe(false);
-    flights[1]?.land();
+    sent[1]?.land();
     await Promise.all([...begun, closing]);
   });
 });

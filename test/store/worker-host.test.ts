@@ -10,7 +10,11 @@ test("a thread that is ended while it works answers first, lets go of the file, 
   for (let round = 0; round < 10; round += 1) {
     const setup = { path: join(scratch.path, "evreg.db"), release: true, nowMs: 1_000 };
     const worker = await WorkerHost.start(setup, () => undefined);
-    const write = worker.request({ kind: "flight", ops: [{ name: "probe", args: [4 * 1024 * 1024] }] });
+    const write = worker.request({
+      kind: "flight",
+      ops: [{ name: "probe", args: [4 * 1024 * 1024] }],
+      rows: 1,
+    });
     const reads = Array.from({ length: 40 }, () =>
       worker.request({ kind: "read", name: "listTokens", args: [] }),
     );

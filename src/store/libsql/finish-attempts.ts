@@ -1,6 +1,7 @@
 import type { AttemptErrorCode } from "../../domain/delivery.ts";
 import type { NextStep } from "../store.ts";
 import type { Span } from "./bytes-out.ts";
+import type { MergedCall } from "./messages.ts";
 import type { Sql } from "./sql.ts";
 
 /** A result as it crosses the thread; the answer's text lies in the flight's bytes, so whatever it holds is kept. */
@@ -15,8 +16,7 @@ export interface WireResult {
   readonly next: NextStep;
 }
 
-export interface FinishCall {
-  readonly nowMs: number;
+export interface FinishCall extends MergedCall {
   readonly results: readonly WireResult[];
 }
 
@@ -51,7 +51,7 @@ export function finishAttempts(
   const deliveries: unknown[] = [];
   const attempts: unknown[] = [];
   const gone: [subscriptionId: number, reason: string][] = [];
-  const applied = calls.map(({ results, nowMs }) =>
+  const applied = calls.map(({ results, nowMs, base = 0 }) =>
     results.map((result) => {
       const row = open.get(result.deliveryId);
       if (row?.claim_id !== result.claimId) return false;
@@ -68,7 +68,7 @@ export function finishAttempts(
         result.statusCode,
         result.errorCode ?? (outcome === "returned" ? "interrupted" : null),
         // substr counts from 1.
-        ...(result.response === null ? [null, null] : [result.response[0] + 1, result.response[1]]),
+        ...(result.response === null ? [null, null] : [base + result.response[0] + 1, result.response[1]]),
       ]);
       const { next } = result;
       if (next.kind === "gone" && left === undefined) gone.push([row.subscription_id, next.reason]);

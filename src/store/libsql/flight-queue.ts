@@ -1,8 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
 import type { WireOp, WireOutcome } from "./messages.ts";
-import type { Answer } from "./worker-host.ts";
+import type { Answer, Cargo } from "./worker-host.ts";
 
-/** A write that waits for its flight. */
+/** A write that waits to be sent. */
 export interface QueuedWrite {
   readonly bytes: number;
   /** It writes, about. */
@@ -16,7 +16,7 @@ export interface Landed {
   readonly bytes: ArrayBuffer | undefined;
 }
 
-type Fly = (ops: readonly WireOp[], bytes: ArrayBuffer | undefined) => Promise<Answer>;
+type Send = (cargo: Cargo) => Promise<Answer>;
 
 interface Waiting {
   readonly write: QueuedWrite;
@@ -25,92 +25,112 @@ interface Waiting {
 }
 
 /**
- * Past either, what waits is split over several flights, so that a read need not wait for all of it. A row takes 2.5 µs
- * (a delivery) to 7 µs (an event), so a flight 10 to 30 ms. One write is one transaction whatever its size: a batch of
- * 1,000 events to an action with 1,000 subscriptions holds all others for about 4 s.
+ * So many go off without waiting for the end of the turn: while requests come in by the dozen, the store's thread then
+ * works on the first of them as this one goes on with the others.
  */
-const FLIGHT_ROWS = 4_000;
-const FLIGHT_BYTES = 8 * 1024 * 1024;
-/** A queue longer than this means callers that do not wait for their answers, or an engine that has stalled. */
-const QUEUE_BYTES = 256 * 1024 * 1024;
-const QUEUE_WRITES = 100_000;
+const SEND_WRITES = 16;
+const SEND_ROWS = 1_000;
+const SEND_BYTES = 1024 * 1024;
+/** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
+const OPEN_BYTES = 256 * 1024 * 1024;
+const OPEN_WRITES = 100_000;
 
 /**
- * Gathers writes into flights. One flight is under way at a time: a lone write goes at once, and what comes in
- * meanwhile goes together as the next one and shares its fsync.
+ * Gathers the writes of one turn of the event loop into messages to the store's thread, which puts what it finds waiting
+ * together into one flight and one fsync (see `boarding.ts`). Any number of messages may be under way, so that the thread
+ * never waits for this one to come round.
  */
 export class FlightQueue {
-  readonly #fly: Fly;
+  readonly #send: Send;
   #waiting: Waiting[] = [];
+  /** What they come to. */
+  #waitingRows = 0;
   #waitingBytes = 0;
-  #flying: Promise<void> | undefined;
+  #isFlushDue = false;
+  /** Writes and their bytes that are not answered yet, those that wait included. */
+  #open = { writes: 0, bytes: 0 };
+  #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
   #closed = false;
 
-  constructor(fly: Fly) {
-    this.#fly = fly;
+  constructor(send: Send) {
+    this.#send = send;
   }
 
   /** Resolves once it is committed. */
   add(write: QueuedWrite): Promise<Landed> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new EvregError("unavailable", "The store is closed."));
-      if (this.#waiting.length >= QUEUE_WRITES || this.#waitingBytes + write.bytes > QUEUE_BYTES) {
+      if (this.#open.writes >= OPEN_WRITES || this.#open.bytes + write.bytes > OPEN_BYTES) {
         return reject(
           new EvregError("unavailable", "More is being written than the data folder takes; try again later."),
         );
       }
       this.#waiting.push({ write, resolve, reject });
+      this.#waitingRows += write.rows;
       this.#waitingBytes += write.bytes;
-      this.#flying ??= this.#flyAll();
+      this.#open.writes += 1;
+      this.#open.bytes += write.bytes;
+      if (this.#isEnough) this.#flush();
+      else if (!this.#isFlushDue) {
+        this.#isFlushDue = true;
+        setImmediate(() => {
+          this.#isFlushDue = false;
+          this.#flush();
+        });
+      }
     });
+  }
+
+  get #isEnough(): boolean {
+    return (
+      this.#waiting.length >= SEND_WRITES ||
+      this.#waitingRows >= SEND_ROWS ||
+      this.#waitingBytes >= SEND_BYTES
+    );
   }
 
   /** Takes no more; resolves when nothing waits and nothing is under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#flying;
+    if (this.#open.writes === 0) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
   }
 
-  async #flyAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const aboard = this.#board();
-      try {
-        const { ops, bytes } = packed(aboard);
-        const landed = await this.#fly(ops, bytes);
-        for (const [index, { resolve, reject }] of aboard.entries()) {
-          const outcome = landed.outcomes[index];
-          if (outcome === undefined) reject(new Error("a write was not answered"));
-          else resolve({ outcome, bytes: landed.bytes });
-        }
-      } catch (error) {
-        for (const { reject } of aboard) reject(error);
+  #flush(): void {
+    if (this.#waiting.length === 0) return;
+    const aboard = this.#waiting;
+    this.#waiting = [];
+    this.#waitingRows = 0;
+    this.#waitingBytes = 0;
+    void this.#carry(aboard);
+  }
+
+  async #carry(aboard: readonly Waiting[]): Promise<void> {
+    try {
+      const landed = await this.#send(packed(aboard));
+      for (const [index, { resolve, reject }] of aboard.entries()) {
+        const outcome = landed.outcomes[index];
+        if (outcome === undefined) reject(new Error("a write was not answered"));
+        else resolve({ outcome, bytes: landed.bytes });
       }
+    } catch (error) {
+      for (const { reject } of aboard) reject(error);
     }
-    // In the same turn as the look at the queue: what is added later starts the next flight itself.
-    this.#flying = undefined;
-  }
-
-  /** Takes the next flight off the queue: at least one write, and no more than the limits. */
-  #board(): readonly Waiting[] {
-    let rows = 0;
-    let bytes = 0;
-    let count = 0;
-    for (const { write } of this.#waiting) {
-      rows += write.rows;
-      bytes += write.bytes;
-      if (count > 0 && (rows > FLIGHT_ROWS || bytes > FLIGHT_BYTES)) break;
-      count += 1;
-    }
-    const aboard = this.#waiting.slice(0, count);
-    this.#waiting = this.#waiting.slice(count);
-    for (const { write } of aboard) this.#waitingBytes -= write.bytes;
-    return aboard;
+    this.#open.writes -= aboard.length;
+    for (const { write } of aboard) this.#open.bytes -= write.bytes;
+    if (this.#open.writes === 0) this.#idle?.resolve();
   }
 }
 
-/** The payloads of the flight one behind the other in one buffer, which is handed over and not copied again. */
-function packed(aboard: readonly Waiting[]): { ops: readonly WireOp[]; bytes: ArrayBuffer | undefined } {
-  const length = aboard.reduce((sum, { write }) => sum + write.bytes, 0);
+/** The payloads one behind the other in one buffer, which is handed over and not copied again. */
+function packed(aboard: readonly Waiting[]): Cargo {
+  let rows = 0;
+  let length = 0;
+  for (const { write } of aboard) {
+    rows += write.rows;
+    length += write.bytes;
+  }
   const buffer = new Uint8Array(length);
   let offset = 0;
   const ops = aboard.map(({ write }) => {
@@ -118,5 +138,5 @@ function packed(aboard: readonly Waiting[]): { ops: readonly WireOp[]; bytes: Ar
     offset += write.bytes;
     return op;
   });
-  return { ops, bytes: length === 0 ? undefined : buffer.buffer };
+  return length === 0 ? { ops, rows } : { ops, rows, bytes: buffer.buffer };
 }

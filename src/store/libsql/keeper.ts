@@ -2,9 +2,9 @@ import { EvregError } from "../../domain/error.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { StoreCondition } from "../store.ts";
-import type { WireFailure, WireOp } from "./messages.ts";
+import type { WireFailure } from "./messages.ts";
 import type { ReadName } from "./operations.ts";
-import { type Answer, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
+import { type Answer, type Cargo, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
 
 export interface KeeperParts {
   readonly clock: Clock;
@@ -55,12 +55,12 @@ export class Keeper {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed */
-  async fly(ops: readonly WireOp[], bytes: ArrayBuffer | undefined): Promise<Answer> {
+  async fly(cargo: Cargo): Promise<Answer> {
     if (this.#status !== "ok" || this.#worker === undefined) throw this.#unavailable();
     // Handed over with the message, after which it reads as 0.
-    const size = bytes?.byteLength ?? 0;
+    const size = cargo.bytes?.byteLength ?? 0;
     try {
-      return await this.#worker.request({ kind: "flight", ops, ...(bytes === undefined ? {} : { bytes }) });
+      return await this.#worker.request({ kind: "flight", ...cargo });
     } catch (error) {
       if (!(error instanceof WorkerFailed)) throw error;
       this.#trialBytes = Math.min(size + TRIAL_EXTRA_BYTES, TRIAL_MAX_BYTES);
@@ -183,7 +183,11 @@ export class Keeper {
 
 /** @throws WorkerFailed when these bytes cannot be committed */
 async function probe(worker: WorkerHost, bytes: number): Promise<void> {
-  const { outcomes } = await worker.request({ kind: "flight", ops: [{ name: "probe", args: [bytes] }] });
+  const { outcomes } = await worker.request({
+    kind: "flight",
+    ops: [{ name: "probe", args: [bytes] }],
+    rows: 1,
+  });
   const [outcome] = outcomes;
   if (outcome !== undefined && "ok" in outcome) return;
   throw new WorkerFailed({ failure: "replace", reason: "a trial write failed" });

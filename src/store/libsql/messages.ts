@@ -20,13 +20,22 @@ export interface WorkerSetup {
 /** One write inside a flight. */
 export type WireOp =
   | { readonly name: WriteName; readonly args: readonly unknown[] }
-  | { readonly name: MergedName; readonly call: unknown };
+  | { readonly name: MergedName; readonly call: MergedCall };
+
+/** A call that is done together with others of its kind. */
+export interface MergedCall {
+  readonly nowMs: number;
+  /** Where the bytes that the call speaks of begin in the flight's; at their start unless said. */
+  readonly base?: number;
+}
 
 export type ToWorker =
   | {
       readonly kind: "flight";
       readonly id: number;
       readonly ops: readonly WireOp[];
+      /** They write, about. */
+      readonly rows: number;
       readonly bytes?: ArrayBuffer;
     }
   | { readonly kind: "read"; readonly id: number; readonly name: ReadName; readonly args: readonly unknown[] }
@@ -60,15 +69,14 @@ export type FromWorker =
   | { readonly kind: "ready"; readonly report: OpenReport }
   /** It could not be opened; the worker ends. */
   | { readonly kind: "refused"; readonly refusal: WireFailure | WireError }
-  /** Committed: the outcome of each write, in order. */
+  /** Committed: for each message of the flight the outcome of its writes, in order. */
   | {
       readonly kind: "landed";
-      readonly id: number;
-      readonly outcomes: readonly WireOutcome[];
+      readonly flights: readonly { readonly id: number; readonly outcomes: readonly WireOutcome[] }[];
       readonly bytes?: ArrayBuffer;
     }
-  /** The flight as a whole did nothing, or (`fatal`) nobody knows. */
-  | { readonly kind: "aborted"; readonly id: number; readonly failure: WireFailure }
+  /** The flight of these messages as a whole did nothing, or (`fatal`) nobody knows. */
+  | { readonly kind: "aborted"; readonly ids: readonly number[]; readonly failure: WireFailure }
   | {
       readonly kind: "answer";
       readonly id: number;

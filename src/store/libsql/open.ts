@@ -40,7 +40,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   try {
     if (await isServed(folder)) throw inUse(folder);
     const { keeper, report } = await openFile(options, clock);
-    const queue = new FlightQueue((ops, bytes) => keeper.fly(ops, bytes));
+    const queue = new FlightQueue((cargo) => keeper.fly(cargo));
     const letGo = async (): Promise<void> => {
       await queue.close();
       // Gone before the lock is: who comes next writes their own.

@@ -1,6 +1,7 @@
+import type { MergedCall } from "./messages.ts";
+
 /** One `recordEvents` call as it crosses the thread; `rows` has four numbers an event. */
-export interface RecordCall {
-  readonly nowMs: number;
+export interface RecordCall extends MergedCall {
   readonly atomic: boolean;
   /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
   readonly rows: readonly number[];
@@ -23,14 +24,14 @@ export interface Candidate {
 /** The candidates of each call. */
 export function candidatesOf(calls: readonly RecordCall[]): readonly (readonly Candidate[])[] {
   let place = 0;
-  return calls.map(({ rows, keys, nowMs }) => {
+  return calls.map(({ rows, keys, nowMs, base = 0 }) => {
     const candidates: Candidate[] = [];
     for (let at = 0; at < rows.length; at += 4) {
       candidates.push({
         place,
         actionId: rows[at] ?? 0,
         revision: rows[at + 1] ?? 0,
-        offset: rows[at + 2] ?? 0,
+        offset: base + (rows[at + 2] ?? 0),
         length: rows[at + 3] ?? 0,
         key: keys?.[at / 4] ?? null,
         nowMs,

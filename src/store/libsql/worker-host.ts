@@ -32,6 +32,9 @@ export class WorkerFailed extends Error {
   }
 }
 
+/** What goes to the thread in one message, to be written. */
+export type Cargo = Omit<ToWorker & { kind: "flight" }, "id" | "kind">;
+
 export interface Answer {
   readonly outcomes: readonly WireOutcome[];
   readonly bytes: ArrayBuffer | undefined;
@@ -139,16 +142,28 @@ export class WorkerHost {
   }
 
   #take(message: Exclude<FromWorker, { kind: "ready" | "refused" }>): void {
-    const pending = this.#pending.get(message.id);
-    if (pending === undefined) return;
-    this.#pending.delete(message.id);
-    if (message.kind === "landed") {
-      pending.resolve({ outcomes: message.outcomes, bytes: message.bytes });
-    } else if (message.kind === "answer") {
-      pending.resolve({ outcomes: [message.outcome], bytes: message.bytes });
-    } else {
-      pending.reject(new WorkerFailed(message.failure));
+    switch (message.kind) {
+      case "landed":
+        for (const { id, outcomes } of message.flights) {
+          this.#claim(id)?.resolve({ outcomes, bytes: message.bytes });
+        }
+        break;
+      case "aborted":
+        for (const id of message.ids) this.#claim(id)?.reject(new WorkerFailed(message.failure));
+        break;
+      case "answer":
+        this.#claim(message.id)?.resolve({ outcomes: [message.outcome], bytes: message.bytes });
+        break;
+      case "unread":
+        this.#claim(message.id)?.reject(new WorkerFailed(message.failure));
+        break;
     }
+  }
+
+  #claim(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    return pending;
   }
 
   #end(failure: WireFailure): void {

@@ -1,4 +1,5 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { board } from "./boarding.ts";
 import { BytesOut } from "./bytes-out.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
@@ -19,12 +20,21 @@ import { loadEnds } from "./record-lookups.ts";
 import { releaseLeases } from "./release-leases.ts";
 import type { Sql } from "./sql.ts";
 
-// The thread that owns the data file. It does one thing at a time, in the order asked: a flight of writes or a read. Its
-// end, however it comes, closes the file and frees its lock; nothing less does (see Connection).
+// The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then a read, and
+// so on in turn. Its end, however it comes, closes the file and frees its lock; nothing less does (see Connection).
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
 const setup = workerData as WorkerSetup;
+
+type FlightMessage = ToWorker & { readonly kind: "flight" };
+type ReadMessage = ToWorker & { readonly kind: "read" };
+
+const flights: FlightMessage[] = [];
+const reads: ReadMessage[] = [];
+let isClosing = false;
+/** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
+let spoiled: WireFailure | undefined;
 
 start();
 
@@ -38,7 +48,10 @@ function start(): void {
     port?.close();
     return;
   }
-  port?.on("message", (message: ToWorker) => serve(connection, message));
+  port?.on("message", (message: ToWorker) => {
+    take(message);
+    serve(connection);
+  });
 }
 
 function prepare(connection: Connection): OpenReport {
@@ -54,24 +67,50 @@ function prepare(connection: Connection): OpenReport {
   };
 }
 
-function serve(connection: Connection, message: ToWorker): void {
-  if (message.kind === "flight") answerFlight(connection, message);
-  else if (message.kind === "read") answerRead(connection, message);
-  else close(connection);
+function take(message: ToWorker): void {
+  if (message.kind === "flight") flights.push(message);
+  else if (message.kind === "read") reads.push(message);
+  else isClosing = true;
 }
 
-function answerFlight(connection: Connection, { id, ops, bytes }: ToWorker & { kind: "flight" }): void {
-  try {
-    // Never empty: the driver binds an empty BLOB as NULL.
-    const landed = fly(connection, ops, new Uint8Array(bytes ?? new ArrayBuffer(1)));
-    say({ kind: "landed", id, outcomes: landed.outcomes, ...withBytes(landed.bytes) }, landed.bytes);
-  } catch (error) {
-    gatherIn(connection, error);
-    say({ kind: "aborted", id, failure: failureOf(error) });
+/** Takes what came in meanwhile, without a turn of the event loop. */
+function takeAll(): void {
+  if (port === null) return;
+  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+    take(next.message as ToWorker);
   }
 }
 
-function answerRead(connection: Connection, { id, name, args }: ToWorker & { kind: "read" }): void {
+function serve(connection: Connection): void {
+  for (takeAll(); flights.length > 0 || reads.length > 0; takeAll()) {
+    if (flights.length > 0) answerFlight(connection);
+    const read = reads.shift();
+    if (read !== undefined) answerRead(connection, read);
+  }
+  if (isClosing) close(connection);
+}
+
+function answerFlight(connection: Connection): void {
+  const { ops, bytes, parties } = board(flights);
+  const ids = parties.map(({ id }) => id);
+  if (spoiled !== undefined) return say({ kind: "aborted", ids, failure: spoiled });
+  try {
+    const landed = fly(connection, ops, bytes);
+    let place = 0;
+    const answers = parties.map(({ id, ops: count }) => {
+      place += count;
+      return { id, outcomes: landed.outcomes.slice(place - count, place) };
+    });
+    say({ kind: "landed", flights: answers, ...withBytes(landed.bytes) }, landed.bytes);
+  } catch (error) {
+    gatherIn(connection, error);
+    const failure = failureOf(error);
+    if (failure.failure !== "full") spoiled = failure;
+    say({ kind: "aborted", ids, failure });
+  }
+}
+
+function answerRead(connection: Connection, { id, name, args }: ReadMessage): void {
   const out = new BytesOut();
   try {
     connection.mustBeInPlace();

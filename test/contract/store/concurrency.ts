@@ -20,6 +20,27 @@ export function concurrencySuite(open: OpenStore): void {
     expect(total).toBe(1_000);
   });
 
+  it("keeps each of a burst of results with its own answer", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    await on.store.recordEvents(
+      Array.from({ length: 60 }, () => eventOf(action)),
+      NOW,
+    );
+    const { claims } = await on.claim();
+    await Promise.all([
+      ...claims.map((claim) =>
+        on.finish(claim, { kind: "delivered" }, { response: `got ${claim.deliveryId}` }),
+      ),
+      on.store.recordEvents([eventOf(action, `"bytes of another kind"`)], NOW),
+    ]);
+    expect(claims).toHaveLength(60);
+    for (const { deliveryId } of claims) {
+      const found = await on.store.findDelivery(deliveryId);
+      expect(found?.attempts).toMatchObject([{ response: `got ${deliveryId}` }]);
+    }
+  });
+
   it("fails one write of a burst by itself", async () => {
     const action = await on.action();
     const mine = await on.subscription(action);
