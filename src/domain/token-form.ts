@@ -4,6 +4,7 @@ import { crc32 } from "node:zlib";
 const PREFIX = "evreg_";
 const SECRET_CHARACTERS = 30;
 const CHECKSUM_CHARACTERS = 6;
+export const TOKEN_LENGTH = PREFIX.length + SECRET_CHARACTERS + CHECKSUM_CHARACTERS;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const FORM = new RegExp(
   `^${PREFIX}([0-9A-Za-z]{${SECRET_CHARACTERS}})([0-9A-Za-z]{${CHECKSUM_CHARACTERS}})$`,

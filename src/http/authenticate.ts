@@ -26,12 +26,16 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     return port;
   }
 
-  async function byToken(header: string): Promise<Evreg> {
+  function byToken(header: string): Evreg | Promise<Evreg> {
     const token = BEARER.exec(header)?.[1];
     if (token === undefined) {
       throw new EvregError("unauthorized", "The `Authorization` header is not `Bearer <token>`.");
     }
-    const principal = await service.authenticate(token);
+    const found = service.authenticate(token);
+    return found instanceof Promise ? found.then(portFor) : portFor(found);
+  }
+
+  function portFor(principal: Principal | undefined): Evreg {
     if (principal !== undefined) return portOf(principal);
     throw new EvregError(
       "unauthorized",

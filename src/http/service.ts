@@ -5,8 +5,8 @@ import type { AnswerMemory } from "./answer-memory.ts";
 /** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
 export interface HttpService {
   as(principal: Principal): Evreg;
-  /** `undefined` for a token that is unknown, expired or revoked. */
-  authenticate(token: string): Promise<Principal | undefined>;
+  /** `undefined` for a token that is unknown, expired or revoked. At once for one that was seen before. */
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
 }
 
 /** The slice of the configuration that the routes depend on. */

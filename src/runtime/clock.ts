@@ -20,5 +20,9 @@ export const systemClock: Clock = {
 
 /** ISO 8601 UTC with milliseconds and `Z`, the one form in which times leave the service. */
 export function toIso(epochMs: number): string {
-  return new Date(epochMs).toISOString();
+  // Under load dozens of events share a millisecond.
+  if (epochMs !== lastIso.epochMs) lastIso = { epochMs, text: new Date(epochMs).toISOString() };
+  return lastIso.text;
 }
+
+let lastIso = { epochMs: Number.NaN, text: "" };

@@ -40,7 +40,7 @@ export interface Service {
   /** The port for one principal. Its `close` does nothing: the store is closed by whoever opened it. */
   as(principal: Principal): Evreg;
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
-  authenticate(token: string): Promise<Principal | undefined>;
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and answers it; else `undefined`.
    * @param given the token to take instead of a new one; `usage` when it has not a token's form

@@ -1,5 +1,5 @@
 import { parseIsoTime } from "../domain/iso-time.ts";
-import { hashToken, isTokenForm } from "../domain/token-form.ts";
+import { hashToken, isTokenForm, TOKEN_LENGTH } from "../domain/token-form.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -39,12 +39,17 @@ export class TokenCache {
   }
 
   /** `undefined` for a token that is ill-formed, unknown, expired or revoked. */
-  async authenticate(token: string): Promise<Principal | undefined> {
-    // Anything else cannot have been minted here: it costs no hash and no look into the store.
-    if (!isTokenForm(token)) return undefined;
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
+    if (token.length !== TOKEN_LENGTH) return undefined;
     const hash = hashToken(token);
-    const known = this.#known.get(hash) ?? (await this.#find(hash));
-    if (known === undefined) return undefined;
+    const known = this.#known.get(hash);
+    if (known !== undefined) return this.#admit(hash, known);
+    // Anything else cannot have been minted here: it costs no look into the store.
+    if (!isTokenForm(token)) return undefined;
+    return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(hash, found)));
+  }
+
+  #admit(hash: string, known: KnownToken): Principal | undefined {
     const nowMs = this.#clock.now();
     if (known.expiresAtMs <= nowMs) {
       this.#known.delete(hash);
