@@ -1,0 +1,33 @@
+import { parseArgs } from "node:util";
+
+export interface BenchArguments {
+  /** Names of scenarios; all without. */
+  readonly only: readonly string[] | undefined;
+  readonly rounds: number;
+  /** Where the figures go as JSON. */
+  readonly jsonFile: string;
+  /** Fail when a target is missed. */
+  readonly strict: boolean;
+  readonly list: boolean;
+}
+
+/** @param names what `--only` may name */
+export function readArguments(args: readonly string[], names: readonly string[]): BenchArguments {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: "string" },
+      rounds: { type: "string", default: "3" },
+      json: { type: "string", default: "bench-results.json" },
+      strict: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+    },
+  });
+  const only = values.only?.split(",");
+  const unknown = only?.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`There is no scenario ${unknown}; there are ${names.join(", ")}.`);
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1.");
+  return { only, rounds, jsonFile: values.json, strict: values.strict, list: values.list };
+}

@@ -1,0 +1,36 @@
+import { Latencies, type LatencySummary } from "./latencies.ts";
+import type { Rig } from "./rig.ts";
+import { eventBody } from "./workload.ts";
+
+export interface ArrivalRun {
+  readonly port: number;
+  readonly token?: string;
+  readonly action: string;
+  /** Where its events arrive at the receiver. */
+  readonly path: string;
+  readonly ratePerS: number;
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+}
+
+const CONNECTIONS = 16;
+const LONGEST_MS = 20_000;
+
+/** Publishes at a steady pace; answers the times from when a publish was due until the handler had its event. */
+export async function arrivalTimes(rig: Rig, run: ArrivalRun): Promise<LatencySummary> {
+  const { action, path, ...pace } = run;
+  await rig.receiver.call("reset", { record: true });
+  const requests = [{ method: "POST" as const, path: "/v1/events", body: eventBody(action) }];
+  const options = { ...pace, requests, connections: CONNECTIONS, expect: 201 };
+  const { events, answered, unsent } = await rig.load.call("pacedEvents", options);
+  if (unsent > 0) throw new Error(`${unsent} publishes found no free connection.`);
+  const awaited = { path, deliveries: answered, timeoutMs: LONGEST_MS };
+  if (!(await rig.receiver.call("await", awaited))) {
+    const { deliveries: received } = await rig.receiver.call("read", { path });
+    throw new Error(`Of ${answered} published events ${received} arrived.`);
+  }
+  const arrivals = new Map(await rig.receiver.call("arrivals", { path }));
+  const latencies = new Latencies();
+  for (const [rowid, dueMs] of events) latencies.add((arrivals.get(rowid) ?? Number.NaN) - dueMs);
+  return latencies.summary();
+}

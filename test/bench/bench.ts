@@ -1,0 +1,79 @@
+import { writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
+import { readArguments } from "./arguments.ts";
+import { observationTable, table } from "./report.ts";
+import { Rig } from "./rig.ts";
+import type { Row } from "./row.ts";
+import { SCENARIOS } from "./scenarios.ts";
+
+// `npm run bench`: what evreg does on this machine, each figure beside what bounds it. See README.md.
+
+/** A run ends after this long, with what it has measured by then and as failed. */
+const LONGEST_MS = 6 * 60_000;
+const LONGEST_MS_A_ROUND = 2 * 60_000;
+
+const names = [...SCENARIOS.map(({ name }) => name), "history"];
+const options = readArguments(process.argv.slice(2), names);
+if (options.list) {
+  for (const { name, summary } of SCENARIOS) process.stdout.write(`${name.padEnd(12)}${summary}\n`);
+  process.stdout.write(
+    "history     publish, batch, backlog, sustained and latency on 2 million events as well.\n",
+  );
+  process.exit(0);
+}
+
+const { only, rounds } = options;
+// On its own it stands for all that it applies to.
+const onlyHistory = only?.length === 1 && only[0] === "history";
+const onHistory = new Set(["publish", "batch", "backlog", "sustained", "latency"]);
+const chosen = SCENARIOS.filter(
+  ({ name }) => only === undefined || only.includes(name) || (onlyHistory && onHistory.has(name)),
+);
+
+const startedMs = performance.now();
+const rig = new Rig({
+  rounds,
+  history: only === undefined || only.includes("history"),
+  idle: only === undefined || only.includes("memory"),
+  say: process.stderr.isTTY ? say : () => undefined,
+});
+process.once("exit", () => rig.close());
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
+
+function secondsSinceStart(): number {
+  return Math.round((performance.now() - startedMs) / 1_000);
+}
+
+function say(what: string): void {
+  process.stderr.write(`\r\u001b[K${secondsSinceStart()} s  ${what}`);
+}
+
+const rows: Row[] = [];
+const longestMs = Math.max(LONGEST_MS, rounds * LONGEST_MS_A_ROUND);
+const outOfTime = pause(longestMs, undefined, { ref: false }).then(() => {
+  throw new Error(`The run was cut off after ${longestMs / 1_000} s.`);
+});
+outOfTime.catch(() => undefined);
+for (const scenario of chosen) {
+  try {
+    rows.push(...(await Promise.race([scenario.run(rig), outOfTime])));
+  } catch (error) {
+    rig.failures.push(`${scenario.name}: ${error instanceof Error ? error.stack : String(error)}`);
+    await rig.clear();
+  }
+}
+rig.close();
+if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
+
+const { observations, rests, failures } = rig;
+const machine = `${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
+const seconds = secondsSinceStart();
+process.stdout.write(
+  `${table(rows)}\n\n${observationTable(observations)}\n\n${machine}, ${rounds} rounds, ${seconds} s\n`,
+);
+const results = { machine, rounds, seconds, rows, observations, rests: rests.seen, failures };
+writeFileSync(options.jsonFile, `${JSON.stringify(results, undefined, 2)}\n`);
+for (const failure of failures) process.stderr.write(`\nFAILED ${failure}\n`);
+if (failures.length > 0 || (options.strict && rows.some(({ met }) => !met))) process.exitCode = 1;
+process.exit();

@@ -1,0 +1,64 @@
+import type * as App from "../../src/app.ts";
+import type * as Defaults from "../../src/config/defaults.ts";
+import type * as Errors from "../../src/domain/error.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import type { NewSubscription } from "../../src/domain/subscription.ts";
+import type * as Json from "../../src/json/raw-json.ts";
+import type * as Logging from "../../src/runtime/logger.ts";
+import { built } from "./built.ts";
+import { answerCalls } from "./calls.ts";
+import { BATCH_ITEMS, payloadOf, SCHEMA } from "./workload.ts";
+
+// Works on a data folder that no server has, as a command does: what is published here waits for the next server.
+
+const { openLocal } = await built<typeof App>("app.js");
+const { defaultConfig } = await built<typeof Defaults>("config/defaults.js");
+const { EvregError } = await built<typeof Errors>("domain/error.js");
+const { RawJson } = await built<typeof Json>("json/raw-json.js");
+const { silentLogger } = await built<typeof Logging>("runtime/logger.js");
+
+export interface Filling {
+  readonly folder: string;
+  /** Registered when it is not there yet. */
+  readonly action: string;
+  readonly subscriptions: readonly Omit<NewSubscription, "action">[];
+  readonly events: number;
+}
+
+async function fill({ folder, action, subscriptions, events }: Filling): Promise<void> {
+  const defaults = defaultConfig(folder);
+  const config = {
+    ...defaults,
+    data: folder,
+    delivery: { ...defaults.delivery, allowHttp: true, allowNetworks: ["127.0.0.0/8"] },
+  };
+  const evreg = await openLocal({ config, version: "bench", logger: silentLogger, command: "bench fill" });
+  try {
+    await known(evreg.actions.create({ action, application: "shop", schemata: SCHEMA }));
+    for (const subscription of subscriptions) {
+      await known(evreg.subscriptions.create({ ...subscription, action }));
+    }
+    for (let done = 0; done < events; done += BATCH_ITEMS) {
+      const items = Array.from({ length: Math.min(BATCH_ITEMS, events - done) }, (_, item): NewEvent => ({
+        action,
+        payload: RawJson.fromText(payloadOf(done + item)),
+      }));
+      const { meta } = await evreg.events.publishBatch(items);
+      if (meta.accepted !== items.length) throw new Error(`${meta.rejected} items of a batch were refused.`);
+    }
+  } finally {
+    await evreg.close();
+  }
+}
+
+/** Whether it was there before does not matter. */
+async function known(creating: Promise<unknown>): Promise<void> {
+  await creating.catch((error: unknown) => {
+    if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
+  });
+}
+
+const calls = { fill };
+export type FillCalls = typeof calls;
+
+answerCalls(calls);

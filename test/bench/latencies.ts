@@ -1,0 +1,51 @@
+/** Milliseconds. */
+export interface LatencySummary {
+  readonly count: number;
+  readonly meanMs: number;
+  readonly p50Ms: number;
+  readonly p90Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** Keeps every value, so that percentiles are exact; a run has some hundred thousand at most. */
+export class Latencies {
+  #values = new Float64Array(1_024);
+  #count = 0;
+
+  add(ms: number): void {
+    if (this.#count === this.#values.length) {
+      const wider = new Float64Array(this.#values.length * 2);
+      wider.set(this.#values);
+      this.#values = wider;
+    }
+    this.#values[this.#count] = ms;
+    this.#count += 1;
+  }
+
+  summary(): LatencySummary {
+    const sorted = this.#values.subarray(0, this.#count).toSorted();
+    const sum = sorted.reduce((total, value) => total + value, 0);
+    return {
+      count: this.#count,
+      meanMs: this.#count === 0 ? 0 : sum / this.#count,
+      p50Ms: percentile(sorted, 0.5),
+      p90Ms: percentile(sorted, 0.9),
+      p99Ms: percentile(sorted, 0.99),
+      maxMs: sorted.at(-1) ?? 0,
+    };
+  }
+}
+
+/** The smallest value that at least `share` of all are not above; 0 when there are none. */
+function percentile(sorted: ArrayLike<number>, share: number): number {
+  const place = Math.max(0, Math.ceil(sorted.length * share) - 1);
+  return sorted[place] ?? 0;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
+}

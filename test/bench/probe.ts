@@ -1,0 +1,49 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { isMainThread } from "node:worker_threads";
+import { answerCalls } from "./calls.ts";
+import { CpuShare } from "./cpu-share.ts";
+
+// Loaded into the server under test before its own code, to look at its main thread from within.
+
+const RESOLUTION_MS = 1;
+
+export interface Vitals {
+  /** Beyond the interval at which it is sampled. */
+  readonly loopDelayP99Ms: number;
+  readonly loopDelayMaxMs: number;
+  /** Of a core, since the reset. */
+  readonly mainThreadShare: number;
+  readonly processShare: number;
+}
+
+const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+let cpu = new CpuShare();
+
+const calls = {
+  reset(): void {
+    delay.reset();
+    cpu = new CpuShare();
+  },
+  read(): Vitals {
+    const { mainThread, process } = cpu.read();
+    return {
+      loopDelayP99Ms: beyondIntervalMs(delay.percentile(99)),
+      loopDelayMaxMs: beyondIntervalMs(delay.max),
+      mainThreadShare: mainThread,
+      processShare: process,
+    };
+  },
+};
+export type ProbeCalls = typeof calls;
+
+function beyondIntervalMs(ns: number): number {
+  return Math.max(0, ns / 1e6 - RESOLUTION_MS);
+}
+
+// The server's other threads load this too.
+if (isMainThread) {
+  delay.enable();
+  answerCalls(calls);
+  // The channel must not keep a stopped server alive.
+  process.channel?.unref();
+}

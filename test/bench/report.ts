@@ -1,0 +1,70 @@
+import type { Observation } from "./rig.ts";
+import { mb, ms, type Row } from "./row.ts";
+
+const COLUMNS = ["scenario", "ceiling", "evreg", "figure", "target", "met"] as const;
+
+/** The rows as a table for a terminal. */
+export function table(rows: readonly Row[]): string {
+  return columns([
+    COLUMNS,
+    ...rows.map((row) => [
+      row.scenario,
+      row.ceiling,
+      row.measured,
+      row.figure,
+      row.target,
+      row.met ? "yes" : "NO",
+    ]),
+  ]);
+}
+
+/** What each scenario did to the servers it ran on. */
+export function observationTable(observations: readonly Observation[]): string {
+  return columns([
+    ["server during", "on", "memory", "loop p99", "loop max", "main thread", "process"],
+    ...worst(observations).map((seen) => [
+      seen.scenario,
+      seen.on,
+      mb(seen.peakMb),
+      ms(seen.loopDelayP99Ms),
+      ms(seen.loopDelayMaxMs),
+      `${Math.round(seen.mainThreadShare * 100)} %`,
+      `${Math.round(seen.processShare * 100)} %`,
+    ]),
+  ]);
+}
+
+/** One line a scenario and server, with the most of each over its rounds. */
+function worst(observations: readonly Observation[]): Observation[] {
+  const seen = new Map<string, Observation>();
+  for (const next of observations) {
+    const key = `${next.scenario} ${next.on}`;
+    const before = seen.get(key) ?? next;
+    const most = (member: Exclude<keyof Observation, "scenario" | "on">): number =>
+      Math.max(before[member], next[member]);
+    seen.set(key, {
+      scenario: next.scenario,
+      on: next.on,
+      peakMb: most("peakMb"),
+      loopDelayP99Ms: most("loopDelayP99Ms"),
+      loopDelayMaxMs: most("loopDelayMaxMs"),
+      mainThreadShare: most("mainThreadShare"),
+      processShare: most("processShare"),
+    });
+  }
+  return [...seen.values()];
+}
+
+function columns(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

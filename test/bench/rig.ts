@@ -1,0 +1,159 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { endOthers, killAll, startChild, type Child } from "./child.ts";
+import type { LoadCalls } from "./load.ts";
+import { memoryOf } from "./memory.ts";
+import type { Vitals } from "./probe.ts";
+import type { ReceiverCalls } from "./receiver.ts";
+import { register } from "./registry.ts";
+import { Rests } from "./rests.ts";
+import { type SeededFolder, seedFolder } from "./seeded-folder.ts";
+import { type BenchServer, type ServerPlace, startServer } from "./server.ts";
+
+/** What a server was like while a scenario ran on it. */
+export interface Observation extends Vitals {
+  readonly scenario: string;
+  /** Which server: `empty`, `2 million` … */
+  readonly on: string;
+  /** The most since the server started, which was for this scenario. */
+  readonly peakMb: number;
+}
+
+export interface RigOptions {
+  readonly rounds: number;
+  /** Whether what is measured on an empty file is measured on the filled one as well. */
+  readonly history: boolean;
+  /** Whether servers are watched after their load until they have given memory back. */
+  readonly idle: boolean;
+  readonly say: (what: string) => void;
+}
+
+const CONFIG = `delivery:
+  allowHttp: true
+  allowNetworks: ["127.0.0.0/8"]
+`;
+
+/** The machinery of one run: its temporary folder, its processes, and what was seen of them. */
+export class Rig {
+  readonly options: RigOptions;
+  readonly observations: Observation[] = [];
+  readonly rests = new Rests();
+  /** What was wrong beyond figures: answers that were not true, events that were lost. */
+  readonly failures: string[] = [];
+  readonly #folder = mkdtempSync(join(tmpdir(), "evreg-bench-"));
+  readonly #load = startChild<LoadCalls>("load.ts");
+  readonly #receiver = startChild<ReceiverCalls>("receiver.ts");
+  #receiverPort: Promise<number> | undefined;
+  #seeded: Promise<SeededFolder> | undefined;
+  #folders = 0;
+
+  constructor(options: RigOptions) {
+    this.options = options;
+    mkdirSync(this.compileCache);
+    writeFileSync(this.configFile, CONFIG);
+  }
+
+  get load(): Child<LoadCalls> {
+    return this.#load;
+  }
+
+  get receiver(): Child<ReceiverCalls> {
+    return this.#receiver;
+  }
+
+  get configFile(): string {
+    return join(this.#folder, "config.yaml");
+  }
+
+  get compileCache(): string {
+    return join(this.#folder, "compiled");
+  }
+
+  receiverPort(): Promise<number> {
+    this.#receiverPort ??= this.#receiver.call("listen");
+    return this.#receiverPort;
+  }
+
+  /** An address at the receiver; `fast` paths are answered at once, `hang` paths never. */
+  async handler(kind: "fast" | "hang", name: string): Promise<string> {
+    return `http://127.0.0.1:${await this.receiverPort()}/${kind}/${name}`;
+  }
+
+  /** An empty folder, removed at the end of the run. */
+  newFolder(): string {
+    this.#folders += 1;
+    const folder = join(this.#folder, `data-${this.#folders}`);
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  }
+
+  /** A data folder in which nothing is yet. */
+  newPlace(): ServerPlace {
+    const folder = this.newFolder();
+    return {
+      folder,
+      configFile: this.configFile,
+      logFile: `${folder}.log`,
+      compileCache: this.compileCache,
+    };
+  }
+
+  /** The folder with two million events, made at the first call. */
+  seeded(): Promise<SeededFolder> {
+    this.#seeded ??= (async () => {
+      this.options.say("filling a data folder with 2,000,000 events");
+      return seedFolder(this.newPlace(), await this.receiverPort());
+    })();
+    return this.#seeded;
+  }
+
+  /** A new server on a new folder, with the actions and subscriptions that the scenarios publish to. */
+  async emptyServer(): Promise<BenchServer> {
+    const server = await startServer(this.newPlace());
+    await register(server, await this.receiverPort());
+    return server;
+  }
+
+  /** The servers a scenario is measured on, by their names in the report. */
+  async targets(): Promise<ReadonlyMap<string, BenchServer>> {
+    const targets = new Map([["empty", await this.emptyServer()]]);
+    if (this.options.history) targets.set("2 million", await startServer((await this.seeded()).place));
+    return targets;
+  }
+
+  /** Does `work` and notes what it did to the server's memory and main thread. */
+  async observe<T>(scenario: string, on: string, server: BenchServer, work: () => Promise<T>): Promise<T> {
+    await server.child.call("reset");
+    try {
+      return await work();
+    } finally {
+      const peakMb = memoryOf(server.child.pid)?.peakMb;
+      const vitals = await server.child.call("read").catch(() => undefined);
+      if (vitals !== undefined && peakMb !== undefined) {
+        this.observations.push({ scenario, on, peakMb, ...vitals });
+      }
+    }
+  }
+
+  /**
+   * Stops a server whose scenario is over. One on a folder of its own may rest first, while the next scenario runs: it
+   * does nothing but hold memory.
+   */
+  async retire(scenario: string, on: string, server: BenchServer): Promise<void> {
+    const isShared = server.place === (await this.#seeded)?.place;
+    if (isShared || !this.options.idle) await server.stop();
+    else this.rests.begin(scenario, on, server);
+  }
+
+  /** Ends the processes that a failed scenario has left, so that the next one finds its folder free. */
+  async clear(): Promise<void> {
+    await endOthers([this.#load.process, this.#receiver.process]);
+  }
+
+  /** Ends all processes at once and removes the folder; also in the middle of anything. */
+  close(): void {
+    killAll();
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+}

@@ -1,0 +1,27 @@
+import type { Scenario } from "./scenario.ts";
+import { backlog } from "./scenarios/backlog.ts";
+import { batch } from "./scenarios/batch.ts";
+import { fanout } from "./scenarios/fanout.ts";
+import { isolation } from "./scenarios/isolation.ts";
+import { latency } from "./scenarios/latency.ts";
+import { load } from "./scenarios/load.ts";
+import { memory } from "./scenarios/memory.ts";
+import { publish } from "./scenarios/publish.ts";
+import { reads } from "./scenarios/reads.ts";
+import { start } from "./scenarios/start.ts";
+import { sustained } from "./scenarios/sustained.ts";
+
+/** In the order in which they run; the last one looks back at the others. */
+export const SCENARIOS: readonly Scenario[] = [
+  load,
+  publish,
+  batch,
+  backlog,
+  sustained,
+  latency,
+  reads,
+  isolation,
+  fanout,
+  start,
+  memory,
+];

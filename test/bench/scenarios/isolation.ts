@@ -1,0 +1,89 @@
+import { arrivalTimes } from "../arrivals.ts";
+import { startChild } from "../child.ts";
+import type { FillCalls } from "../fill.ts";
+import { type LatencySummary, median } from "../latencies.ts";
+import { register } from "../registry.ts";
+import type { Rig } from "../rig.ts";
+import { ms } from "../row.ts";
+import type { Scenario } from "../scenario.ts";
+import { type BenchServer, startServer } from "../server.ts";
+import { DELIVERED_ACTION, WAITING_ACTION } from "../workload.ts";
+
+const HUNG_HANDLERS = 50;
+const WAITING_EACH = 2_000;
+const RATE_PER_S = 50;
+/** As long as an attempt may take, so that every run sees the hung ones end once. */
+const DURATION_MS = 10_000;
+const WARM_UP_MS = 500;
+const FIRST_WARM_UP_MS = 1_500;
+const PATH = "/fast/orders";
+const TARGET = 2;
+
+export const isolation: Scenario = {
+  name: "isolation",
+  summary: "A healthy handler beside 50 that never answer, with 100,000 deliveries waiting for them.",
+  async run(rig) {
+    const alone = await rig.emptyServer();
+    const beside = await serverWithHung(rig);
+    const alones: LatencySummary[] = [];
+    const besides: LatencySummary[] = [];
+    for (let round = 0; round < rig.options.rounds; round += 1) {
+      rig.options.say(`isolation, round ${round + 1}: alone`);
+      alones.push(await rig.observe("isolation", "alone", alone, () => run(rig, round, alone)));
+      rig.options.say(`isolation, round ${round + 1}: beside hung handlers`);
+      besides.push(await rig.observe("isolation", "beside hung", beside, () => run(rig, round, beside)));
+    }
+    await rig.retire("isolation", "alone", alone);
+    // It would be busy with its hung handlers for ever.
+    await beside.child.end("SIGKILL");
+    const ratio = median(besides.map(({ p99Ms }, round) => p99Ms / (alones[round]?.p99Ms ?? Number.NaN)));
+    return [
+      {
+        scenario: "isolation, p99",
+        ceiling: `alone ${shown(alones)}`,
+        measured: shown(besides),
+        figure: `${ratio.toFixed(2)} ×`,
+        target: `≤ ${TARGET} ×`,
+        met: ratio <= TARGET,
+        detail: { alones, besides },
+      },
+    ];
+  },
+};
+
+async function serverWithHung(rig: Rig): Promise<BenchServer> {
+  rig.options.say("isolation: filling");
+  const place = rig.newPlace();
+  const subscriptions = await Promise.all(
+    Array.from({ length: HUNG_HANDLERS }, async (_, number) => ({
+      application: "billing",
+      subscription: `hung-${number}`,
+      handler: await rig.handler("hang", String(number)),
+    })),
+  );
+  const filler = startChild<FillCalls>("fill.ts");
+  const { folder } = place;
+  await filler.call("fill", { folder, action: WAITING_ACTION, subscriptions, events: WAITING_EACH });
+  await filler.end("SIGTERM");
+  const server = await startServer(place);
+  await register(server, await rig.receiverPort());
+  return server;
+}
+
+function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<LatencySummary> {
+  return arrivalTimes(rig, {
+    port,
+    token,
+    action: DELIVERED_ACTION,
+    path: PATH,
+    ratePerS: RATE_PER_S,
+    warmUpMs: round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS,
+    durationMs: DURATION_MS,
+  });
+}
+
+function shown(runs: readonly LatencySummary[]): string {
+  const p50 = median(runs.map(({ p50Ms }) => p50Ms));
+  const p99 = median(runs.map(({ p99Ms }) => p99Ms));
+  return `p50 ${ms(p50)}, p99 ${ms(p99)}`;
+}

@@ -1,0 +1,101 @@
+import { openSync, closeSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { readOwner } from "../../src/runtime/owner-file.ts";
+import { SERVER_HEAP } from "../../src/runtime/server-heap.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
+import { type Child, childOf } from "./child.ts";
+import type { ProbeCalls } from "./probe.ts";
+
+const PROBE = fileURLToPath(new URL("probe.ts", import.meta.url));
+
+export interface ServerPlace {
+  /** Its data folder. */
+  readonly folder: string;
+  readonly configFile: string;
+  /** Where its log goes. */
+  readonly logFile: string;
+  /** Where Node keeps compiled code, so that a run leaves nothing behind and still starts as an installed program does. */
+  readonly compileCache: string;
+}
+
+/** `evreg serve` as installed, on any free port of loopback. */
+export interface BenchServer {
+  readonly place: ServerPlace;
+  readonly port: number;
+  readonly token: string;
+  readonly child: Child<ProbeCalls>;
+  /** One request with the admin token; answers the parsed body. Anything but a success throws. */
+  api<T>(method: "GET" | "POST" | "PUT", path: string, body?: unknown): Promise<T>;
+  /** Stops it in order. */
+  stop(): Promise<void>;
+}
+
+/** The command line of a server, with options for Node itself before it. */
+export function serveArgs(
+  place: ServerPlace,
+  port: number,
+  nodeOptions: readonly string[] = [],
+): readonly string[] {
+  const { folder, configFile } = place;
+  return [...nodeOptions, PROGRAM, "serve", "--data", folder, "--port", String(port), "--config", configFile];
+}
+
+export function serveEnv({ compileCache }: ServerPlace): NodeJS.ProcessEnv {
+  return cleanEnv({ NODE_COMPILE_CACHE: compileCache });
+}
+
+export async function startServer(place: ServerPlace): Promise<BenchServer> {
+  const log = openSync(place.logFile, "a");
+  // With the option that `bin/run.js` would start itself again for, as the channel to the probe would be lost by it.
+  const child = childOf<ProbeCalls>(serveArgs(place, 0, [...SERVER_HEAP, "--import", PROBE]), {
+    stdio: ["ignore", log, log, "ipc"],
+    env: serveEnv(place),
+  });
+  closeSync(log);
+  const url = await announced(place, child);
+  const token = tokenOf(place);
+  return {
+    place,
+    port: Number(new URL(url).port),
+    token,
+    child,
+    api: (method, path, body) => request(url, token, method, path, body),
+    stop: () => child.end("SIGTERM"),
+  };
+}
+
+/** The admin token that the first start left in the folder. */
+export function tokenOf({ folder }: ServerPlace): string {
+  return readFileSync(join(folder, "token"), "utf8").trim();
+}
+
+/** The owner file is complete once it names the process and an address. */
+async function announced({ folder, logFile }: ServerPlace, child: Child<ProbeCalls>): Promise<string> {
+  for (;;) {
+    const owner = readOwner(folder);
+    if (owner?.pid === child.pid && owner.url !== undefined) return owner.url;
+    if (child.process.exitCode !== null) {
+      throw new Error(`evreg serve did not start:\n${readFileSync(logFile, "utf8").slice(-2_000)}`);
+    }
+    await pause(10);
+  }
+}
+
+async function request<T>(
+  url: string,
+  token: string,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<T> {
+  const answer = await fetch(`${url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path} was answered with ${answer.status}: ${text}`);
+  return JSON.parse(text) as T;
+}
