@@ -5,6 +5,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+if (process.argv[2] === "serve") {
+  const { limitServerHeap } = await import("../dist/runtime/server-heap.js");
+  limitServerHeap();
+}
+
 // Node's default place for compiled code is a fixed name in the shared /tmp, where another user could have put some first.
 try {
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");

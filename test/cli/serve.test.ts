@@ -91,6 +91,23 @@ const ABOUT = {
   program: "evreg",
 };
 
+test.skipIf(process.platform !== "linux")(
+  "the server's heap for short-lived objects is bounded, unless the operator says how large it may be",
+  async () => {
+    for (const [env, options] of [
+      [{}, ["--max-semi-space-size=8"]],
+      [{ NODE_OPTIONS: "--max-semi-space-size=32" }, []],
+    ] as const) {
+      const folder = temporaryFolder();
+      const server = await startProgram(folder.path, [], env);
+      const line = readFileSync(`/proc/${server.child.pid}/cmdline`, "utf8").split("\0");
+      expect(line.filter((word) => word.startsWith("--max"))).toEqual(options);
+      expect((await server.end("SIGTERM")).code).toBe(0);
+      folder.remove();
+    }
+  },
+);
+
 test("a terminal is told address, data folder, where the token is, and a command to type next", () => {
   const text = announcement(ABOUT);
   for (const part of [ABOUT.url, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
