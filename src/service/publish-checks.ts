@@ -7,6 +7,9 @@ import { RawJson } from "../json/raw-json.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Failure } from "../schema/failure.ts";
 
+/** How often a publish follows a schema that changes under it, before it gives up. */
+export const MAX_TRIES = 20;
+
 /** What holds for an item whatever its action is. */
 export function checkItem(item: NewEvent, payloadBytes: number): void {
   if (typeof item !== "object" || item === null) {

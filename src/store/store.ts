@@ -23,9 +23,10 @@ export interface Store {
 
   // Events
   /**
-   * Records each event with one delivery per active subscription of its action, in one transaction for the batch.
+   * Records each event with one delivery per active subscription of its action, in one transaction for the call.
    * Answers an outcome an event, in order. With `atomic`, one outcome that is neither recorded nor replayed makes all
-   * others `withheld`, and nothing is stored.
+   * others `withheld`, and nothing is stored. Without, the end of a batch that makes very many deliveries is `deferred`,
+   * so that no call holds up the others for long; the first event never is.
    */
   recordEvents(
     batch: readonly EventRecord[],
@@ -141,7 +142,9 @@ export type RecordOutcome =
   /** The action's schema moved on: load it again, validate again. */
   | { readonly kind: "stale" }
   /** Nothing wrong with this one; another in an atomic batch was refused. */
-  | { readonly kind: "withheld" };
+  | { readonly kind: "withheld" }
+  /** Not looked at: those before it were enough for one transaction. To be recorded by another call. */
+  | { readonly kind: "deferred" };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload"> & {

@@ -35,6 +35,22 @@ export function batchContract(open: OpenEvreg): void {
       expect((await under.evreg.events.get(3)).data.payload.text()).toBe('{"n":2}');
     });
 
+    it("stores all of a batch that is too much for one transaction, in order", async () => {
+      const many = Array.from({ length: 900 }, (_, n) => subscribe(under.evreg, { subscription: `s${n}` }));
+      await Promise.all(many);
+      const items = Array.from({ length: 12 }, (_, n) =>
+        n % 4 === 3 ? newEvent({ email: "nobody" }) : newEvent({ email: `u${n}@example.com` }),
+      );
+      const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+      expect(meta).toEqual({ accepted: 9, rejected: 3, replayed: 0 });
+      expect(errors.map(({ index }) => index)).toEqual([3, 7, 11]);
+      expect(data.flatMap((event) => (event === null ? [] : [event.rowid]))).toEqual([
+        1, 2, 3, 4, 5, 6, 7, 8, 9,
+      ]);
+      expect((await under.evreg.events.get(9)).data.payload.text()).toBe('{"email":"u10@example.com"}');
+      expect((await under.evreg.events.deliveries(9)).data).toHaveLength(900);
+    });
+
     it("accepts the valid items and reports each of the others", async () => {
       const items = [
         newEvent({ email: "nobody" }),

@@ -123,6 +123,23 @@ export function recordSuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(2);
   });
 
+  it("defers the end of a batch that makes very many deliveries, unless it is atomic", async () => {
+    const action = await on.action();
+    const other = await on.action("user.deleted");
+    const named = Array.from({ length: 900 }, (_, n) => on.subscription(action, { subscription: `s${n}` }));
+    await Promise.all(named);
+    const batch = [...Array.from({ length: 8 }, () => eventOf(action)), eventOf(other), eventOf(action)];
+    const outcomes = await on.store.recordEvents(batch, NOW);
+    expect(outcomes.map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 5 }, () => "recorded"),
+      ...Array.from({ length: 5 }, () => "deferred"),
+    ]);
+    expect(await on.rowids()).toHaveLength(5);
+    const whole = await on.store.recordEvents(batch, NOW, { atomic: true });
+    expect(whole.every(({ kind }) => kind === "recorded")).toBe(true);
+    expect(await on.rowids()).toHaveLength(15);
+  });
+
   it("keeps an empty payload that comes alone", async () => {
     const [outcome] = await on.store.recordEvents([eventOf(await on.action(), new Uint8Array(0))], NOW);
     expect((await on.store.findEvent(recordedRowid(outcome)))?.payload).toEqual(new Uint8Array(0));
