@@ -7,6 +7,7 @@ import type { Evreg } from "./evreg.ts";
 import { buildParts, type Surroundings } from "./parts.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { noteOwner, readOwner } from "./runtime/owner-file.ts";
+import { shrinkHeap, threadCpuMs, watchRest } from "./runtime/rest.ts";
 import { tokenFileOf, writeTokenFile } from "./runtime/token-file.ts";
 import { folderWarning } from "./runtime/trusted-owner.ts";
 import type { Service } from "./service/service.ts";
@@ -80,8 +81,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
+    const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
     const stop = async (): Promise<void> => {
+      endRest();
       const graceMs = config.shutdownGraceMs;
       const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
       await store.close();

@@ -101,7 +101,7 @@ test.skipIf(process.platform !== "linux")(
       const folder = temporaryFolder();
       const server = await startProgram(folder.path, [], env);
       const line = readFileSync(`/proc/${server.child.pid}/cmdline`, "utf8").split("\0");
-      expect(line.filter((word) => word.startsWith("--max"))).toEqual(options);
+      expect(line.filter((word) => word.startsWith("--max-semi"))).toEqual(options);
       expect((await server.end("SIGTERM")).code).toBe(0);
       folder.remove();
     }

@@ -1,5 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { board } from "./boarding.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
 import { BytesOut } from "./bytes-out.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
@@ -52,6 +54,11 @@ function start(): void {
     take(message);
     serve(connection);
   });
+  const tidy = (): void => {
+    connection.read.run("PRAGMA shrink_memory");
+    shrinkHeap();
+  };
+  watchRest({ clock: systemClock, cpuMs: threadCpuMs, tidy });
 }
 
 function prepare(connection: Connection): OpenReport {

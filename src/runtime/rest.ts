@@ -1,0 +1,52 @@
+import type { Clock } from "./clock.ts";
+
+export interface RestParts {
+  readonly clock: Pick<Clock, "setTimer">;
+  /** CPU time used so far, in milliseconds. */
+  readonly cpuMs: () => number;
+  /** Called once after each stretch of work, when next to nothing was done for `QUIET_MS`. */
+  readonly tidy: () => void;
+}
+
+const QUIET_MS = 5_000;
+/** Looking around and timers cost less; a few requests a second more. */
+const BUSY_SHARE = 0.02;
+
+/**
+ * Tells when work has come to rest, by the CPU time it used: what is kept only to work fast, such as free heap, may then
+ * be given back. Answers the way to end it.
+ */
+export function watchRest({ clock, cpuMs, tidy }: RestParts): () => void {
+  let usedMs = cpuMs();
+  // A start is a stretch of work as well.
+  let hasWorked = true;
+  let cancel = (): void => {};
+  const look = (): void => {
+    const nowMs = cpuMs();
+    const isBusy = nowMs - usedMs > QUIET_MS * BUSY_SHARE;
+    if (isBusy) hasWorked = true;
+    else if (hasWorked) {
+      hasWorked = false;
+      tidy();
+    }
+    // What tidying took is no work.
+    usedMs = isBusy ? nowMs : cpuMs();
+    cancel = clock.setTimer(look, QUIET_MS);
+  };
+  cancel = clock.setTimer(look, QUIET_MS);
+  return () => cancel();
+}
+
+/** What this thread has used. */
+export function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/**
+ * Gives the heap's free pages back to the system. Stops the thread for some 50 ms, so only for one at rest; does nothing
+ * unless Node was started with the option for it, as `server-heap.ts` has it.
+ */
+export function shrinkHeap(): void {
+  globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+}
