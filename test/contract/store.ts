@@ -3,6 +3,7 @@ import type { Store } from "../../src/store/store.ts";
 import { actionSuite } from "./store/actions.ts";
 import { claimSuite } from "./store/claims.ts";
 import { concurrencySuite } from "./store/concurrency.ts";
+import { deliveryFilterSuite } from "./store/delivery-filters.ts";
 import { deliveryListSuite } from "./store/delivery-list.ts";
 import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
@@ -25,6 +26,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
+    describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

@@ -1,119 +1,110 @@
 import type { Delivery, DeliveryStatus } from "../../domain/delivery.ts";
 import type { DeliverySelection } from "../store.ts";
-import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY, STATUS_IS } from "./delivery-row.ts";
+import { deliveriesOfEvent, gatherDue, leasedIds } from "./delivery-ids.ts";
+import { STATUS_IS } from "./delivery-row.ts";
+import { type Filter, pickNewest, type Source, walkDown } from "./delivery-walk.ts";
+import { race, type Steps } from "./read-steps.ts";
 import type { Sql, SqlValue } from "./sql.ts";
 import { isRowid } from "./text.ts";
-import { rowidRange } from "./time-range.ts";
+import { beyond, rowidRanges } from "./time-range.ts";
 
-/** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are walked and sifted. */
+/** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
 const WALKED_SUBSCRIPTIONS = 100;
 
-/**
- * The index that leads to the few deliveries of a status. `failed` comes in the order of the listing; the others are
- * what is unfinished, and are sorted. `delivered` is the common case and has none.
- */
-const INDEX_OF: Readonly<Record<DeliveryStatus, string | undefined>> = {
-  pending: "delivery_due",
-  waiting: "delivery_due",
-  held: "delivery_due",
-  cancelled: "delivery_due",
-  delivering: "delivery_leased",
-  failed: "delivery_failed",
-  delivered: undefined,
+/** The values are taken by the condition that each begins with. */
+const ALL: Source = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
+const FAILED: Source = {
+  each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = 3 AND ?",
+  values: [true],
 };
 
-interface Conditions {
-  readonly texts: string[];
-  readonly values: SqlValue[];
-}
-
-/** Newest first by rowid. */
-export function listDeliveries(sql: Sql, query: DeliverySelection): readonly Delivery[] {
+/**
+ * Newest first by rowid. No index has every filter in the order of the listing, so what may take long goes in steps; where
+ * two indexes lead to the same page and either may be the shorter way, both are followed.
+ */
+export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<readonly Delivery[]> {
   if (query.event !== undefined && !isRowid(query.event)) return [];
   const subscriptions = selectSubscriptions(sql, query);
-  const range = rowidRange(sql, "delivery", query.fromMs, query.toMs);
-  if (subscriptions?.length === 0 || range === undefined) return [];
-
-  const high = query.after === undefined ? range.high : Math.min(range.high, query.after - 1);
-  const within: Conditions = { texts: ["d.rowid BETWEEN ? AND ?"], values: [range.low, high] };
-  if (range.mixed) {
-    within.texts.push("d.created_ms >= ? AND d.created_ms < ?");
-    within.values.push(query.fromMs ?? 0, query.toMs ?? Number.MAX_SAFE_INTEGER);
-  }
-  if (query.status !== undefined) within.texts.push(STATUS_IS[query.status]);
-  if (query.action !== undefined) {
-    within.texts.push(
-      "(SELECT action_id FROM event WHERE rowid = d.event_id) = (SELECT rowid FROM action WHERE action = ?)",
-    );
-    within.values.push(query.action);
-  }
-
-  const { text, values } = walk(query, subscriptions, within);
-  const rows = sql.rows<DeliveryRow>(
-    `WITH page (id) AS (${text} ORDER BY 1 DESC LIMIT ?)
-      ${SELECT_DELIVERY} FROM page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}`,
-    ...values,
-    query.limit,
-  );
-  return rows.toSorted((a, b) => b.id - a.id).map(deliveryOf);
+  if (subscriptions?.length === 0) return [];
+  let ranges = yield* rowidRanges(sql, "delivery", query.fromMs, query.toMs);
+  if (query.after !== undefined) ranges = beyond(ranges, query.after, "desc");
+  const filter = filterOf(query, subscriptions, ranges);
+  return yield* race(waysOf(sql, query, subscriptions, filter));
 }
 
-/** One query for the rowids, led by whatever narrows most. */
-function walk(
-  query: DeliverySelection,
-  subscriptions: readonly number[] | undefined,
-  within: Conditions,
-): { text: string; values: readonly SqlValue[] } {
-  const { event, status } = query;
-  const { texts, values } = within;
+type Way = Steps<readonly Delivery[] | undefined>;
 
-  const few = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
-  const index = event === undefined && status !== undefined ? INDEX_OF[status] : undefined;
-  if (few && event === undefined && index === undefined) {
-    const one = select("INDEXED BY delivery_subscription", ["d.subscription_id = ?", ...texts]);
-    return {
-      text: subscriptions.map(() => one).join(" UNION ALL "),
-      values: subscriptions.flatMap((id) => [id, ...values]),
-    };
+function waysOf(
+  sql: Sql,
+  { event, status }: DeliverySelection,
+  subscriptions: readonly number[] | undefined,
+  filter: Filter,
+): readonly Way[] {
+  if (event !== undefined) return [picked(sql, deliveriesOfEvent(sql, event), filter)];
+  if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
+  const isFew = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
+  const walked = walkDown(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
+  if (status === "failed") {
+    const failed = walkDown(sql, FAILED, filter);
+    return isFew ? [failed, walked] : [failed];
   }
-  const among =
-    subscriptions === undefined
-      ? { texts: [], values: [] }
-      : {
-          texts: ["d.subscription_id IN (SELECT value FROM json_each(?))"],
-          values: [JSON.stringify(subscriptions)],
-        };
-  if (event !== undefined) {
-    return {
-      text: select("INDEXED BY delivery_event", ["d.event_id = ?", ...among.texts, ...texts]),
-      values: [event, ...among.values, ...values],
-    };
-  }
+  if (status === undefined || status === "delivered") return [walked];
+  // Without a choice of subscriptions it is `pending` or `waiting`, which only active ones have.
+  return [walked, picked(sql, gatherDue(sql, subscriptions), filter)];
+}
+
+function* picked(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): Way {
+  const ids = yield* gathering;
+  return ids === undefined ? undefined : yield* pickNewest(sql, ids, filter);
+}
+
+function ofSubscriptions(values: readonly number[]): Source {
   return {
-    text: select(index === undefined ? "NOT INDEXED" : `INDEXED BY ${index}`, [...among.texts, ...texts]),
-    values: [...among.values, ...values],
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?",
+    values,
   };
 }
 
-function select(index: string, conditions: readonly string[]): string {
-  return `SELECT d.rowid AS id FROM delivery AS d ${index}
-    CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-    WHERE ${conditions.join(" AND ")}`;
+function filterOf(
+  { action, status, limit }: DeliverySelection,
+  subscriptions: readonly number[] | undefined,
+  ranges: Filter["ranges"],
+): Filter {
+  const conditions: string[] = [];
+  const values: SqlValue[] = [];
+  if (status !== undefined) conditions.push(STATUS_IS[status]);
+  if (subscriptions !== undefined) {
+    conditions.push("d.subscription_id IN (SELECT value FROM json_each(?))");
+    values.push(JSON.stringify(subscriptions));
+  }
+  if (action !== undefined) {
+    conditions.push("a.action = ?");
+    values.push(action);
+  }
+  return { ranges, conditions, values, limit };
 }
+
+/** What follows from the subscription alone. */
+const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
+  held: "active = 0 AND deleted_ms IS NULL",
+  cancelled: "deleted_ms IS NOT NULL",
+};
 
 /** The rowids of the subscriptions asked for, deleted ones too; `undefined` for all. */
 function selectSubscriptions(
   sql: Sql,
-  { subscription, applications, action }: DeliverySelection,
+  { subscription, applications, action, status }: DeliverySelection,
 ): readonly number[] | undefined {
   if (subscription !== undefined && !isRowid(subscription)) return [];
-  if (subscription === undefined && applications === undefined && action === undefined) return undefined;
+  const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
+  if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription
-      WHERE (?1 IS NULL OR rowid = ?1)
+      WHERE ${subscription === undefined ? "?1 IS NULL" : "rowid = ?1"}
         AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))
         AND (?3 IS NULL OR rowid IN (
-          SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE a.action = ?3))`,
+          SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE a.action = ?3))
+        AND ${state ?? "TRUE"}`,
     subscription ?? null,
     applications === undefined ? null : JSON.stringify(applications),
     action ?? null,

@@ -125,6 +125,21 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT`,
     ],
   },
+  {
+    version: 2,
+    name: "counts of events",
+    statements: [
+      // How many events of an action are in a sealed block of rowids, and of all actions where action_id is 0; see
+      // event-counts.ts. Filled in when the file is opened.
+      `CREATE TABLE event_count (
+        level INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        action_id INTEGER NOT NULL,
+        events INTEGER NOT NULL CHECK (events >= 0),
+        PRIMARY KEY (level, block, action_id)
+      ) STRICT, WITHOUT ROWID`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

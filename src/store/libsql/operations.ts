@@ -1,10 +1,12 @@
 import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
+import type { EventSelection } from "../store.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { claimDue } from "./claim-due.ts";
 import { findDelivery, retryDelivery } from "./deliveries.ts";
 import { listDeliveries } from "./delivery-list.ts";
 import { findEvent, listEvents } from "./event-reads.ts";
 import { type FinishCall, finishAttempts } from "./finish-attempts.ts";
+import type { Steps } from "./read-steps.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
@@ -23,13 +25,17 @@ export const READS = {
   findAction,
   listActions,
   findEvent,
-  listEvents,
   findSubscription,
   listSubscriptions,
-  listDeliveries,
   findDelivery,
   findToken,
   listTokens,
+} as const;
+
+/** The same, in steps, as they may take longer than a flight should wait. */
+export const READS_IN_STEPS = {
+  listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
+  listDeliveries,
 } as const;
 
 /** What is done one by one inside a flight, each in its own savepoint. */
@@ -66,9 +72,11 @@ type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<
 type WithoutOut<A extends unknown[]> = A extends [...infer Rest, BytesOut] ? Rest : A;
 type ResultOf<F> = F extends (...args: never[]) => infer R ? R : never;
 
-export type ReadName = keyof typeof READS;
-export type ReadArgs<N extends ReadName> = ArgsOf<(typeof READS)[N]>;
-export type ReadResult<N extends ReadName> = ResultOf<(typeof READS)[N]>;
+type Reads = typeof READS & typeof READS_IN_STEPS;
+export type ReadName = keyof Reads;
+export type ReadArgs<N extends ReadName> = ArgsOf<Reads[N]>;
+export type ReadResult<N extends ReadName> =
+  ResultOf<Reads[N]> extends Steps<infer R> ? R : ResultOf<Reads[N]>;
 
 export type WriteName = keyof typeof WRITES;
 export type WriteArgs<N extends WriteName> = ArgsOf<(typeof WRITES)[N]>;

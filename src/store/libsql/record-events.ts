@@ -1,4 +1,5 @@
 import type { RecordOutcome } from "../store.ts";
+import { sealPassed } from "./event-counts.ts";
 import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";
 import { type ActionState, type KeyUse, loadActionStates, loadEnds, loadKeyUses } from "./record-lookups.ts";
 import type { Sql } from "./sql.ts";
@@ -84,6 +85,7 @@ export function recordEvents(
   insertSteps(sql, steps);
   insertEvents(sql, accepted, bytes);
   insertDeliveries(sql, accepted, actions);
+  sealPassed(sql, ends.event, next.event - 1);
   return outcomes;
 }
 

@@ -1,11 +1,10 @@
+import type { Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 
 /** Rows with `low <= rowid <= high`. */
 export interface RowidRange {
   readonly low: number;
   readonly high: number;
-  /** Whether rows outside the range of time may lie between them, because the clock was set back in there. */
-  readonly mixed: boolean;
 }
 
 const TABLES = {
@@ -14,42 +13,78 @@ const TABLES = {
 } as const;
 
 /**
- * The rowids of what happened in `fromMs <= t < toMs`, found by halving: times rise with rowids in each stretch between
- * two steps of the clock. Costs some forty look-ups a stretch, whatever the table holds; `undefined` when there is none.
+ * The rowids of what happened in `fromMs <= t < toMs`, and of nothing else: rising ranges, more than one where the clock
+ * was set back. Times rise with rowids between two steps of the clock, so each end is found by halving, in some twenty
+ * look-ups whatever the table holds.
  */
-export function rowidRange(
+export function* rowidRanges(
   sql: Sql,
   table: keyof typeof TABLES,
   fromMs: number | undefined,
   toMs: number | undefined,
-): RowidRange | undefined {
-  const { time, step } = TABLES[table];
-  const ends = sql.first<{ low: number | null; high: number | null }>(
-    `SELECT (SELECT min(rowid) FROM ${table}) AS low, (SELECT max(rowid) FROM ${table}) AS high`,
-  );
-  if (ends === undefined || ends.low === null || ends.high === null) return undefined;
-  if (fromMs === undefined && toMs === undefined) return { low: ends.low, high: ends.high, mixed: false };
+): Steps<readonly RowidRange[]> {
+  const { step } = TABLES[table];
+  const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
+  if (newest === 0) return [];
+  // From 0 on, where nothing is, as the first block does.
+  if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
   const steps = sql.rows<{ first: number }>(
-    `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > ? AND ${step} <= ? ORDER BY 1`,
-    ends.low,
-    ends.high,
+    `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
+    newest,
   );
-  const starts = [ends.low, ...steps.map(({ first }) => first)];
-  const ranges: { low: number; high: number }[] = [];
+  const starts = [0, ...steps.map(({ first }) => first)];
+  const ranges: RowidRange[] = [];
   for (const [index, start] of starts.entries()) {
-    const end = (starts[index + 1] ?? ends.high + 1) - 1;
-    const firstAt = (ms: number): number => firstSince(sql, table, time, start, end, ms);
-    const low = fromMs === undefined ? start : firstAt(fromMs);
-    const high = (toMs === undefined ? end + 1 : firstAt(toMs)) - 1;
-    if (low <= high) ranges.push({ low, high });
+    const end = (starts[index + 1] ?? newest + 1) - 1;
+    const found = partOfStretch(sql, table, { low: start, high: end }, fromMs, toMs);
+    const last = ranges.at(-1);
+    if (found !== undefined && last?.high === found.low - 1) {
+      ranges.splice(-1, 1, { low: last.low, high: found.high });
+    } else if (found !== undefined) {
+      ranges.push(found);
+    }
+    yield;
   }
-  const low = ranges[0]?.low;
-  const high = ranges.at(-1)?.high;
-  return low === undefined || high === undefined ? undefined : { low, high, mixed: ranges.length > 1 };
+  return ranges;
+}
+
+/** What is left of the ranges past a rowid, in the direction of the order. */
+export function beyond(
+  ranges: readonly RowidRange[],
+  after: number,
+  order: "asc" | "desc",
+): readonly RowidRange[] {
+  return ranges
+    .map(({ low, high }) =>
+      order === "asc" ? { low: Math.max(low, after + 1), high } : { low, high: Math.min(high, after - 1) },
+    )
+    .filter(({ low, high }) => low <= high);
+}
+
+function partOfStretch(
+  sql: Sql,
+  table: keyof typeof TABLES,
+  { low, high }: RowidRange,
+  fromMs = -Infinity,
+  toMs = Infinity,
+): RowidRange | undefined {
+  const { time } = TABLES[table];
+  const times = sql.first<{ first: number | null; last: number | null }>(
+    `SELECT (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid LIMIT 1) AS first,
+      (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT 1) AS last`,
+    low,
+    high,
+  );
+  if (times === undefined || times.first === null || times.last === null) return undefined;
+  if (times.last < fromMs || times.first >= toMs) return undefined;
+  const from = times.first >= fromMs ? low : firstSince(sql, table, low, high, fromMs);
+  const to = times.last < toMs ? high : firstSince(sql, table, low, high, toMs) - 1;
+  return from <= to ? { low: from, high: to } : undefined;
 }
 
 /** The first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */
-function firstSince(sql: Sql, table: string, time: string, start: number, end: number, ms: number): number {
+function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: number, ms: number): number {
+  const { time } = TABLES[table];
   let low = start;
   let high = end + 1;
   while (low < high) {

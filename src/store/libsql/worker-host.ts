@@ -49,7 +49,7 @@ interface Pending {
 /** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
 const PATIENCE_MS = 2_000;
 
-/** One worker thread, from its start to its end; requests are answered in their order. */
+/** One worker thread, from its start to its end; a request that takes long may be answered after a later one. */
 export class WorkerHost {
   readonly report: OpenReport;
   readonly #worker: Worker;

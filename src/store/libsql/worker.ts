@@ -1,10 +1,10 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { board } from "./boarding.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
-import { BytesOut } from "./bytes-out.ts";
+import { board } from "./boarding.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
+import { isAllSealed, sealBlocks } from "./event-counts.ts";
 import { DisplacedFile } from "./file-place.ts";
 import { fly } from "./flight.ts";
 import {
@@ -17,13 +17,13 @@ import {
   type WorkerSetup,
 } from "./messages.ts";
 import { admitFile, migrateFile } from "./migrate-file.ts";
-import { READS } from "./operations.ts";
+import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { releaseLeases } from "./release-leases.ts";
-import type { Sql } from "./sql.ts";
 
-// The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then a read, and
-// so on in turn. Its end, however it comes, closes the file and frees its lock; nothing less does (see Connection).
+// The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
+// beginning of a read, then a turn of a long one that was begun before, and so on. Its end, however it comes, closes the
+// file and frees its lock; nothing less does (see Connection).
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
@@ -32,8 +32,13 @@ const setup = workerData as WorkerSetup;
 type FlightMessage = ToWorker & { readonly kind: "flight" };
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
+/** Blocks of events that are counted in one transaction where a file lacks some. */
+const SEALED_AT_ONCE = 256;
+
 const flights: FlightMessage[] = [];
 const reads: ReadMessage[] = [];
+/** Begun and not at their end. */
+const readings: Reading[] = [];
 let isClosing = false;
 /** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
 let spoiled: WireFailure | undefined;
@@ -65,6 +70,7 @@ function prepare(connection: Connection): OpenReport {
   const { applied, copy } = migrateFile(connection, setup.path);
   const released = setup.release ? connection.write((sql) => releaseLeases(sql, "all", setup.nowMs)) : 0;
   const { event: lastEvent } = loadEnds(connection.read);
+  sealAll(connection, lastEvent);
   return {
     file: connection.file,
     lastEvent,
@@ -72,6 +78,13 @@ function prepare(connection: Connection): OpenReport {
     released,
     ...(copy === undefined ? {} : { copy }),
   };
+}
+
+/** Nothing is left to do but for a file of an older form, or one that another program wrote events into. */
+function sealAll(connection: Connection, lastEvent: number): void {
+  while (!isAllSealed(connection.read, lastEvent)) {
+    connection.write((sql) => sealBlocks(sql, lastEvent, SEALED_AT_ONCE));
+  }
 }
 
 function take(message: ToWorker): void {
@@ -89,10 +102,12 @@ function takeAll(): void {
 }
 
 function serve(connection: Connection): void {
-  for (takeAll(); flights.length > 0 || reads.length > 0; takeAll()) {
+  for (takeAll(); flights.length + reads.length + readings.length > 0; takeAll()) {
     if (flights.length > 0) answerFlight(connection);
     const read = reads.shift();
-    if (read !== undefined) answerRead(connection, read);
+    if (read !== undefined) go(connection, new Reading(read));
+    const begun = readings.shift();
+    if (begun !== undefined) go(connection, begun);
   }
   if (isClosing) close(connection);
 }
@@ -117,14 +132,14 @@ function answerFlight(connection: Connection): void {
   }
 }
 
-function answerRead(connection: Connection, { id, name, args }: ReadMessage): void {
-  const out = new BytesOut();
+/** The ones that were begun take turns. */
+function go(connection: Connection, reading: Reading): void {
+  const { id } = reading;
   try {
     connection.mustBeInPlace();
-    const read = READS[name] as (sql: Sql, ...args: unknown[]) => unknown;
-    const ok = read(connection.read, ...args, out);
-    const bytes = out.pack();
-    say({ kind: "answer", id, outcome: { ok }, ...withBytes(bytes) }, bytes);
+    const end = reading.go(connection.read);
+    if (end === undefined) return void readings.push(reading);
+    say({ kind: "answer", id, outcome: { ok: end.value }, ...withBytes(end.bytes) }, end.bytes);
   } catch (error) {
     gatherIn(connection, error);
     if (error instanceof EngineFailure) say({ kind: "unread", id, failure: failureOf(error) });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { EventSelection } from "../../../src/store/store.ts";
-import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function eventListSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -133,6 +133,54 @@ export function eventListSuite(open: OpenStore): void {
       const query = { fromMs: NOW + from, toMs: NOW + to };
       expect(await on.rowids({ ...query, order: "asc" })).toEqual(expected);
       expect(await total(query)).toBe(expected.length);
+    }
+  });
+
+  it("is exact over thousands of events, wherever a page begins and an hour ends", async () => {
+    const actions = [await on.action("a", "crm"), await on.action("b", "crm"), await on.action("c", "shop")];
+    const [a, b, c] = actions;
+    if (a === undefined || b === undefined || c === undefined) throw new Error("three were made");
+    const all: { rowid: number; action: string; application: string; atMs: number }[] = [];
+    for (let batch = 0; batch < 18; batch += 1) {
+      // Back by two hours once, so that an hour is in two places.
+      const nowMs = NOW + (batch < 9 ? batch : batch - 7) * 600_000;
+      const given = Array.from({ length: 500 }, (_, n) => (n === 250 ? c : (batch + n) % 3 === 0 ? b : a));
+      const outcomes = await on.store.recordEvents(
+        given.map((action) => eventOf(action)),
+        nowMs,
+      );
+      for (const [n, { action, application }] of given.entries()) {
+        all.push({ rowid: recordedRowid(outcomes[n]), action, application, atMs: nowMs });
+      }
+    }
+    const hour = { fromMs: NOW + 3_600_000, toMs: NOW + 7_200_000 };
+    const filters: Partial<EventSelection>[] = [
+      {},
+      { action: "a" },
+      { action: "c" },
+      { applications: ["crm"] },
+    ];
+    for (const filter of filters) {
+      for (const time of [{}, hour]) {
+        const { fromMs = 0, toMs = Infinity }: Partial<EventSelection> = time;
+        const rising = all
+          .filter(({ action }) => filter.action === undefined || action === filter.action)
+          .filter(({ application }) => filter.applications?.includes(application) ?? true)
+          .filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
+          .map(({ rowid }) => rowid);
+        expect(await total({ ...filter, ...time })).toBe(rising.length);
+        for (const order of ["asc", "desc"] as const) {
+          const ids = order === "asc" ? rising : rising.toReversed();
+          for (const page of [1, 2, 9, Math.ceil(ids.length / 14), Math.ceil(ids.length / 7)]) {
+            const asked = { ...filter, ...time, order, limit: 7, page };
+            expect(await on.rowids(asked)).toEqual(ids.slice(7 * (page - 1), 7 * page));
+          }
+          const after = ids[Math.floor(ids.length / 2)] ?? 0;
+          const asked = { ...filter, ...time, order, limit: 7, after };
+          const place = Math.floor(ids.length / 2) + 1;
+          expect(await on.rowids(asked)).toEqual(ids.slice(place, place + 7));
+        }
+      }
     }
   });
 }

@@ -1,0 +1,93 @@
+import type { Steps } from "./read-steps.ts";
+import type { Sql } from "./sql.ts";
+
+/** A step's share of an index. */
+const SLICE = 1_000;
+/** With more of them than this they would take long to be put in order, and looking from the newest on finds some soon. */
+const MOST_GATHERED = 50_000;
+
+/**
+ * The rowids of all deliveries that wait to be sent, of these subscriptions (of all active ones without), in no order that
+ * means anything: the index that leads to them is the engine's, by the time they are due. `undefined` when there are too many.
+ */
+export function* gatherDue(
+  sql: Sql,
+  subscriptions: readonly number[] | undefined,
+): Steps<number[] | undefined> {
+  const ids: number[] = [];
+  for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
+    for (let last = { due_ms: -1, id: 0 }; ;) {
+      const slice = sql.rows<{ due_ms: number; id: number }>(
+        `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
+            WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3
+          UNION ALL
+          SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms > ?2
+          ORDER BY 1, 2 LIMIT ?4`,
+        id,
+        last.due_ms,
+        last.id,
+        SLICE,
+      );
+      for (const each of slice) ids.push(each.id);
+      yield;
+      const end = slice.at(-1);
+      if (end === undefined || slice.length < SLICE) break;
+      if (ids.length > MOST_GATHERED) return undefined;
+      last = end;
+    }
+  }
+  return ids;
+}
+
+/** Steps from one to the next through the index of what waits; idle ones cost nothing. */
+function* activeWithDue(sql: Sql): Steps<readonly number[]> {
+  const found: number[] = [];
+  for (let last = 0; ;) {
+    const some = sql.rows<{ id: number; is_active: number }>(
+      `WITH RECURSIVE waiting (id) AS (
+          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
+            WHERE due_ms IS NOT NULL AND subscription_id > ?1)
+        UNION ALL
+          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
+            WHERE due_ms IS NOT NULL AND subscription_id > waiting.id)
+          FROM waiting WHERE waiting.id IS NOT NULL
+          LIMIT ?2
+        )
+        SELECT id, s.active = 1 AND s.deleted_ms IS NULL AS is_active
+        FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
+      last,
+      SLICE,
+    );
+    for (const { id, is_active: isActive } of some) if (isActive === 1) found.push(id);
+    if (some.length < SLICE) return found;
+    last = some.at(-1)?.id ?? last;
+    yield;
+  }
+}
+
+/** The rowids of deliveries that are under way: no more than the engine sends at a time. */
+export function leasedIds(sql: Sql): number[] {
+  const rows = sql.rows<{ id: number }>(
+    "SELECT rowid AS id FROM delivery INDEXED BY delivery_leased WHERE lease_until_ms IS NOT NULL",
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The rowids of an event's deliveries, which are as many as its action had subscriptions. */
+export function* deliveriesOfEvent(sql: Sql, event: number): Steps<number[]> {
+  const ids: number[] = [];
+  for (let last = 0; ;) {
+    const slice = sql.rows<{ subscription_id: number; id: number }>(
+      `SELECT subscription_id, rowid AS id FROM delivery INDEXED BY delivery_event
+        WHERE event_id = ? AND subscription_id > ? ORDER BY subscription_id LIMIT ?`,
+      event,
+      last,
+      SLICE,
+    );
+    for (const { id } of slice) ids.push(id);
+    const end = slice.at(-1);
+    if (end === undefined || slice.length < SLICE) return ids;
+    last = end.subscription_id;
+    yield;
+  }
+}

@@ -1,0 +1,89 @@
+import { expect, it } from "vitest";
+import { type Delivery, DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
+import type { DeliverySelection, NextStep } from "../../../src/store/store.ts";
+import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+export function deliveryFilterSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  it("shows with any filters just those of the whole list that meet them, however few and far between", async () => {
+    const [a, b] = [await on.action("a"), await on.action("b")];
+    const many = await on.subscription(a, { application: "x", subscription: "many" });
+    const moved = await on.subscription(a, { application: "x", subscription: "moved" });
+    const paused = await on.subscription(a, { application: "y", subscription: "paused" });
+    const left = await on.subscription(b, { application: "y", subscription: "left" });
+    const record = async (action: typeof a, count: number, nowMs: number): Promise<void> => {
+      const batch = Array.from({ length: count }, () => eventOf(action));
+      await on.store.recordEvents(batch, nowMs);
+    };
+    await record(b, 3, NOW);
+    await record(a, 3, NOW);
+    // What the first ones become is under thousands of delivered ones later on.
+    const first = await on.claim({ limit: 100 });
+    const steps: NextStep[] = [
+      { kind: "failed" },
+      { kind: "retry", atMs: NOW + 99_000_000 },
+      { kind: "delivered" },
+    ];
+    for (const [n, claim] of first.claims.entries())
+      await on.finish(claim, steps[n % 3] ?? { kind: "returned" });
+    for (let batch = 1; batch <= 4; batch += 1) {
+      await record(a, 300, NOW + batch * 1_000);
+      const { claims } = await on.claim({ limit: 2_000, perSubscription: 2_000 });
+      await on.store.finishAttempts(
+        claims.map((claim) => resultOf(claim, { kind: "delivered" })),
+        NOW + 61_000,
+      );
+    }
+    await on.store.updateSubscription(moved.rowid, { action: "b" }, NOW);
+    await record(b, 2, NOW + 5_000);
+    await record(a, 2, NOW + 6_000);
+    await on.claim({ limit: 3 });
+    await on.store.updateSubscription(paused.rowid, { active: false }, NOW);
+    await on.store.deleteSubscription(left.rowid, NOW);
+
+    const walk = async (query: Partial<DeliverySelection>, limit: number): Promise<Delivery[]> => {
+      const found: Delivery[] = [];
+      for (let after: number | undefined; ;) {
+        const page = await on.store.listDeliveries({
+          ...query,
+          limit,
+          ...(after === undefined ? {} : { after }),
+        });
+        found.push(...page);
+        if (page.length < limit) return found;
+        after = page.at(-1)?.rowid;
+      }
+    };
+    const all = await walk({}, 500);
+    expect(all.length).toBeGreaterThan(3_600);
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set(DELIVERY_STATUSES));
+
+    const who: [Partial<DeliverySelection>, (delivery: Delivery) => boolean][] = [
+      [{}, () => true],
+      [{ subscription: many.rowid }, (d) => d.subscription === "many"],
+      [{ subscription: left.rowid }, (d) => d.subscription === "left"],
+      [{ applications: ["y"] }, (d) => d.application === "y"],
+      [{ action: "b" }, (d) => d.action === "b"],
+      [{ action: "b", applications: ["x"] }, (d) => d.action === "b" && d.application === "x"],
+      [{ event: 2 }, (d) => d.event_id === 2],
+      [{ event: 4, applications: ["x"] }, (d) => d.event_id === 4 && d.application === "x"],
+    ];
+    const when: [Partial<DeliverySelection>, (delivery: Delivery) => boolean][] = [
+      [{}, () => true],
+      [{ toMs: NOW + 1_000 }, (d) => Date.parse(d.timestamped) < NOW + 1_000],
+      [{ fromMs: NOW + 2_000 }, (d) => Date.parse(d.timestamped) >= NOW + 2_000],
+    ];
+    for (const [whose, isTheirs] of who) {
+      for (const [time, isThen] of when) {
+        const some = all.filter((delivery) => isTheirs(delivery) && isThen(delivery));
+        for (const status of DELIVERY_STATUSES) {
+          const expected = some.filter((delivery) => delivery.status === status);
+          const query = { ...whose, ...time, status };
+          expect([query, await walk(query, expected.length < 20 ? 3 : 500)]).toEqual([query, expected]);
+        }
+        expect(await walk({ ...whose, ...time }, 500)).toEqual(some);
+      }
+    }
+  });
+}

@@ -1,0 +1,209 @@
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventSelection } from "../../src/store/store.ts";
+import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { type BlockShape, isAllSealed, sealBlocks, sealPassed } from "../../src/store/libsql/event-counts.ts";
+import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
+import { listEvents } from "../../src/store/libsql/event-reads.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { complete } from "../../src/store/libsql/read-steps.ts";
+import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
+import { useScratch } from "./scratch.ts";
+
+/** So small that a few dozen events cross every level. */
+const SMALL: BlockShape = { rowids: 4, fanOut: 3, levels: 3 };
+
+/** Of each action, its application. */
+const APPLICATIONS = ["x", "x", "y", "y", "y"];
+
+interface Recorded {
+  readonly rowid: number;
+  readonly action: number;
+  readonly atMs: number;
+}
+
+type Query = Pick<EventSelection, "action" | "applications" | "fromMs" | "toMs">;
+
+const scratch = useScratch();
+
+describe("counts of sealed blocks", () => {
+  let connection: Connection;
+  /** What must be in the file. */
+  let events: Recorded[] = [];
+  let nowMs = 0;
+  let files = 0;
+
+  afterEach(() => connection.close());
+
+  function open(): void {
+    const file = join(scratch.path, `${(files += 1)}.db`);
+    connection = Connection.open(file, (sql) => admitFile(sql, file));
+    migrateFile(connection, file);
+    connection.read.run("PRAGMA synchronous = OFF");
+    connection.write((sql) => {
+      for (const [index, application] of APPLICATIONS.entries()) {
+        WRITES.createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
+      }
+    });
+    events = [];
+    nowMs = 1_000_000;
+  }
+  beforeEach(open);
+
+  function record(actions: readonly number[], aheadMs: number): void {
+    nowMs += aheadMs;
+    connection.write((sql) => {
+      const before = loadEnds(sql).event;
+      const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
+      const [outcomes = []] = MERGED_WRITES.recordEvents(
+        sql,
+        [{ nowMs, atomic: false, rows }],
+        Buffer.from("{}"),
+      );
+      for (const [index, outcome] of outcomes.entries()) {
+        if (outcome.kind !== "recorded") throw new Error(outcome.kind);
+        events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
+      }
+      sealPassed(sql, before, loadEnds(sql).event, SMALL);
+    });
+  }
+
+  function remove(ids: readonly number[]): void {
+    const gone = new Set(ids);
+    const there = events.filter(({ rowid }) => gone.has(rowid)).length;
+    expect(connection.write((sql) => deleteEvents(sql, ids, SMALL))).toBe(there);
+    events = events.filter(({ rowid }) => !gone.has(rowid));
+  }
+
+  function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
+    const query = { order: "desc" as const, limit: 3, page: 1, ...given };
+    const { events: found, total } = complete(listEvents(connection.read, query, new BytesOut(), SMALL));
+    return { ids: found.map(({ rowid }) => rowid), total };
+  }
+
+  function expected({ action, applications, fromMs = -Infinity, toMs = Infinity }: Query): number[] {
+    return events
+      .filter((event) => event.atMs >= fromMs && event.atMs < toMs)
+      .filter((event) => action === undefined || action === `a${event.action}`)
+      .filter((event) => applications?.includes(APPLICATIONS[event.action] ?? "") ?? true)
+      .map(({ rowid }) => rowid);
+  }
+
+  /** By pages and by `after`, both ways. */
+  function expectExact(query: Query, limit: number): void {
+    const rising = expected(query);
+    for (const order of ["asc", "desc"] as const) {
+      const all = order === "asc" ? rising : rising.toReversed();
+      const given = { ...query, order, limit };
+      for (let page = 1; page <= Math.ceil(all.length / limit) + 1; page += 1) {
+        const ids = all.slice((page - 1) * limit, page * limit);
+        expect(list({ ...given, page })).toEqual({ ids, total: all.length });
+      }
+      for (let after = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER; ;) {
+        const ids = all.filter((id) => (order === "asc" ? id > after : id < after)).slice(0, limit);
+        expect(list({ ...given, after })).toEqual({ ids, total: all.length });
+        const last = ids.at(-1);
+        if (last === undefined) break;
+        after = last;
+      }
+    }
+  }
+
+  const some = fc.oneof(
+    fc.record({
+      kind: fc.constant("record" as const),
+      actions: fc.array(fc.nat(APPLICATIONS.length - 1), { minLength: 1, maxLength: 40, size: "max" }),
+      // Now and then the clock is set back.
+      aheadMs: fc.oneof({ weight: 4, arbitrary: fc.nat(900) }, { weight: 1, arbitrary: fc.constant(-5_000) }),
+    }),
+    fc.record({
+      kind: fc.constant("remove" as const),
+      places: fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { maxLength: 20 }),
+    }),
+    fc.record({
+      kind: fc.constant("empty" as const),
+      from: fc.double({ min: 0, max: 0.999, noNaN: true }),
+      length: fc.nat(40),
+    }),
+  );
+  const query = fc.record(
+    {
+      action: fc.nat(APPLICATIONS.length).map((index) => `a${index}`),
+      applications: fc.subarray(["x", "y", "z"]),
+      fromMs: fc.integer({ min: 985_000, max: 1_006_000 }),
+      toMs: fc.integer({ min: 985_000, max: 1_006_000 }),
+    },
+    { requiredKeys: [] },
+  );
+
+  it("give exact totals and pages, whatever is recorded, deleted and asked for", () => {
+    const story = fc.tuple(
+      fc.array(some, { maxLength: 10, size: "max" }),
+      fc.array(query, { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 7 }),
+    );
+    fc.assert(
+      fc.property(story, ([steps, queries, limit]) => {
+        connection.close();
+        open();
+        for (const step of steps) {
+          const at = (place: number): number => Math.floor(place * events.length);
+          if (step.kind === "record") record(step.actions, step.aheadMs);
+          else if (step.kind === "remove")
+            remove([...step.places.map((place) => events[at(place)]?.rowid ?? 0), 999]);
+          else remove(events.slice(at(step.from), at(step.from) + step.length).map(({ rowid }) => rowid));
+        }
+        for (const asked of queries) expectExact(asked, limit);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("are as many at each level as there are sealed blocks, and none is left over for what was deleted", () => {
+    record(
+      Array.from({ length: 80 }, (_, index) => index % 2),
+      1,
+    );
+    const levels = (): unknown =>
+      connection.read.rows(
+        "SELECT level, count(*) AS blocks, sum(events) AS events FROM event_count WHERE action_id = 0 GROUP BY level",
+      );
+    // Rowids 1 to 80: 20 blocks of 4 end by 79, 6 of 12 by 71, 2 of 36 by 71.
+    expect(levels()).toEqual([
+      { level: 0, blocks: 20, events: 79 },
+      { level: 1, blocks: 6, events: 71 },
+      { level: 2, blocks: 2, events: 71 },
+    ]);
+    remove(Array.from({ length: 60 }, (_, index) => index + 1));
+    expect(levels()).toEqual([
+      { level: 0, blocks: 20, events: 19 },
+      { level: 1, blocks: 6, events: 11 },
+      { level: 2, blocks: 2, events: 11 },
+    ]);
+    const left = connection.read.first(
+      "SELECT count(*) AS n FROM event_count WHERE events = 0 AND action_id > 0",
+    );
+    expect(left).toEqual({ n: 0 });
+  });
+
+  it("are made up for in parts where they are missing", () => {
+    connection.write((sql) =>
+      sql.run(
+        `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 90)
+          INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+          SELECT n * 2, 1 + n % 5, 1, n, x'7b7d' FROM n`,
+      ),
+    );
+    for (let n = 1; n <= 90; n += 1) events.push({ rowid: n * 2, action: n % 5, atMs: n });
+    let parts = 0;
+    for (; !isAllSealed(connection.read, 180, SMALL); parts += 1) {
+      connection.write((sql) => sealBlocks(sql, 180, 7, SMALL));
+      expectExact({ applications: ["y"], fromMs: 10 }, 7);
+    }
+    expect(parts).toBe(7);
+    expectExact({}, 7);
+  });
+});

@@ -1,0 +1,85 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { complete, race, type Steps } from "../../src/store/libsql/read-steps.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const DELIVERIES = 60_000;
+
+describe("a read that looks through very much", () => {
+  const scratch = useScratch();
+  let store: Store;
+
+  beforeEach(async () => {
+    const open = async (): Promise<void> => {
+      store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    };
+    await open();
+    for (const action of ["a", "b"]) await store.createAction({ action, application: "x", schemata: {} }, 1);
+    const subscription = {
+      application: "x",
+      subscription: "s",
+      handler: "https://h.example/",
+      maxRetries: 1,
+    };
+    await store.createSubscription({ ...subscription, action: "a", active: true, secret: "s" }, 1);
+    await store.updateSubscription(1, { action: "b" }, 1);
+    await store.close();
+    const series = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${DELIVERIES})`;
+    rawSql(
+      join(scratch.path, "evreg.db"),
+      `${series} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+        SELECT n, 1, 1, 1, x'7b7d' FROM n`,
+      `${series} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms)
+        SELECT n, n, 1, 2, 1, 1, 2 FROM n`,
+    );
+    await open();
+  });
+  afterEach(() => store.close());
+
+  /** Its subscription had only events of the other action, each of which has to be looked at. */
+  const long = (): Promise<unknown> => store.listDeliveries({ action: "b", limit: 50 });
+
+  it("lets writes and other reads pass", async () => {
+    const answers: unknown[] = [];
+    const reading = Promise.all([long(), long()].map(async (read) => answers.push(await read)));
+    let passed = 0;
+    for (; answers.length < 2; passed += 1) {
+      await store.createToken({ name: "t", scopes: [], hash: `h${passed}` }, 1);
+      expect(await store.findToken(`h${passed}`)).toBeDefined();
+    }
+    await reading;
+    expect(answers).toEqual([[], []]);
+    expect(passed).toBeGreaterThan(5);
+  });
+
+  it("is answered before the store is closed", async () => {
+    const reading = long();
+    await store.close();
+    expect(await reading).toEqual([]);
+  });
+});
+
+function* way(steps: number, answer: string | undefined, log: string[]): Steps<string | undefined> {
+  for (let step = 1; step <= steps; step += 1) {
+    log.push(`${answer} ${step}`);
+    yield;
+  }
+  return answer;
+}
+
+describe("several ways to one answer", () => {
+  it("are gone by turns until the shortest is at its end", () => {
+    const log: string[] = [];
+    expect(complete(race([way(9, "a", log), way(2, "b", log)]))).toBe("b");
+    expect(log).toEqual(["a 1", "b 1", "a 2", "b 2", "a 3"]);
+  });
+
+  it("go on without one that gives up", () => {
+    expect(complete(race([way(1, undefined, []), way(3, "b", [])]))).toBe("b");
+  });
+});

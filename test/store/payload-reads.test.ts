@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { BytesOut, bytesAt } from "../../src/store/libsql/bytes-out.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
+import { listEvents } from "../../src/store/libsql/event-reads.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+/** Two of them are more than is read in one step, and four as many as in two. */
+const BYTES = 2_000_000;
+
+it("a page of large payloads comes in steps, without an event that was deleted in between", () => {
+  const file = join(scratch.path, "one.db");
+  const connection = Connection.open(file, (sql) => admitFile(sql, file));
+  migrateFile(connection, file);
+  connection.write((sql) => {
+    WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    const bytes = new Uint8Array(5 * BYTES);
+    for (let n = 0; n < 5; n += 1) bytes.fill(49 + n, n * BYTES, (n + 1) * BYTES);
+    const rows = [0, 1, 2, 3, 4].flatMap((n) => [1, 1, n * BYTES, BYTES]);
+    MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], bytes);
+  });
+  const out = new BytesOut();
+  const reading = listEvents(connection.read, { order: "asc", limit: 50, page: 1 }, out);
+  const before: number[] = [];
+  let step = reading.next();
+  for (; step.done !== true; step = reading.next()) {
+    before.push(out.pack()?.byteLength ?? 0);
+    // The first two were read, the others not yet.
+    if (before.at(-1) === 2 * BYTES) connection.write((sql) => deleteEvents(sql, [1, 3]));
+  }
+  const { events } = step.value;
+  const all = out.pack();
+  const found = events.map(({ rowid, payload }) => {
+    const text = Buffer.from(bytesAt(all, payload)).toString();
+    return [rowid, text === String(rowid).repeat(BYTES)];
+  });
+  expect(before.slice(-2)).toEqual([2 * BYTES, 3 * BYTES]);
+  expect(found).toEqual([
+    [1, true],
+    [2, true],
+    [4, true],
+    [5, true],
+  ]);
+  connection.close();
+});
