@@ -5,7 +5,8 @@ import { CpuShare } from "./cpu-share.ts";
 
 // Loaded into the server under test before its own code, to look at its main thread from within.
 
-const RESOLUTION_MS = 1;
+/** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
+const RESOLUTION_MS = 10;
 
 export interface Vitals {
   /** Beyond the interval at which it is sampled. */

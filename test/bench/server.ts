@@ -1,14 +1,12 @@
 import { openSync, closeSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { SERVER_HEAP } from "../../src/runtime/server-heap.ts";
 import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Child, childOf } from "./child.ts";
+import { plainProbe } from "./plain-probe.ts";
 import type { ProbeCalls } from "./probe.ts";
-
-const PROBE = fileURLToPath(new URL("probe.ts", import.meta.url));
 
 export interface ServerPlace {
   /** Its data folder. */
@@ -48,8 +46,9 @@ export function serveEnv({ compileCache }: ServerPlace): NodeJS.ProcessEnv {
 
 export async function startServer(place: ServerPlace): Promise<BenchServer> {
   const log = openSync(place.logFile, "a");
+  const probe = plainProbe(join(dirname(place.compileCache), "probe"));
   // With the option that `bin/run.js` would start itself again for, as the channel to the probe would be lost by it.
-  const child = childOf<ProbeCalls>(serveArgs(place, 0, [...SERVER_HEAP, "--import", PROBE]), {
+  const child = childOf<ProbeCalls>(serveArgs(place, 0, [...SERVER_HEAP, "--import", probe]), {
     stdio: ["ignore", log, log, "ipc"],
     env: serveEnv(place),
   });

@@ -11,7 +11,7 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
   ["synchronous", "FULL", 2],
   ["foreign_keys", "ON", 1],
   ["temp_store", "MEMORY", 2],
-  ["cache_size", "-32768", -32_768],
+  ["cache_size", "-8192", -8_192],
   // 16 MiB of 4 KiB pages between checkpoints; a log that a burst made longer shrinks again.
   ["wal_autocheckpoint", "4000", 4_000],
   ["journal_size_limit", "67108864", 67_108_864],
