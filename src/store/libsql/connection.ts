@@ -1,7 +1,7 @@
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
-import { type Database, type Sql, Statements } from "./sql.ts";
+import { type Database, type Sql, type Statement, Statements } from "./sql.ts";
 
 /** Set on the connection in this order, then read back. */
 const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: string | number])[] = [
@@ -29,6 +29,7 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 export class Connection {
   readonly #pool: ConnectionPool;
   readonly #database: Database;
+  readonly #steps = new Map<string, Statement>();
   /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
   /** Known once it is open. */
@@ -106,9 +107,11 @@ export class Connection {
     this.#pool.close();
   }
 
-  #step(step: "begin" | "commit", text: string): void {
+  #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
     try {
-      this.#database.prepare(text).run();
+      const statement = this.#steps.get(text) ?? this.#database.prepare(text);
+      this.#steps.set(text, statement);
+      statement.run();
     } catch (error) {
       throw engineFailure(error, step) ?? error;
     }

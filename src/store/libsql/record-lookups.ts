@@ -34,20 +34,25 @@ export function loadEnds(sql: Sql): Ends {
   return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }
 
-/** The state of each action the candidates name; none for one that does not exist. */
+/** The state of each action the candidates name; none for one that does not exist. Asked one by one: most name the same. */
 export function loadActionStates(
   sql: Sql,
   candidates: readonly Candidate[],
 ): ReadonlyMap<number, ActionState> {
-  const ids = new Set(candidates.map((candidate) => candidate.actionId));
-  const rows = sql.rows<{ id: number; revision: number; subscribers: number }>(
-    `SELECT a.rowid AS id, a.revision,
-        (SELECT count(*) FROM subscription s
+  const states = new Map<number, ActionState>();
+  const asked = new Set<number>();
+  for (const { actionId } of candidates) {
+    if (asked.has(actionId)) continue;
+    asked.add(actionId);
+    const state = sql.first<ActionState>(
+      `SELECT a.revision, (SELECT count(*) FROM subscription AS s
           WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
-      FROM action a WHERE a.rowid IN (SELECT value FROM json_each(?))`,
-    JSON.stringify([...ids]),
-  );
-  return new Map(rows.map(({ id, revision, subscribers }) => [id, { revision, subscribers }]));
+        FROM action AS a WHERE a.rowid = ?`,
+      actionId,
+    );
+    if (state !== undefined) states.set(actionId, state);
+  }
+  return states;
 }
 
 /**

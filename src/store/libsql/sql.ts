@@ -19,7 +19,7 @@ export interface Sql {
 
 /** One connection of the driver under the client. */
 export type Database = ReturnType<ConnectionPool["acquireSync"]>;
-type Statement = ReturnType<Database["prepare"]>;
+export type Statement = ReturnType<Database["prepare"]>;
 
 interface Query {
   readonly columns: readonly string[];
