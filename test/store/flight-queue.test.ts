@@ -68,7 +68,7 @@ describe("the flight queue", () => {
   it("sends within the turn as soon as there is enough, so that the thread works meanwhile", () => {
     const MiB = 1024 * 1024;
     for (const [many, kind] of [
-      [16, write("a")],
+      [32, write("a")],
       [2, write("b", 0, 500)],
       [1, write("c", MiB)],
     ] as const) {

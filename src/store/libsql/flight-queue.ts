@@ -28,7 +28,7 @@ interface Waiting {
  * So many go off without waiting for the end of the turn: while requests come in by the dozen, the store's thread then
  * works on the first of them as this one goes on with the others.
  */
-const SEND_WRITES = 16;
+const SEND_WRITES = 32;
 const SEND_ROWS = 1_000;
 const SEND_BYTES = 1024 * 1024;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
