@@ -1,26 +1,37 @@
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, Claim } from "../store/store.ts";
+import type { AttemptResult, ClaimedSubscription } from "../store/store.ts";
+import { destinationOf } from "./destination.ts";
+
+export interface BegunAttempt {
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly eventId: number;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly subscription: ClaimedSubscription;
+  readonly startedAtMs: number;
+}
 
 /**
  * One line for each attempt. Of the handler's URL only the origin is told: paths and queries of webhook addresses are
- * often as good as a password.
+ * often as good as a password. What goes well does so thousands of times a second and is for debugging.
  */
-export function logAttempt(logger: Logger, claim: Claim, result: AttemptResult): void {
-  const { deliveryId, eventId, subscriptionId, attempt, handler } = claim;
+export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult): void {
+  const { deliveryId, eventId, subscription, attempt } = begun;
   const { statusCode, errorCode, durationMs, next } = result;
   const fields = {
     delivery: deliveryId,
     event: eventId,
-    subscription: subscriptionId,
+    subscription: subscription.subscriptionId,
     attempt,
     ...(statusCode === undefined ? {} : { status: statusCode }),
     ...(errorCode === undefined ? {} : { error: errorCode }),
     durationMs,
-    handler: URL.canParse(handler) ? new URL(handler).origin : "",
+    handler: destinationOf(subscription.handler)?.origin ?? "",
   };
   switch (next.kind) {
     case "delivered":
-      logger.info(fields, "delivered");
+      logger.debug(fields, "delivered");
       break;
     case "retry":
       logger.info(
@@ -36,6 +47,8 @@ export function logAttempt(logger: Logger, claim: Claim, result: AttemptResult):
       break;
     case "returned":
       logger.info(fields, "attempt cut short, delivery handed back");
+      break;
+    case "unsent":
       break;
   }
 }

@@ -1,9 +1,12 @@
 import { judge } from "../domain/retry.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
-import type { AttemptResult, Claim } from "../store/store.ts";
+import type { AttemptResult, Claim, ClaimedEvent } from "../store/store.ts";
+import { type BegunAttempt, logAttempt } from "./attempt-log.ts";
 import { deliveryBody } from "./body.ts";
 import type { SendResult } from "./exchange.ts";
+import type { Interruptible } from "./in-flight.ts";
 import type { Sender } from "./sender.ts";
 import { deliveryHeaders } from "./signature.ts";
 
@@ -11,48 +14,76 @@ export interface AttemptParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Sender;
+  readonly logger: Logger;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
 }
 
-/**
- * Carries one claim through: build, sign, send, judge. Never rejects.
- * @param signal cuts it short; the delivery is then handed back
- */
-export async function attempt(
-  claim: Claim,
-  parts: AttemptParts,
-  signal: AbortSignal,
-): Promise<AttemptResult> {
-  const { clock, random, sender, version } = parts;
-  const startedAtMs = clock.now();
-  const body = deliveryBody(claim);
-  const headers = deliveryHeaders({
-    eventId: claim.eventId,
-    subscriptionId: claim.subscriptionId,
-    action: claim.action,
-    attempt: claim.attempt,
-    body,
-    secrets: [claim.secret],
-    nowMs: startedAtMs,
-    version,
-  });
-  const sent = await sender.send({ url: claim.handler, headers, body, signal });
-  return attemptResult(claim, sent, { startedAtMs, finishedAtMs: clock.now(), fraction: random.fraction() });
+/** Carries claims through: build, sign, send, judge. */
+export class Attempts {
+  readonly #parts: AttemptParts;
+  /** Of an event that goes to many, the body is made once. */
+  #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param ended called once, maybe before this returns
+   * @returns cuts it short; the delivery is then handed back
+   */
+  begin(claim: Claim, ended: (result: AttemptResult) => void): Interruptible {
+    const { clock, random, sender, logger, version } = this.#parts;
+    const { event, subscription, attempt } = claim;
+    // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
+    const begun: BegunAttempt = {
+      deliveryId: claim.deliveryId,
+      claimId: claim.claimId,
+      eventId: event.eventId,
+      attempt,
+      failures: claim.failures,
+      subscription,
+      startedAtMs: clock.now(),
+    };
+    const body = this.#body(event, attempt);
+    const headers = deliveryHeaders({
+      eventId: event.eventId,
+      subscriptionId: subscription.subscriptionId,
+      action: event.action,
+      attempt,
+      body,
+      secrets: [subscription.secret],
+      nowMs: begun.startedAtMs,
+      version,
+    });
+    return sender.send({ url: subscription.handler, headers, body }, (sent) => {
+      const result = attemptResult(begun, sent, clock.now(), random.fraction());
+      logAttempt(logger, begun, result);
+      ended(result);
+    });
+  }
+
+  #body({ eventId, action, payload, timestampedMs }: ClaimedEvent, attempt: number): Buffer {
+    if (this.#last?.eventId === eventId && this.#last.attempt === attempt) return this.#last.body;
+    const body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
+    this.#last = { eventId, attempt, body };
+    return body;
+  }
 }
 
 /** What the store is told of an attempt. */
 function attemptResult(
-  claim: Claim,
+  { deliveryId, claimId, failures, subscription, startedAtMs }: BegunAttempt,
   sent: SendResult,
-  at: { startedAtMs: number; finishedAtMs: number; fraction: number },
+  finishedAtMs: number,
+  fraction: number,
 ): AttemptResult {
-  const { failures, maxRetries } = claim;
-  const { startedAtMs, finishedAtMs, fraction } = at;
+  const { handler, maxRetries } = subscription;
   const verdict = judge({ outcome: sent, failures, maxRetries, finishedAtMs, fraction });
   return {
-    deliveryId: claim.deliveryId,
-    claimId: claim.claimId,
+    deliveryId,
+    claimId,
     startedAtMs,
     // The clock may have been set back meanwhile.
     durationMs: Math.max(0, finishedAtMs - startedAtMs),
@@ -62,15 +93,11 @@ function attemptResult(
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
-    next: verdict.kind === "gone" ? { ...verdict, handler: claim.handler } : verdict,
+    next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
   };
 }
 
 /** What the store is told of a claim that was never begun. */
-export function returnedResult(claim: Claim, nowMs: number): AttemptResult {
-  return attemptResult(
-    claim,
-    { kind: "error", errorCode: "interrupted" },
-    { startedAtMs: nowMs, finishedAtMs: nowMs, fraction: 0 },
-  );
+export function unsentResult({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
+  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind: "unsent" } };
 }

@@ -14,7 +14,13 @@ export interface DeliveryBody {
  * was published, which is never parsed and written again.
  */
 export function deliveryBody(body: DeliveryBody): Buffer {
+  const { payload } = body;
   const head = `{"event_id":"${body.eventId}","action":${JSON.stringify(body.action)},"payload":`;
   const tail = `,"timestamp":"${toIso(body.eventTimestampedMs)}","delivery_attempt":${body.attempt}}`;
-  return Buffer.concat([Buffer.from(head), body.payload, Buffer.from(tail)]);
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + payload.byteLength + tail.length);
+  bytes.write(head, 0);
+  bytes.set(payload, headBytes);
+  bytes.write(tail, headBytes + payload.byteLength, "latin1");
+  return bytes;
 }

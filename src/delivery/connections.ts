@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { buildConnector, Pool, type Dispatcher } from "undici";
 import type { AddressGuard } from "./address-guard.ts";
-import { portOf } from "./port.ts";
+import type { Destination } from "./destination.ts";
 
 export interface ConnectionOptions {
   readonly guard: AddressGuard;
@@ -16,8 +16,8 @@ export interface ConnectionOptions {
 }
 
 export interface Connections {
-  /** The pool for a URL's origin, which stays until every user has called `release` and a while has passed. */
-  acquire(url: URL): { readonly pool: Dispatcher; readonly release: () => void };
+  /** The pool for an origin, which stays until every user has called `release` and a while has passed. */
+  acquire(destination: Destination): { readonly pool: Dispatcher; readonly release: () => void };
   /** Origins that have a pool. */
   origins(): number;
   /** Drops all connections; what is under way on them ends with an error. */
@@ -50,9 +50,9 @@ export function createConnections(options: ConnectionOptions): Connections {
   let sweeping: NodeJS.Timeout | undefined;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
-  function connectorTo(origin: URL): buildConnector.connector {
+  function connectorTo({ port }: Destination): buildConnector.connector {
     const connect = buildConnector({
-      lookup: guard.lookupFor(portOf(origin)),
+      lookup: guard.lookupFor(port),
       timeout: timeoutMs,
       allowH2: false,
       // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
@@ -70,10 +70,10 @@ export function createConnections(options: ConnectionOptions): Connections {
     };
   }
 
-  function createPool(origin: URL): Pool {
-    return new Pool(origin.origin, {
+  function createPool(destination: Destination): Pool {
+    return new Pool(destination.origin, {
       connections: maxInFlight,
-      connect: connectorTo(origin),
+      connect: connectorTo(destination),
       allowH2: false,
       pipelining: 1,
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
@@ -98,11 +98,11 @@ export function createConnections(options: ConnectionOptions): Connections {
   }
 
   return {
-    acquire(url) {
-      let entry = held.get(url.origin);
+    acquire(destination) {
+      let entry = held.get(destination.origin);
       if (entry === undefined) {
-        entry = { pool: createPool(url), users: 0, unusedSinceMs: 0 };
-        held.set(url.origin, entry);
+        entry = { pool: createPool(destination), users: 0, unusedSinceMs: 0 };
+        held.set(destination.origin, entry);
         sweeping ??= setInterval(sweep, keepAliveMs / 2).unref();
       }
       const { pool } = entry;
@@ -111,7 +111,7 @@ export function createConnections(options: ConnectionOptions): Connections {
         pool,
         release: () => {
           entry.users -= 1;
-          entry.unusedSinceMs = performance.now();
+          if (entry.users === 0) entry.unusedSinceMs = performance.now();
         },
       };
     },

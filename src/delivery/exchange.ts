@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
 import { attemptErrorCode } from "./error-code.ts";
+import type { Interruptible } from "./in-flight.ts";
 import { responseText } from "./response-text.ts";
 
 /** How one request ended. */
@@ -27,7 +28,7 @@ const MAX_INFORMATIONAL = 16;
  * again or gone. Aborting works at any time: also while undici still connects, when it has no way to be told; the
  * request is then dropped as it is about to be written.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: () => void;
   readonly #kept: Buffer[] = [];
@@ -46,6 +47,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(settle: (result: SendResult) => void, ended: () => void) {
     this.#settle = settle;
     this.#ended = ended;
+  }
+
+  interrupt(): void {
+    this.abort("interrupted");
   }
 
   /** Ends it, as `errorCode` unless it is settled already. */
@@ -97,7 +102,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #answered(cut: boolean): void {
     if (this.#answer === undefined) return this.#result({ kind: "error", errorCode: "protocol_error" });
-    const response = responseText(Buffer.concat(this.#kept), cut);
+    const response = this.#keptBytes === 0 ? undefined : responseText(Buffer.concat(this.#kept), cut);
     this.#result({ kind: "answered", ...this.#answer, ...(response === undefined ? {} : { response }) });
   }
 

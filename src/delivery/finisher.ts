@@ -35,6 +35,11 @@ export class Finisher {
     return this.#waiting.length;
   }
 
+  /** True from a failure to store until the next success. */
+  get isFailing(): boolean {
+    return this.#backoff.failing;
+  }
+
   add(result: AttemptResult): void {
     this.#waiting.push(result);
     this.#running ??= this.#storeAll();
@@ -99,7 +104,7 @@ export class Finisher {
       return;
     }
     applied.forEach((isApplied, index) => {
-      if (isApplied) return;
+      if (isApplied || batch[index]?.next.kind === "unsent") return;
       logger.warn(
         { delivery: batch[index]?.deliveryId },
         "An attempt ended after its lease; its delivery had moved on.",

@@ -5,13 +5,15 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { logAttempt } from "./attempt-log.ts";
-import { attempt, returnedResult } from "./attempt.ts";
-import { Backoff } from "./backoff.ts";
+import { Attempts, unsentResult } from "./attempt.ts";
+import { Claimer } from "./claimer.ts";
 import { Finisher } from "./finisher.ts";
+import type { Flow } from "./flow.ts";
+import { Flows } from "./flows.ts";
 import { Grace } from "./grace.ts";
-import { InFlight } from "./in-flight.ts";
+import { InFlight, type Interruptible } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { LocalQueue } from "./local-queue.ts";
 import { createSender, type Sender } from "./sender.ts";
 
 export interface RunParts {
@@ -25,58 +27,79 @@ export interface RunParts {
   readonly ca?: string;
 }
 
-/** What a lease has beyond the deadline of an attempt, for storing its result. */
+/** What a lease has beyond the deadline of an attempt, for waiting to be begun and for storing its result. */
 const LEASE_MARGIN_MS = 30_000;
-/** A look that brings nothing although the store said so is repeated at this pace at most. */
-const EMPTY_LOOK_MS = 50;
+/** So many results for each attempt that may be under way: with more that wait to be stored, nothing is claimed. */
+const UNSTORED_PER_PLACE = 4;
 
 /**
  * The engine from one start to its stop.
  *
- * It looks for due deliveries (`claimDue`) when it starts, when something was published, when the next known one comes
- * due, and when an attempt that took up room has ended; never on the off chance. Only ended leases are asked for at a
- * steady, slow pace: whoever held them may have died.
+ * The claimer leases deliveries from the store, the local queue begins their attempts as there is room, and the finisher
+ * stores what came of them. Only ended leases are asked for at a steady, slow pace: whoever held them may have died.
  */
 export class Run {
   readonly #parts: RunParts;
-  readonly #leaseMs: number;
   readonly #sender: Sender;
-  readonly #inFlight: InFlight;
+  readonly #attempts: Attempts;
+  readonly #inFlight = new InFlight();
+  readonly #queue: LocalQueue;
+  readonly #claimer: Claimer;
   readonly #finisher: Finisher;
-  readonly #backoff: Backoff;
   readonly #leaseWatch: LeaseWatch;
-  #hasBegun = false;
-  #looking: Promise<void> | undefined;
-  #lookAgain = false;
-  #heldBack = false;
-  #dueTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
   readonly #grace: Grace;
+  #wasHeldBack = false;
   #stopped: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
-    const { store, clock, logger, config, ownAddresses, ca } = parts;
-    const { timeoutMs, maxInFlight, maxInFlightPerSubscription, allowNetworks } = config;
+    const { store, clock, random, logger, config, ownAddresses, version, ca } = parts;
+    const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
+    const leaseMs = timeoutMs + LEASE_MARGIN_MS;
     this.#parts = parts;
-    this.#leaseMs = timeoutMs + LEASE_MARGIN_MS;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses });
     this.#sender = createSender({
       clock,
       guard,
       timeoutMs,
-      maxInFlight,
+      maxInFlight: most,
       ...(ca === undefined ? {} : { ca }),
     });
-    this.#inFlight = new InFlight(maxInFlight, maxInFlightPerSubscription, () => this.look());
+    this.#attempts = new Attempts({ clock, random, logger, version, sender: this.#sender });
+    const flows = new Flows(mostWindow);
+    const inFlight = this.#inFlight;
+    this.#queue = new LocalQueue({
+      clock,
+      flows,
+      most,
+      underWay: () => inFlight.size,
+      begin: (flow, claim) => this.#begin(flow, claim),
+      handBack: (claims) => this.#handBack(claims),
+    });
+    this.#claimer = new Claimer({
+      store,
+      clock,
+      logger,
+      leaseMs,
+      most,
+      mostWindow,
+      flows,
+      inFlight,
+      queue: this.#queue,
+      isHeldBack: () => (this.#wasHeldBack = this.#finisher.backlog >= most * UNSTORED_PER_PLACE),
+    });
     this.#finisher = new Finisher({ store, clock, logger, onStored: (results) => this.#onStored(results) });
-    this.#backoff = new Backoff(clock);
     this.#grace = new Grace(clock);
     this.#leaseWatch = new LeaseWatch({
       store,
       clock,
       logger,
-      everyMs: this.#leaseMs / 4,
-      isHolding: () => this.#finisher.backlog > 0,
-      onRound: (released) => this.#onLeases(released),
+      everyMs: leaseMs / 4,
+      isHolding: () => this.#finisher.isFailing,
+      onRound: (released) => {
+        // A clock that was set forward makes deliveries due before their timer ends.
+        if (released > 0) this.look();
+        else this.#claimer.lookIfLate();
+      },
     });
   }
 
@@ -85,26 +108,20 @@ export class Run {
   }
 
   begin(): void {
-    this.#hasBegun = true;
     this.#leaseWatch.start();
-    this.look();
+    this.#claimer.start();
   }
 
   /** Looks for due deliveries now or, while a look is under way, right after it. */
   look(): void {
-    if (!this.#hasBegun || this.isStopping) return;
-    if (this.#looking !== undefined) {
-      this.#lookAgain = true;
-      return;
-    }
-    this.#looking = this.#lookUntilDone();
+    this.#claimer.look();
   }
 
-  /** One look, carried through until its attempts are stored. Not for a run that has begun. */
+  /** One claim, carried through until its attempts are stored. Not for a run that has begun. */
   async once(): Promise<void> {
     const { store, clock } = this.#parts;
     await store.releaseExpired(clock.now());
-    await this.#claim();
+    await this.#claimer.claim();
     await this.#settled();
   }
 
@@ -119,12 +136,12 @@ export class Run {
   }
 
   async #drain(): Promise<void> {
-    this.#dueTimer?.cancel();
     this.#leaseWatch.stop();
-    this.#backoff.cut();
+    this.#claimer.stop();
+    this.#queue.close();
     await Promise.race([this.#settled(), this.#grace.over]);
     this.#grace.cancel();
-    this.#inFlight.abortAll();
+    this.#inFlight.interruptAll();
     await this.#inFlight.settled();
     await this.#finisher.close();
     await this.#sender.close();
@@ -132,96 +149,54 @@ export class Run {
 
   /** A look may still bring claims, claims bring results, and results have to be stored: hence in this order. */
   async #settled(): Promise<void> {
-    await this.#looking;
+    await this.#claimer.idle();
     await this.#inFlight.settled();
     await this.#finisher.idle();
   }
 
-  async #lookUntilDone(): Promise<void> {
-    let more = true;
-    while (more && !this.isStopping) {
-      this.#lookAgain = false;
-      try {
-        more = await this.#claim();
-        if (this.#backoff.failing) this.#parts.logger.info({}, "Deliveries go on.");
-        this.#backoff.succeeded();
-      } catch (error) {
-        if (!this.isStopping) await this.#waitForStore(error);
-      }
-      more ||= this.#lookAgain;
-    }
-    // In the same turn as the last look at `#lookAgain`, so that no call of `look` falls between.
-    this.#looking = undefined;
-  }
-
-  async #waitForStore(error: unknown): Promise<void> {
-    if (!this.#backoff.failing) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#parts.logger.warn({ error: reason }, "Due deliveries cannot be read; trying on.");
-    }
-    await this.#backoff.wait();
-  }
-
-  /** Claims once and begins the attempts. Answers whether to claim again at once. */
-  async #claim(): Promise<boolean> {
-    const { store, clock, config } = this.#parts;
-    const { limit, perSubscription } = this.#inFlight.share();
-    // The next attempt to end looks again.
-    if (limit === 0) return false;
-    // So does the finisher: results must not pile up without end while storing them is slower than making them.
-    this.#heldBack = this.#finisher.backlog >= config.maxInFlight;
-    if (this.#heldBack) return false;
-    const nowMs = clock.now();
-    const { claims, nextDueAtMs } = await store.claimDue({
-      nowMs,
-      limit,
-      leaseMs: this.#leaseMs,
-      perSubscription,
-      inFlight: new Map(this.#inFlight.bySubscription),
-    });
-    for (const claim of claims) {
-      if (this.isStopping) this.#finisher.add(returnedResult(claim, clock.now()));
-      else this.#inFlight.run(claim.subscriptionId, (signal) => this.#attempt(claim, signal));
-    }
-    if (nextDueAtMs === undefined) return false;
-    if (claims.length > 0 && nextDueAtMs <= nowMs) return true;
-    this.#lookAt(nextDueAtMs > nowMs ? nextDueAtMs : nowMs + EMPTY_LOOK_MS);
-    return false;
-  }
-
-  async #attempt(claim: Claim, signal: AbortSignal): Promise<void> {
-    const { clock, random, logger, version } = this.#parts;
+  #begin(flow: Flow, claim: Claim): void {
+    const { clock, logger } = this.#parts;
+    let sending: Interruptible | undefined;
+    const attempt: Interruptible = { interrupt: () => sending?.interrupt() };
+    this.#inFlight.add(attempt);
+    flow.began(clock.now());
     try {
-      const result = await attempt(claim, { clock, random, version, sender: this.#sender }, signal);
-      logAttempt(logger, claim, result);
-      this.#finisher.add(result);
+      sending = this.#attempts.begin(claim, (result) => {
+        this.#inFlight.delete(attempt);
+        this.#ended(flow, result);
+      });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
       logger.error({ delivery: claim.deliveryId, error: String(error) }, "An attempt broke off.");
+      this.#inFlight.delete(attempt);
+      flow.interrupted();
     }
   }
 
+  #ended(flow: Flow, result: AttemptResult): void {
+    const nowMs = this.#parts.clock.now();
+    if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
+    else if (result.errorCode === "interrupted") flow.interrupted();
+    else flow.failed(nowMs);
+    this.#finisher.add(result);
+    // Its subscription is deactivated by that.
+    if (result.next.kind === "gone") this.#queue.drop(flow);
+    this.#queue.ended(flow);
+    this.#claimer.ended(flow);
+  }
+
+  #handBack(claims: readonly Claim[]): void {
+    const nowMs = this.#parts.clock.now();
+    for (const claim of claims) this.#finisher.add(unsentResult(claim, nowMs));
+  }
+
   #onStored(results: readonly AttemptResult[]): void {
-    for (const { next } of results) if (next.kind === "retry") this.#lookAt(next.atMs);
-    if (this.#heldBack) this.look();
-  }
-
-  #onLeases(released: number): void {
-    // A clock that was set forward makes deliveries due before their timer ends.
-    const isLate = this.#dueTimer !== undefined && this.#dueTimer.atMs <= this.#parts.clock.now();
-    if (released > 0 || isLate) this.look();
-  }
-
-  /** Looks at that time unless it does so earlier anyway. */
-  #lookAt(atMs: number): void {
-    const { clock } = this.#parts;
-    if (atMs <= clock.now()) return this.look();
-    if (this.isStopping || (this.#dueTimer !== undefined && this.#dueTimer.atMs <= atMs)) return;
-    this.#dueTimer?.cancel();
-    const cancel = clock.setTimer(() => {
-      this.#dueTimer = undefined;
-      this.look();
-    }, atMs - clock.now());
-    this.#dueTimer = { atMs, cancel };
+    let isDue = this.#wasHeldBack;
+    for (const { next } of results) {
+      if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
+      else if (next.kind === "unsent") isDue = true;
+    }
+    this.#wasHeldBack = false;
+    if (isDue) this.look();
   }
 }

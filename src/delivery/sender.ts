@@ -1,22 +1,24 @@
-import { literalAddress } from "../domain/handler-url.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createConnections, type ConnectionOptions } from "./connections.ts";
+import { Deadlines } from "./deadlines.ts";
+import { destinationOf } from "./destination.ts";
 import { attemptErrorCode } from "./error-code.ts";
 import { Exchange, type SendResult } from "./exchange.ts";
-import { portOf } from "./port.ts";
+import type { Interruptible } from "./in-flight.ts";
 
 interface SendRequest {
   /** Absolute, `https:` or `http:`. */
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Ends the request as `interrupted`. */
-  readonly signal: AbortSignal;
 }
 
 export interface Sender {
-  /** Posts once. Never rejects: every way it can end is a value. */
-  send(request: SendRequest): Promise<SendResult>;
+  /**
+   * Posts once. Every way it can end is a value, which is told once, and before this returns when nothing can be sent.
+   * @returns ends the request as `interrupted`
+   */
+  send(request: SendRequest, done: (result: SendResult) => void): Interruptible;
   /** Origins that have a pool of connections. */
   origins(): number;
   /** Drops all connections; what is under way ends with an error. */
@@ -29,6 +31,8 @@ export interface SenderOptions extends ConnectionOptions {
   readonly timeoutMs: number;
 }
 
+const ENDED: Interruptible = { interrupt: () => {} };
+
 /**
  * Posts over HTTP/1.1. It follows no redirect, knows no proxy, always verifies certificates, decompresses nothing, and
  * reads no more of an answer than it keeps and a little to spare the connection.
@@ -36,38 +40,39 @@ export interface SenderOptions extends ConnectionOptions {
 export function createSender(options: SenderOptions): Sender {
   const { clock, guard, timeoutMs } = options;
   const connections = createConnections(options);
+  const deadlines = new Deadlines(clock, timeoutMs);
 
   return {
     origins: () => connections.origins(),
     close: () => connections.close(),
-    async send({ url: text, headers, body, signal }) {
-      if (signal.aborted) return { kind: "error", errorCode: "interrupted" };
-      if (!URL.canParse(text)) return { kind: "error", errorCode: "protocol_error" };
-      const url = new URL(text);
+    send({ url, headers, body }, done) {
+      const destination = destinationOf(url);
+      if (destination === undefined) return refuse("protocol_error", done);
+      const { origin, path, port, literal } = destination;
       // The look-up that guards a connection never runs for a literal address.
-      const literal = literalAddress(url);
-      if (literal !== undefined && guard.check(literal, portOf(url)) !== undefined) {
-        return { kind: "error", errorCode: "address_refused" };
+      if (literal !== undefined && guard.check(literal, port) !== undefined) {
+        return refuse("address_refused", done);
       }
-      const { pool, release } = connections.acquire(url);
-      return new Promise((resolve) => {
-        const exchange = new Exchange(resolve, () => {
-          release();
-          cancelTimer();
-          signal.removeEventListener("abort", interrupt);
-        });
-        const interrupt = (): void => exchange.abort("interrupted");
-        const cancelTimer = clock.setTimer(() => exchange.abort("timeout"), timeoutMs);
-        signal.addEventListener("abort", interrupt, { once: true });
-        try {
-          pool.dispatch(
-            { origin: url.origin, path: url.pathname + url.search, method: "POST", headers, body },
-            exchange,
-          );
-        } catch (error) {
-          exchange.abort(attemptErrorCode(error));
-        }
+      const { pool, release } = connections.acquire(destination);
+      const exchange = new Exchange(done, () => {
+        release();
+        cancelDeadline();
       });
+      const cancelDeadline = deadlines.begin(() => exchange.abort("timeout"));
+      try {
+        pool.dispatch({ origin, path, method: "POST", headers, body }, exchange);
+      } catch (error) {
+        exchange.abort(attemptErrorCode(error));
+      }
+      return exchange;
     },
   };
+}
+
+function refuse(
+  errorCode: "protocol_error" | "address_refused",
+  done: (result: SendResult) => void,
+): Interruptible {
+  done({ kind: "error", errorCode });
+  return ENDED;
 }

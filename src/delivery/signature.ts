@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { signingKeys, type SigningKeys } from "./signing-keys.ts";
 
 export interface SignedDelivery {
   readonly eventId: number;
@@ -15,8 +16,6 @@ export interface SignedDelivery {
   readonly version: string;
 }
 
-const STANDARD_PREFIX = "whsec_";
-
 /**
  * The headers of one attempt.
  *
@@ -30,29 +29,26 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
   const { eventId, subscriptionId, action, attempt, body, secrets, nowMs, version } = delivery;
   const webhookId = `evt_${eventId}_${subscriptionId}`;
   const timestamp = Math.floor(nowMs / 1_000);
+  const keys = secrets.map(signingKeys);
   return {
     "Content-Type": "application/json",
     "User-Agent": `evreg/${version}`,
     Authorization: `Bearer ${secrets[0]}`,
     "X-Evreg-Event": action,
     "X-Evreg-Delivery": `${eventId}_${attempt}`,
-    "X-Evreg-Signature": secrets.map((secret) => `sha256=${bodySignature(secret, body)}`).join(","),
+    "X-Evreg-Signature": keys.map((key) => `sha256=${bodySignature(key, body)}`).join(","),
     "webhook-id": webhookId,
     "webhook-timestamp": String(timestamp),
-    "webhook-signature": secrets
-      .map((secret) => `v1,${standardSignature(secret, webhookId, timestamp, body)}`)
+    "webhook-signature": keys
+      .map((key) => `v1,${standardSignature(key, webhookId, timestamp, body)}`)
       .join(" "),
   };
 }
 
-function bodySignature(secret: string, body: Uint8Array): string {
-  return createHmac("sha256", secret).update(body).digest("hex");
+function bodySignature({ whole }: SigningKeys, body: Uint8Array): string {
+  return createHmac("sha256", whole).update(body).digest("hex");
 }
 
-function standardSignature(secret: string, id: string, timestamp: number, body: Uint8Array): string {
-  const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
-  return createHmac("sha256", Buffer.from(encoded, "base64"))
-    .update(`${id}.${timestamp}.`)
-    .update(body)
-    .digest("base64");
+function standardSignature({ standard }: SigningKeys, id: string, timestamp: number, body: Uint8Array): string {
+  return createHmac("sha256", standard).update(`${id}.${timestamp}.`).update(body).digest("base64");
 }

@@ -65,7 +65,7 @@ export interface Store {
   retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
 
   // The engine's tasks
-  /** Leases up to `limit` due deliveries, shared fairly over subscriptions. */
+  /** Leases due deliveries, shared fairly over subscriptions: those that have the fewest leased come first. */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
   /**
    * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
@@ -188,21 +188,39 @@ export interface DeliverySelection {
 
 export interface ClaimRequest {
   readonly nowMs: number;
-  readonly limit: number;
   readonly leaseMs: number;
-  /** At most this many of one subscription may be under way, counting `inFlight`. */
-  readonly perSubscription: number;
-  /** Attempts under way now, by subscription rowid. */
-  readonly inFlight: ReadonlyMap<number, number>;
+  /**
+   * Most deliveries to lease, by tier: `limits[tier]` is for the subscriptions of that tier and of all above it together,
+   * so `limits[0]` is for all.
+   */
+  readonly limits: readonly number[];
+  /** Most bytes of payload to answer, each event's counted once; one delivery is leased whatever its size. */
+  readonly maxPayloadBytes: number;
+  /** What subscriptions may have, by rowid. */
+  readonly shares: ReadonlyMap<number, Share>;
+  /** What one may have that is not named in `shares`. */
+  readonly others: Share;
+}
+
+/** What a claim may give one subscription. */
+export interface Share {
+  /** Its deliveries that are leased already: the fewer, the sooner comes its turn. */
+  readonly leased: number;
+  /** How many more it may have. */
+  readonly room: number;
+  /** Whose limits count for it. */
+  readonly tier: number;
 }
 
 export interface ClaimAnswer {
   readonly claims: readonly Claim[];
   /**
-   * When the next delivery comes due among subscriptions that have room, `undefined` when there is none. At or before
-   * `nowMs` means more was due than `limit` allowed.
+   * When the next delivery comes due that is not yet, among subscriptions that have room and whose limits are not used
+   * up; `undefined` when there is none.
    */
   readonly nextDueAtMs: number | undefined;
+  /** The tiers whose limits were used up before all was leased that may be due of subscriptions that have room. */
+  readonly limitedTiers: readonly number[];
 }
 
 /** One leased delivery with all that is needed to send it. */
@@ -214,10 +232,20 @@ export interface Claim {
   readonly attempt: number;
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
+  /** The same object in all claims of one answer that are for this event. */
+  readonly event: ClaimedEvent;
+  /** Likewise. */
+  readonly subscription: ClaimedSubscription;
+}
+
+export interface ClaimedEvent {
   readonly eventId: number;
   readonly action: string;
   readonly payload: Uint8Array;
-  readonly eventTimestampedMs: number;
+  readonly timestampedMs: number;
+}
+
+export interface ClaimedSubscription {
   readonly subscriptionId: number;
   readonly handler: string;
   readonly secret: string;
@@ -249,7 +277,9 @@ export type NextStep =
    */
   | { readonly kind: "gone"; readonly reason: string; readonly handler: string }
   /** Not carried to an end (stopping): due again now, and it does not count against the retries. */
-  | { readonly kind: "returned" };
+  | { readonly kind: "returned" }
+  /** Never begun: all is as if the delivery had not been claimed. */
+  | { readonly kind: "unsent" };
 
 export interface TokenRecord {
   readonly name: string;

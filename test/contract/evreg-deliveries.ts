@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { AttemptResult, Claim, NextStep } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
   newAction,
@@ -29,8 +30,7 @@ export function deliveriesContract(open: OpenEvreg): void {
 
     /** Takes what is due, as the engine does. */
     const claim = async (limit = 10): Promise<readonly Claim[]> => {
-      const nowMs = under.clock.now();
-      const request = { nowMs, limit, leaseMs: 60_000, perSubscription: 10, inFlight: new Map() };
+      const request = claimRequest({ nowMs: under.clock.now(), limit, leaseMs: 60_000 });
       return (await under.store.claimDue(request)).claims;
     };
 

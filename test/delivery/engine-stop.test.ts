@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { AttemptResult } from "../../src/store/store.ts";
+import type { AttemptResult, ClaimAnswer } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Bench, storeWith } from "./engine-setup.ts";
@@ -114,12 +115,13 @@ describe("stopping", () => {
 });
 
 describe("leases", () => {
-  const claim = { limit: 10, leaseMs: 60_000, perSubscription: 10, inFlight: new Map<number, number>() };
+  const claim = (nowMs: number): Promise<ClaimAnswer> =>
+    bench.store.claimDue(claimRequest({ nowMs, leaseMs: 60_000 }));
 
   it("of a worker that died end, and the delivery is sent", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    expect((await bench.store.claimDue({ ...claim, nowMs: bench.clock.now() })).claims).toHaveLength(1);
+    expect((await claim(bench.clock.now())).claims).toHaveLength(1);
     await bench.engine().start();
     await bench.advance(59_000);
     expect(receiver.requests).toHaveLength(0);
@@ -140,7 +142,7 @@ describe("leases", () => {
     // The machine slept; another worker found the lease ended and has the delivery now.
     const laterMs = bench.clock.now() + 3_600_000;
     expect(await bench.store.releaseExpired(laterMs)).toBe(1);
-    const { claims } = await bench.store.claimDue({ ...claim, nowMs: laterMs });
+    const { claims } = await claim(laterMs);
     expect(claims).toHaveLength(1);
     gate.resolve();
     await until("the late result to be refused", () => bench.log.with("after its lease").length === 1);

@@ -43,12 +43,9 @@ function senderWith(setup: SenderSetup = {}): Sender {
   return sender;
 }
 
-function post(sender: Sender, url: string, signal = new AbortController().signal): Promise<SendResult> {
-  return sender.send({
-    url,
-    headers: { "Content-Type": "application/json" },
-    body: Buffer.from("{}"),
-    signal,
+function post(sender: Sender, url: string): Promise<SendResult> {
+  return new Promise((resolve) => {
+    sender.send({ url, headers: { "Content-Type": "application/json" }, body: Buffer.from("{}") }, resolve);
   });
 }
 
@@ -68,11 +65,9 @@ describe("a request", () => {
     const receiver = await receiverWith();
     const body = Buffer.from('{"payload":{"é":1.10}}');
     const headers = { "Content-Type": "application/json", "X-Evreg-Event": "a.b" };
-    const sent = await senderWith().send({
-      url: `${receiver.url}?a=1&b=%20#x`,
-      headers,
-      body,
-      signal: new AbortController().signal,
+    const url = `${receiver.url}?a=1&b=%20#x`;
+    const sent = await new Promise((resolve) => {
+      senderWith().send({ url, headers, body }, resolve);
     });
     expect(sent).toEqual({ kind: "answered", statusCode: 200 });
     const [request] = receiver.requests;
@@ -302,16 +297,16 @@ describe("an interruption", () => {
     const receiver = await receiverWith();
     receiver.script("hang");
     const sender = senderWith();
-    const controller = new AbortController();
-    const sent = post(sender, receiver.url, controller.signal);
+    const request = { url: receiver.url, headers: {}, body: Buffer.from("{}") };
+    const results: SendResult[] = [];
+    const sending = sender.send(request, (result) => results.push(result));
     await receiver.received(1);
-    controller.abort();
-    expect(await sent).toEqual({ kind: "error", errorCode: "interrupted" });
-    expect(await post(sender, receiver.url, controller.signal)).toEqual({
-      kind: "error",
-      errorCode: "interrupted",
-    });
-    await until("the connection to be dropped", () => receiver.open === 0);
+    sending.interrupt();
+    // On a connection that is still to be made.
+    sender.send(request, (result) => results.push(result)).interrupt();
+    const interrupted = { kind: "error", errorCode: "interrupted" };
+    expect(results).toEqual([interrupted, interrupted]);
+    await until("the connections to be dropped", () => receiver.open === 0);
     expect(receiver.requests).toHaveLength(1);
   });
 });

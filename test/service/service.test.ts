@@ -4,6 +4,7 @@ import type { EventQuery } from "../../src/domain/event.ts";
 import type { Health } from "../../src/domain/health.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { openLocalService } from "../support/local-service.ts";
 import type { LocalService } from "../support/local-service.ts";
 
@@ -59,8 +60,7 @@ describe("waking the engine", () => {
     await subscribe(local.evreg);
     await publish(local.evreg);
     const nowMs = local.clock.now();
-    const request = { nowMs, limit: 1, leaseMs: 1_000, perSubscription: 1, inFlight: new Map() };
-    const { claims } = await local.store.claimDue(request);
+    const { claims } = await local.store.claimDue(claimRequest({ nowMs, limit: 1 }));
     const { deliveryId, claimId } = claims[0]!;
     const ended = { startedAtMs: nowMs, durationMs: 1, statusCode: 500, next: { kind: "failed" } as const };
     await local.store.finishAttempts([{ deliveryId, claimId, ...ended }], nowMs);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -64,8 +65,7 @@ describe("kill -9 in the middle of writing", () => {
     child.process.kill("SIGKILL");
     await child.ended();
     const store = await open();
-    const nowMs = Date.now() + 60_000;
-    const request = { nowMs, limit: 500, leaseMs: 1_000, perSubscription: 1e6, inFlight: new Map() };
+    const request = claimRequest({ nowMs: Date.now() + 60_000, limit: 500, most: 500 });
     const { claims } = await store.claimDue(request);
     const again = claims.filter(({ attempt }) => attempt > 1);
     expect(again.length).toBeGreaterThan(0);

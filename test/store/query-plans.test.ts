@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
+import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
+import type { FinishCall, ResultRow } from "../../src/store/libsql/finish-call.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { sealBlocks } from "../../src/store/libsql/event-counts.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
@@ -10,6 +12,7 @@ import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/op
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/sql.ts";
 import type { EventSelection } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { useScratch } from "./scratch.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
@@ -75,23 +78,19 @@ describe("what the engine does for each task", () => {
 
   it("writes never look at what they need not", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
-    const claim = { nowMs: 9, limit: 9, leaseMs: 9, perSubscription: 9, inFlight: new Map<number, number>() };
-    const result = {
-      deliveryId: 2,
-      claimId: 1,
-      startedAtMs: 1,
-      durationMs: 1,
-      errorCode: null,
-      response: null,
-    };
-    const finish = {
-      nowMs: 9,
-      results: [{ ...result, statusCode: 200, next: { kind: "delivered" as const } }],
+    const claim = claimCall(claimRequest({ nowMs: 9 }));
+    const next = { kind: "delivered" } as const;
+    const finish = (claimId: number): FinishCall => {
+      const row: ResultRow = [1, claimId, 1, 1, 200, null, null, 0, next];
+      return { nowMs: 9, results: JSON.stringify([row]) };
     };
     const bytes = new Uint8Array(1);
     expect(scans(plansOf((sql) => MERGED_WRITES.recordEvents(sql, [call], bytes)))).toEqual([]);
-    expect(scans(plansOf((sql) => WRITES.claimDue(sql, claim, new BytesOut())))).toEqual([]);
-    expect(scans(plansOf((sql) => MERGED_WRITES.finishAttempts(sql, [finish], bytes)))).toEqual([]);
+    const deliver = (sql: Sql): unknown => {
+      const { claimId } = WRITES.claimDue(sql, claim, new BytesOut());
+      return MERGED_WRITES.finishAttempts(sql, [finish(claimId)], bytes);
+    };
+    expect(scans(plansOf(deliver))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);

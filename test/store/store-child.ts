@@ -1,5 +1,6 @@
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
 
 // A process that owns a data folder. `hold` opens it and waits; `publish` records events, several calls at a time, and
@@ -65,9 +66,8 @@ async function publish(actionId: number): Promise<void> {
 
 /** Leases five at a time and finishes one of them. */
 async function deliver(): Promise<void> {
-  const request = { limit: 5, leaseMs: 60_000, perSubscription: 1e6, inFlight: new Map<number, number>() };
   for (;;) {
-    const { claims } = await store.claimDue({ ...request, nowMs: Date.now() });
+    const { claims } = await store.claimDue(claimRequest({ nowMs: Date.now(), limit: 5 }));
     const [claimed] = claims;
     if (claimed === undefined) continue;
     const { deliveryId, claimId } = claimed;

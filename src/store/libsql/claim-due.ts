@@ -1,66 +1,63 @@
 import { randomInt } from "node:crypto";
-import type { Claim, ClaimRequest } from "../store.ts";
-import type { BytesOut, Span } from "./bytes-out.ts";
-import { addPayloads, type PayloadAsked } from "./payload-reads.ts";
+import type { Share } from "../store.ts";
+import type { BytesOut } from "./bytes-out.ts";
+import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
+import { type Contender, pickDue } from "./claim-turns.ts";
+import { addPayloads } from "./payload-reads.ts";
 import type { Sql } from "./sql.ts";
-
-/** A claim as it crosses the thread. */
-type WireClaim = Omit<Claim, "payload"> & { readonly payload: Span };
-
-export interface WireClaimAnswer {
-  readonly claims: readonly WireClaim[];
-  readonly nextDueAtMs: number | undefined;
-}
-
-/** An active subscription with due or waiting deliveries. */
-interface Head {
-  readonly id: number;
-  /** When the first of them comes due. */
-  readonly due_ms: number;
-}
-
-interface Chosen {
-  readonly id: number;
-  readonly subscription_id: number;
-  readonly due_ms: number;
-  /** Its place among what its subscription would then have under way; the lower, the sooner. */
-  readonly rank: number;
-}
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
 
 /**
- * Leases due deliveries. The subscription with the fewest under way comes first, so one with a long backlog, or with
- * slow answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of a
- * saturated one not a single delivery.
+ * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
+ * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
+ * not a single delivery.
  */
-export function claimDue(sql: Sql, request: ClaimRequest, out: BytesOut): WireClaimAnswer {
-  const { nowMs, limit, leaseMs, perSubscription, inFlight } = request;
-  const busy = (id: number): number => inFlight.get(id) ?? 0;
-  const heads = loadHeads(sql).filter((head) => busy(head.id) < perSubscription);
-
-  const due = heads
-    .filter((head) => head.due_ms <= nowMs)
-    .toSorted((a, b) => busy(a.id) - busy(b.id) || a.due_ms - b.due_ms)
-    // One past these would not be chosen: the first delivery of each that is left goes before its own first.
-    .slice(0, Math.max(0, limit));
-  const chosen = loadDue(sql, due, nowMs, Math.min(perSubscription, limit))
-    .map(({ place, id, subscription_id, due_ms }): Chosen => {
-      const rank = busy(subscription_id) + place;
-      return { id, subscription_id, due_ms, rank };
-    })
-    .filter(({ rank }) => rank <= perSubscription)
-    .toSorted((a, b) => a.rank - b.rank || a.due_ms - b.due_ms || a.id - b.id)
-    .slice(0, Math.max(0, limit));
-
-  const claims = lease(sql, chosen, nowMs, nowMs + leaseMs, out);
-  return { claims, nextDueAtMs: nextDue(sql, heads, chosen, busy, perSubscription) };
+export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
+  const { nowMs, leaseMs, limits, maxPayloadBytes } = call;
+  const contenders = loadContenders(sql, call);
+  const open = contenders.filter(({ tier }) => (limits[tier] ?? 0) > 0);
+  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, limits, nowMs);
+  const rows = fitting(
+    loadRows(
+      sql,
+      chosen.map(({ id }) => id),
+    ),
+    maxPayloadBytes,
+  );
+  const claimId = randomInt(1, CLAIM_IDS);
+  lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
+  const spans = addPayloads(
+    sql,
+    rows.map(([, , , , eventId, payloadBytes]) => ({ eventId, payloadBytes })),
+    out,
+  );
+  const [first] = spans.values();
+  return {
+    claimId,
+    rows: JSON.stringify(rows),
+    subscriptions: loadSubscriptions(sql, rows),
+    offset: first === undefined ? 0 : first[0],
+    nextDueAtMs,
+    limitedTiers: [
+      ...new Set([
+        ...contenders.flatMap(({ tier }) => ((limits[tier] ?? 0) > 0 ? [] : [tier])),
+        ...cutTiers,
+        ...chosen.slice(rows.length).map(({ tier }) => tier),
+      ]),
+    ],
+  };
 }
 
-/** Steps from subscription to subscription through the index of what waits; idle ones cost nothing. */
-function loadHeads(sql: Sql): readonly Head[] {
-  return sql.rows<Head>(
+/** Active subscriptions that have room and a delivery which waits; those that have none cost nothing. */
+function loadContenders(sql: Sql, { shares, others }: ClaimCall): readonly Contender[] {
+  const named = new Map<number, Share>();
+  for (let at = 0; at < shares.length; at += SHARE_NUMBERS) {
+    named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
+  }
+  // Steps from subscription to subscription through the index of what waits.
+  const waiting = sql.rows<{ id: number }>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -69,93 +66,67 @@ function loadHeads(sql: Sql): readonly Head[] {
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
       )
-      SELECT s.rowid AS id, ${HEAD_OF("s.rowid")} AS due_ms
-      FROM waiting CROSS JOIN subscription AS s
+      SELECT s.rowid AS id FROM waiting CROSS JOIN subscription AS s
       WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL`,
   );
+  const contenders: Contender[] = [];
+  for (const { id } of waiting) {
+    const { leased, room, tier } = named.get(id) ?? others;
+    if (room > 0) contenders.push({ id, leased, room, tier });
+  }
+  return contenders;
 }
 
-/** The first `most` due deliveries of each subscription; `place` counts from 1 in each. */
-function loadDue(
-  sql: Sql,
-  heads: readonly Head[],
-  nowMs: number,
-  most: number,
-): readonly { id: number; subscription_id: number; due_ms: number; place: number }[] {
-  if (heads.length === 0 || most < 1) return [];
-  return sql.rows(
-    `SELECT d.rowid AS id, d.subscription_id, d.due_ms,
-        row_number() OVER (PARTITION BY d.subscription_id ORDER BY d.due_ms, d.rowid) AS place
-      FROM json_each(?1) AS h CROSS JOIN delivery AS d
-      WHERE d.rowid IN (
-        SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
-        WHERE w.subscription_id = h.value AND w.due_ms <= ?2
-        ORDER BY w.due_ms, w.rowid LIMIT ?3)`,
-    JSON.stringify(heads.map((head) => head.id)),
-    nowMs,
-    most,
-  );
+function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
+  if (ids.length === 0) return [];
+  const { rows } = sql.first<{ rows: string }>(
+    `SELECT json_group_array(json_array(d.rowid, d.attempt + 1, d.failures, d.subscription_id, d.event_id,
+        length(e.payload), e.timestamped_ms, a.action)) AS rows
+      FROM json_each(?) AS asked
+      CROSS JOIN delivery AS d ON d.rowid = asked.value
+      CROSS JOIN event AS e ON e.rowid = d.event_id
+      CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  )!;
+  return JSON.parse(rows) as ClaimRow[];
+}
+
+/** As many from the front as have payloads that fit in, and one at least. */
+function fitting(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
+  const seen = new Set<number>();
+  let bytes = 0;
+  for (const [index, [, , , , eventId, payloadBytes]] of rows.entries()) {
+    if (seen.has(eventId)) continue;
+    seen.add(eventId);
+    bytes += payloadBytes;
+    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
+  }
+  return rows;
 }
 
 function lease(
   sql: Sql,
-  chosen: readonly Chosen[],
-  nowMs: number,
-  untilMs: number,
-  out: BytesOut,
-): readonly WireClaim[] {
-  if (chosen.length === 0) return [];
-  const ids = JSON.stringify(chosen.map(({ id }) => [id, randomInt(1, CLAIM_IDS)]));
+  rows: readonly ClaimRow[],
+  { claimId, nowMs, untilMs }: { claimId: number; nowMs: number; untilMs: number },
+): void {
+  if (rows.length === 0) return;
   sql.run(
-    `UPDATE delivery SET state = 1, due_ms = NULL, attempt = attempt + 1,
-        claim_id = c.claim_id, claimed_ms = ?2, lease_until_ms = ?3
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS claim_id FROM json_each(?1)) AS c
-      WHERE delivery.rowid = c.id`,
-    ids,
+    `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
+      SELECT value, ?2, ?3, ?4 FROM json_each(?1)`,
+    JSON.stringify(rows.map(([deliveryId]) => deliveryId)),
+    claimId,
     nowMs,
     untilMs,
   );
-  const rows = sql.rows<Omit<Claim, "payload"> & PayloadAsked>(
-    `SELECT d.rowid AS deliveryId, d.claim_id AS claimId, d.attempt, d.failures, d.event_id AS eventId,
-        a.action, length(e.payload) AS payloadBytes, e.timestamped_ms AS eventTimestampedMs,
-        d.subscription_id AS subscriptionId, s.handler, s.secret, s.max_retries AS maxRetries
-      FROM json_each(?) AS c
-        CROSS JOIN delivery AS d ON d.rowid = c.value ->> 0
-        CROSS JOIN event AS e ON e.rowid = d.event_id
-        CROSS JOIN action AS a ON a.rowid = e.action_id
-        CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    ids,
-  );
-  const spans = addPayloads(sql, rows, out);
-  return rows.map((row) => Object.assign(row, { payload: spans.get(row.eventId)! }));
 }
 
-/** The earliest among subscriptions that have room left after these claims. */
-function nextDue(
-  sql: Sql,
-  heads: readonly Head[],
-  chosen: readonly Chosen[],
-  busy: (id: number) => number,
-  perSubscription: number,
-): number | undefined {
-  const claimed = new Map<number, number>();
-  for (const { subscription_id: id } of chosen) claimed.set(id, (claimed.get(id) ?? 0) + 1);
-  const again = [...claimed].filter(([id, count]) => busy(id) + count < perSubscription).map(([id]) => id);
-  const moved =
-    again.length === 0
-      ? []
-      : sql.rows<{ due_ms: number | null }>(
-          `SELECT ${HEAD_OF("h.value")} AS due_ms FROM json_each(?) AS h`,
-          JSON.stringify(again),
-        );
-  const times = [
-    ...heads.filter((head) => !claimed.has(head.id)).map((head) => head.due_ms),
-    ...moved.flatMap((row) => (row.due_ms === null ? [] : [row.due_ms])),
-  ];
-  return times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b));
-}
-
-function HEAD_OF(id: string): string {
-  return `(SELECT w.due_ms FROM delivery AS w INDEXED BY delivery_due
-    WHERE w.subscription_id = ${id} AND w.due_ms IS NOT NULL ORDER BY w.due_ms LIMIT 1)`;
+/** As JSON. */
+function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
+  if (rows.length === 0) return "[]";
+  const ids = new Set(rows.map(([, , , subscriptionId]) => subscriptionId));
+  return sql.first<{ rows: string }>(
+    `SELECT json_group_array(json_array(s.rowid, s.handler, s.secret, s.max_retries)) AS rows
+      FROM json_each(?) AS asked CROSS JOIN subscription AS s ON s.rowid = asked.value`,
+    JSON.stringify([...ids]),
+  )!.rows;
 }

@@ -67,10 +67,7 @@ function* activeWithDue(sql: Sql): Steps<readonly number[]> {
 
 /** The rowids of deliveries that are under way: no more than the engine sends at a time. */
 export function leasedIds(sql: Sql): number[] {
-  const rows = sql.rows<{ id: number }>(
-    "SELECT rowid AS id FROM delivery INDEXED BY delivery_leased WHERE lease_until_ms IS NOT NULL",
-  );
-  return rows.map(({ id }) => id);
+  return sql.rows<{ id: number }>("SELECT delivery_id AS id FROM lease").map(({ id }) => id);
 }
 
 /** The rowids of an event's deliveries, which are as many as its action had subscriptions. */

@@ -17,19 +17,23 @@ export interface DeliveryRow {
   readonly deleted_ms: number | null;
 }
 
+const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
+
 /** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
-const STATUS = `CASE d.state WHEN 1 THEN 'delivering' WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed'
-    ELSE CASE WHEN s.deleted_ms IS NOT NULL THEN 'cancelled' WHEN s.active = 0 THEN 'held'
-      WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
+const STATUS = `CASE d.state WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed'
+    ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
+      WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
+
+const WAITS = `d.due_ms IS NOT NULL AND NOT ${LEASED}`;
 
 /** The same as a condition, the other way round. */
 export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
-  pending: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0",
-  waiting: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0",
-  held: "d.due_ms IS NOT NULL AND s.deleted_ms IS NULL AND s.active = 0",
-  cancelled: "d.due_ms IS NOT NULL AND s.deleted_ms IS NOT NULL",
-  delivering: "d.lease_until_ms IS NOT NULL",
+  pending: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0`,
+  waiting: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0`,
+  held: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 0`,
+  cancelled: `${WAITS} AND s.deleted_ms IS NOT NULL`,
+  delivering: LEASED,
   delivered: "d.state = 2",
   failed: "d.state = 3",
 };
@@ -37,7 +41,7 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    d.attempt, d.due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
+    d.attempt + ${LEASED} AS attempt, d.due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id

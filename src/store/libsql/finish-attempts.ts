@@ -1,29 +1,11 @@
-import type { AttemptErrorCode } from "../../domain/delivery.ts";
-import type { NextStep } from "../store.ts";
-import type { Span } from "./bytes-out.ts";
-import type { MergedCall } from "./messages.ts";
+import type { FinishCall, ResultRow } from "./finish-call.ts";
 import type { Sql } from "./sql.ts";
-
-/** A result as it crosses the thread; the answer's text lies in the flight's bytes, so whatever it holds is kept. */
-export interface WireResult {
-  readonly deliveryId: number;
-  readonly claimId: number;
-  readonly startedAtMs: number;
-  readonly durationMs: number;
-  readonly statusCode: number | null;
-  readonly errorCode: AttemptErrorCode | null;
-  readonly response: Span | null;
-  readonly next: NextStep;
-}
-
-export interface FinishCall extends MergedCall {
-  readonly results: readonly WireResult[];
-}
 
 interface Leased {
   readonly id: number;
+  readonly claim_id: number;
   readonly subscription_id: number;
-  readonly claim_id: number | null;
+  /** The number of the attempt under way. */
   readonly attempt: number;
   readonly failures: number;
   readonly last_error: string | null;
@@ -36,6 +18,16 @@ interface Moved {
 
 type Outcome = "delivered" | "failed" | "returned";
 
+/** What is to be written for the results that count. */
+interface Changes {
+  /** Rowids of deliveries that are not leased any more. */
+  readonly ended: number[];
+  readonly delivered: { readonly ids: number[]; readonly nowMs: number }[];
+  readonly others: unknown[];
+  readonly attempts: unknown[];
+  readonly gone: (readonly [subscriptionId: number, reason: string])[];
+}
+
 /**
  * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still
  * the delivery's, and once. That a subscription was paused or deleted meanwhile needs no care here: what is due again
@@ -46,67 +38,71 @@ export function finishAttempts(
   calls: readonly FinishCall[],
   bytes: Uint8Array,
 ): readonly (readonly boolean[])[] {
-  const open = loadLeased(sql, calls);
-  const elsewhere = loadMoved(sql, calls, open);
-  const deliveries: unknown[] = [];
-  const attempts: unknown[] = [];
-  const gone: [subscriptionId: number, reason: string][] = [];
-  const applied = calls.map(({ results, nowMs, base = 0 }) =>
-    results.map((result) => {
-      const row = open.get(result.deliveryId);
-      if (row?.claim_id !== result.claimId) return false;
-      open.delete(row.id);
-      const outcome = outcomeOf(result.next);
-      const left = elsewhere.get(row.id);
-      deliveries.push([row.id, ...moved(row, result, outcome, nowMs, left)]);
-      attempts.push([
-        row.id,
-        row.attempt,
-        Math.round(result.startedAtMs),
-        Math.max(0, Math.round(result.durationMs)),
-        outcome,
-        result.statusCode,
-        result.errorCode ?? (outcome === "returned" ? "interrupted" : null),
-        // substr counts from 1.
-        ...(result.response === null ? [null, null] : [base + result.response[0] + 1, result.response[1]]),
-      ]);
-      const { next } = result;
-      if (next.kind === "gone" && left === undefined) gone.push([row.subscription_id, next.reason]);
+  const batches = calls.map(({ results, nowMs, base = 0 }) => ({
+    rows: JSON.parse(results) as ResultRow[],
+    nowMs,
+    base,
+  }));
+  const all = batches.flatMap(({ rows }) => rows);
+  const open = loadLeased(sql, all);
+  const elsewhere = loadMoved(sql, all, open);
+  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], gone: [] };
+  const applied = batches.map(({ rows, nowMs, base }) => {
+    const delivered: number[] = [];
+    changes.delivered.push({ ids: delivered, nowMs });
+    return rows.map((row) => {
+      const leased = open.get(row[0]);
+      if (leased?.claim_id !== row[1]) return false;
+      open.delete(leased.id);
+      if (row[8].kind === "delivered") delivered.push(leased.id);
+      note(changes, leased, row, { nowMs, base, left: elsewhere.get(leased.id) });
       return true;
-    }),
-  );
-  moveDeliveries(sql, deliveries);
-  insertAttempts(sql, attempts, bytes);
-  for (const [id, reason] of gone) {
-    sql.run(
-      "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
-      reason,
-      id,
-    );
-  }
+    });
+  });
+  write(sql, changes, bytes);
   return applied;
 }
 
-function outcomeOf(next: NextStep): Outcome {
-  if (next.kind === "delivered" || next.kind === "returned") return next.kind;
-  return "failed";
+/** @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin */
+function note(
+  changes: Changes,
+  leased: Leased,
+  row: ResultRow,
+  at: { nowMs: number; base: number; left: Moved | undefined },
+): void {
+  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next] = row;
+  changes.ended.push(id);
+  if (next.kind === "unsent") return;
+  const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
+  if (outcome !== "delivered") changes.others.push([id, ...moved(leased, row, at.nowMs, at.left)]);
+  changes.attempts.push([
+    id,
+    leased.attempt,
+    Math.round(startedAtMs),
+    Math.max(0, Math.round(durationMs)),
+    outcome,
+    statusCode,
+    errorCode ?? (outcome === "returned" ? "interrupted" : null),
+    // substr counts from 1.
+    responseOffset === null ? null : at.base + responseOffset + 1,
+    responseBytes,
+  ]);
+  if (next.kind === "gone" && at.left === undefined) changes.gone.push([leased.subscription_id, next.reason]);
 }
 
-/** state, failures, due_ms, finished_ms, last_error */
+/** state, attempt, failures, due_ms, finished_ms, last_error of one that was not delivered */
 function moved(
-  row: Leased,
-  result: WireResult,
-  outcome: Outcome,
+  { attempt, failures, last_error }: Leased,
+  [, , , , statusCode, errorCode, , , next]: ResultRow,
   nowMs: number,
   left: Moved | undefined,
 ): readonly unknown[] {
-  const { next, statusCode, errorCode } = result;
-  if (outcome === "delivered") return [2, row.failures, null, nowMs, null];
-  if (outcome === "returned") return [0, row.failures, nowMs, null, row.last_error];
+  if (next.kind === "returned") return [0, attempt, failures, nowMs, null, last_error];
   const error = statusCode === null ? (errorCode ?? "network_error") : (errorCode ?? `HTTP ${statusCode}`);
-  if (next.kind === "retry") return [0, row.failures + 1, Math.ceil(next.atMs), null, error];
-  if (left !== undefined && row.failures < left.max_retries) return [0, row.failures + 1, nowMs, null, error];
-  return [3, row.failures + 1, null, nowMs, error];
+  if (next.kind === "retry") return [0, attempt, failures + 1, Math.ceil(next.atMs), null, error];
+  if (left !== undefined && failures < left.max_retries)
+    return [0, attempt, failures + 1, nowMs, null, error];
+  return [3, attempt, failures + 1, null, nowMs, error];
 }
 
 /**
@@ -114,50 +110,71 @@ function moved(
  */
 function loadMoved(
   sql: Sql,
-  calls: readonly FinishCall[],
+  rows: readonly ResultRow[],
   open: ReadonlyMap<number, Leased>,
 ): ReadonlyMap<number, Moved> {
-  const gone = calls.flatMap(({ results }) =>
-    results.flatMap(({ deliveryId, claimId, next }) => {
-      const row = open.get(deliveryId);
-      if (next.kind !== "gone" || row?.claim_id !== claimId) return [];
-      return [[row.id, row.subscription_id, next.handler]];
-    }),
-  );
+  const gone = rows.flatMap(([id, claimId, , , , , , , next]) => {
+    const leased = open.get(id);
+    if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
+    return [[id, leased.subscription_id, next.handler]];
+  });
   if (gone.length === 0) return new Map();
-  const rows = sql.rows<Moved>(
+  const found = sql.rows<Moved>(
     `SELECT g.value ->> 0 AS id, s.max_retries
       FROM json_each(?) AS g CROSS JOIN subscription AS s ON s.rowid = g.value ->> 1
       WHERE s.handler <> g.value ->> 2`,
     JSON.stringify(gone),
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(found.map((row) => [row.id, row]));
 }
 
-function loadLeased(sql: Sql, calls: readonly FinishCall[]): Map<number, Leased> {
-  const ids = new Set(calls.flatMap(({ results }) => results.map((result) => result.deliveryId)));
-  const rows = sql.rows<Leased>(
-    `SELECT d.rowid AS id, d.subscription_id, d.claim_id, d.attempt, d.failures, d.last_error
-      FROM json_each(?) AS r CROSS JOIN delivery AS d ON d.rowid = r.value`,
+function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
+  const ids = new Set(rows.map(([id]) => id));
+  const found = sql.rows<Leased>(
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error
+      FROM json_each(?) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.value
+      CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
     JSON.stringify([...ids]),
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(found.map((row) => [row.id, row]));
 }
 
-function moveDeliveries(sql: Sql, deliveries: readonly unknown[]): void {
-  if (deliveries.length === 0) return;
+function write(sql: Sql, { ended, delivered, others, attempts, gone }: Changes, bytes: Uint8Array): void {
+  if (ended.length === 0) return;
+  sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
+  if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
+  for (const { ids, nowMs } of delivered) {
+    if (ids.length === 0) continue;
+    sql.run(
+      `UPDATE delivery SET state = 2, attempt = attempt + 1, due_ms = NULL, finished_ms = ?2, last_error = NULL
+        WHERE rowid IN (SELECT value FROM json_each(?1))`,
+      JSON.stringify(ids),
+      nowMs,
+    );
+  }
+  if (others.length > 0) moveOthers(sql, others);
+  for (const [id, reason] of gone) {
+    sql.run(
+      "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
+      reason,
+      id,
+    );
+  }
+}
+
+function moveOthers(sql: Sql, others: readonly unknown[]): void {
   sql.run(
-    `UPDATE delivery SET state = r.state, failures = r.failures, due_ms = r.due_ms, finished_ms = r.finished_ms,
-        last_error = r.last_error, claim_id = NULL, claimed_ms = NULL, lease_until_ms = NULL
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS failures, value ->> 3 AS due_ms,
-          value ->> 4 AS finished_ms, value ->> 5 AS last_error FROM json_each(?)) AS r
+    `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, due_ms = r.due_ms,
+        finished_ms = r.finished_ms, last_error = r.last_error
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS attempt, value ->> 3 AS failures,
+          value ->> 4 AS due_ms, value ->> 5 AS finished_ms, value ->> 6 AS last_error FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
-    JSON.stringify(deliveries),
+    JSON.stringify(others),
   );
 }
 
 function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
-  if (attempts.length === 0) return;
   sql.run(
     `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response)
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,

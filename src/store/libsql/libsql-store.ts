@@ -1,6 +1,8 @@
 import type { Store } from "../store.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
+import { claimAnswer, claimCall } from "./claim-call.ts";
 import { FanOut } from "./fan-out.ts";
+import { finishWrite } from "./finish-call.ts";
 import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
 import type { Keeper } from "./keeper.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
@@ -13,7 +15,7 @@ import type {
   WriteName,
   WriteResult,
 } from "./operations.ts";
-import { finishWrite, recordWrite } from "./packed-writes.ts";
+import { recordWrite } from "./packed-writes.ts";
 
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
@@ -82,10 +84,9 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
       const { outcome, bytes } = await add({
         bytes: 0,
         rows: 1,
-        pack: () => ({ name: "claimDue", args: [request] }),
+        pack: () => ({ name: "claimDue", args: [claimCall(request)] }),
       });
-      const { claims, nextDueAtMs } = valueOf(outcome) as WriteResult<"claimDue">;
-      return { claims: claims.map((claim) => withPayload(claim, bytes)), nextDueAtMs };
+      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes);
     },
     async finishAttempts(results, nowMs) {
       if (results.length === 0) return [];

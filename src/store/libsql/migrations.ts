@@ -71,8 +71,9 @@ export const MIGRATIONS: readonly Migration[] = [
         PRIMARY KEY (action_id, subscription_id)
       ) STRICT, WITHOUT ROWID`,
 
-      // state: 0 due at due_ms, 1 leased until lease_until_ms, 2 delivered, 3 failed. That a due delivery is held or
-      // cancelled is not written here: it follows from its subscription, so pausing and deleting cost one row.
+      // state: 0 unfinished, to be sent at due_ms or being sent now (see lease), 2 delivered, 3 failed. That one is held
+      // or cancelled is not written here: it follows from its subscription, so pausing and deleting cost one row.
+      // attempt: the last one that ended.
       `CREATE TABLE delivery (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
         event_id INTEGER NOT NULL REFERENCES event (rowid),
@@ -82,19 +83,21 @@ export const MIGRATIONS: readonly Migration[] = [
         failures INTEGER NOT NULL DEFAULT 0,
         created_ms INTEGER NOT NULL,
         due_ms INTEGER,
-        claim_id INTEGER,
-        claimed_ms INTEGER,
-        lease_until_ms INTEGER,
         finished_ms INTEGER,
         last_error TEXT,
-        CHECK ((state = 0) = (due_ms IS NOT NULL)),
-        CHECK ((state = 1) = (lease_until_ms IS NOT NULL)),
-        CHECK ((state = 1) = (claim_id IS NOT NULL))
+        CHECK ((state = 0) = (due_ms IS NOT NULL))
+      ) STRICT`,
+      // The deliveries under way, of state 0. So few that the whole table stays in a page or some: claiming one and handing
+      // it back costs no change to the delivery and its indexes.
+      `CREATE TABLE lease (
+        delivery_id INTEGER PRIMARY KEY REFERENCES delivery (rowid),
+        claim_id INTEGER NOT NULL,
+        claimed_ms INTEGER NOT NULL,
+        until_ms INTEGER NOT NULL
       ) STRICT`,
       "CREATE UNIQUE INDEX delivery_event ON delivery (event_id, subscription_id)",
       "CREATE INDEX delivery_subscription ON delivery (subscription_id)",
       "CREATE INDEX delivery_due ON delivery (subscription_id, due_ms) WHERE due_ms IS NOT NULL",
-      "CREATE INDEX delivery_leased ON delivery (lease_until_ms) WHERE lease_until_ms IS NOT NULL",
       "CREATE INDEX delivery_failed ON delivery (state) WHERE state = 3",
       `CREATE TABLE attempt (
         delivery_id INTEGER NOT NULL REFERENCES delivery (rowid),

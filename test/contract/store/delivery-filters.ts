@@ -29,7 +29,7 @@ export function deliveryFilterSuite(open: OpenStore): void {
       await on.finish(claim, steps[n % 3] ?? { kind: "returned" });
     for (let batch = 1; batch <= 4; batch += 1) {
       await record(a, 300, NOW + batch * 1_000);
-      const { claims } = await on.claim({ limit: 2_000, perSubscription: 2_000 });
+      const { claims } = await on.claim({ limit: 2_000, most: 2_000 });
       await on.store.finishAttempts(
         claims.map((claim) => resultOf(claim, { kind: "delivered" })),
         NOW + 61_000,

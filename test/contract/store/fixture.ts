@@ -8,12 +8,12 @@ import type {
   AttemptResult,
   Claim,
   ClaimAnswer,
-  ClaimRequest,
   EventSelection,
   NextStep,
   RecordOutcome,
   Store,
 } from "../../../src/store/store.ts";
+import { claimRequest } from "../../support/claim-request.ts";
 
 export type OpenStore = (folder: string) => Promise<Store>;
 
@@ -67,15 +67,8 @@ export class Fixture {
     return rowids;
   }
 
-  claim(given: Partial<ClaimRequest> = {}): Promise<ClaimAnswer> {
-    return this.store.claimDue({
-      nowMs: NOW + 60_000,
-      limit: 100,
-      leaseMs: 30_000,
-      perSubscription: 100,
-      inFlight: new Map(),
-      ...given,
-    });
+  claim(given: Partial<Parameters<typeof claimRequest>[0]> = {}): Promise<ClaimAnswer> {
+    return this.store.claimDue(claimRequest({ nowMs: NOW + 60_000, ...given }));
   }
 
   async finish(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): Promise<boolean> {

@@ -37,9 +37,9 @@ export function recordSuite(open: OpenStore): void {
       events.map(({ payload }) => Buffer.compare(payload, payloads[0] ?? payload)).filter((n) => n === 0),
     ).toHaveLength(1);
     const { claims } = await on.claim();
-    expect(claims.map(({ payload }) => payload.byteLength)).toEqual([1_048_576, 1_048_576, 1_048_576]);
+    expect(claims.map(({ event }) => event.payload.byteLength)).toEqual([1_048_576, 1_048_576, 1_048_576]);
     for (const payload of payloads) {
-      expect(claims.some((claim) => Buffer.compare(claim.payload, payload) === 0)).toBe(true);
+      expect(claims.some((claim) => Buffer.compare(claim.event.payload, payload) === 0)).toBe(true);
     }
   });
 

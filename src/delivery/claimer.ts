@@ -1,0 +1,188 @@
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { ClaimAnswer, Store } from "../store/store.ts";
+import { Backoff } from "./backoff.ts";
+import { QUICK, UNKNOWN } from "./bulkhead.ts";
+import { type ClaimPlan, MOST_WAITING, planClaim } from "./claim-plan.ts";
+import type { Flow } from "./flow.ts";
+import type { Flows } from "./flows.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { LocalQueue } from "./local-queue.ts";
+
+/** Filled up again when less than this is left, so that a claim is a large one and comes before the queue is empty. */
+const LOW = MOST_WAITING / 4;
+/** Most bytes of payload in one claim, and among what is leased and not begun. */
+const CLAIM_BYTES = 8 * 1024 * 1024;
+const WAITING_BYTES = 32 * 1024 * 1024;
+
+export interface ClaimerParts {
+  readonly store: Pick<Store, "claimDue">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly leaseMs: number;
+  /** Most attempts under way, and most of one subscription. */
+  readonly most: number;
+  readonly mostWindow: number;
+  readonly flows: Flows;
+  readonly queue: LocalQueue;
+  readonly inFlight: InFlight;
+  /** Nothing is claimed while this is so; whoever ends it calls `look`. */
+  readonly isHeldBack: () => boolean;
+}
+
+/**
+ * Looks for due deliveries (`claimDue`) when something may be due that was not, and when there is room again for what was
+ * left behind; never on the off chance.
+ */
+export class Claimer {
+  readonly #parts: ClaimerParts;
+  readonly #backoff: Backoff;
+  #isRunning = false;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  /** Tiers of which more may be due than the last claim had room for. */
+  #limitedTiers: readonly number[] = [];
+  /** There was no room for anything. */
+  #wasFull = false;
+  /** Places came back while a look was under way. */
+  #hasFreed = false;
+  #dueTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
+
+  constructor(parts: ClaimerParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.clock);
+  }
+
+  start(): void {
+    this.#isRunning = true;
+    this.look();
+  }
+
+  /** Looks now or, while a look is under way, right after it. */
+  look(): void {
+    if (!this.#isRunning) return;
+    if (this.#looking === undefined) this.#looking = this.#lookUntilDone();
+    else this.#lookAgain = true;
+  }
+
+  /** An attempt has ended: looks if there is room again for what was left behind. */
+  ended(flow: Flow): void {
+    const isUnproven = flow.planned.tier !== QUICK;
+    if (this.#looking !== undefined) this.#hasFreed ||= isUnproven;
+    else if ((isUnproven && this.#leftUnproven) || this.#isLow || isHungry(flow, this.#parts.clock.now())) {
+      this.look();
+    }
+  }
+
+  /** Looks at that time unless it does so earlier anyway. */
+  lookAt(atMs: number): void {
+    const { clock } = this.#parts;
+    if (atMs <= clock.now()) return this.look();
+    if (!this.#isRunning || (this.#dueTimer !== undefined && this.#dueTimer.atMs <= atMs)) return;
+    this.#dueTimer?.cancel();
+    const cancel = clock.setTimer(() => {
+      this.#dueTimer = undefined;
+      this.look();
+    }, atMs - clock.now());
+    this.#dueTimer = { atMs, cancel };
+  }
+
+  /** Looks if the timer for what comes due next is late, as a clock that was set forward makes it. */
+  lookIfLate(): void {
+    if (this.#dueTimer !== undefined && this.#dueTimer.atMs <= this.#parts.clock.now()) this.look();
+  }
+
+  /** One claim. Rejects with the store's error. */
+  async claim(): Promise<void> {
+    const { store, clock, flows, queue, inFlight, most, mostWindow, leaseMs, isHeldBack } = this.#parts;
+    const nowMs = clock.now();
+    const plan = planClaim(flows, { nowMs, most, mostWindow, underWay: inFlight.size });
+    this.#hasFreed = false;
+    this.#wasFull = plan.limits[0] === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
+    if (plan.limits[0] === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return;
+    const answer = await store.claimDue({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
+    this.#limitedTiers = answer.limitedTiers;
+    this.#note(plan, answer);
+    queue.add(answer.claims);
+    if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
+  }
+
+  /** Takes on nothing new; what is under way may still bring claims. */
+  stop(): void {
+    this.#isRunning = false;
+    this.#dueTimer?.cancel();
+    this.#backoff.cut();
+  }
+
+  /** Resolves when no look is under way. */
+  async idle(): Promise<void> {
+    await this.#looking;
+  }
+
+  async #lookUntilDone(): Promise<void> {
+    let goesOn = true;
+    while (goesOn && this.#isRunning) {
+      this.#lookAgain = false;
+      try {
+        await this.claim();
+        if (this.#backoff.failing) this.#parts.logger.info({}, "Deliveries go on.");
+        this.#backoff.succeeded();
+        goesOn = this.#lookAgain || this.#hasRoomAgain();
+      } catch (error) {
+        if (this.#isRunning) await this.#waitForStore(error);
+      }
+    }
+    // In the same turn as the last look at `#lookAgain`, so that no call of `look` falls between.
+    this.#looking = undefined;
+    this.#parts.flows.tidy();
+  }
+
+  /** Whether there is room by now for what the claim that has just come left behind. */
+  #hasRoomAgain(): boolean {
+    if ((this.#hasFreed && this.#leftUnproven) || this.#isLow) return true;
+    const nowMs = this.#parts.clock.now();
+    for (const flow of this.#parts.flows) if (isHungry(flow, nowMs)) return true;
+    return false;
+  }
+
+  get #leftUnproven(): boolean {
+    return this.#limitedTiers.some((tier) => tier !== QUICK);
+  }
+
+  /** Whether more was left of quick subscriptions, or of all, and little of what was taken is still there. */
+  get #isLow(): boolean {
+    const { queue, inFlight, most } = this.#parts;
+    const hasLeft = this.#wasFull || this.#limitedTiers.includes(QUICK);
+    return hasLeft && queue.size < LOW && inFlight.size < most && queue.payloadBytes < WAITING_BYTES;
+  }
+
+  /** Of each subscription, whether it had room for all that may be due. */
+  #note({ shares, others }: ClaimPlan, { claims }: ClaimAnswer): void {
+    const { flows } = this.#parts;
+    const claimed = new Map<Flow, number>();
+    for (const { subscription } of claims) {
+      const flow = flows.of(subscription.subscriptionId);
+      claimed.set(flow, (claimed.get(flow) ?? 0) + 1);
+    }
+    for (const flow of flows) {
+      const planned = shares.get(flow.subscriptionId);
+      if (planned === undefined) flow.planned = { tier: UNKNOWN, mostLeased: others.room };
+      flow.hasMore = (claimed.get(flow) ?? 0) >= (planned ?? others).room;
+    }
+  }
+
+  async #waitForStore(error: unknown): Promise<void> {
+    if (!this.#backoff.failing) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#parts.logger.warn({ error: reason }, "Due deliveries cannot be read; trying on.");
+    }
+    await this.#backoff.wait();
+  }
+}
+
+/** Whether a subscription had no room for all that may be due, and has by now. */
+function isHungry(flow: Flow, nowMs: number): boolean {
+  return (
+    flow.hasMore && flow.leased < flow.planned.mostLeased && flow.waiting * 2 <= flow.ahead(nowMs)
+  );
+}

@@ -1,0 +1,116 @@
+import type { Claim } from "../store/store.ts";
+import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
+import { firstWindow, grown, shrunk } from "./window.ts";
+
+/** An answer within this is a quick one; and so long nothing that is leased waits to be begun. */
+export const QUICK_MS = 1_000;
+/** A quick subscription is leased ahead what it gets through in about this time. */
+const AHEAD_MS = 100;
+const MOST_AHEAD = 512;
+/** How much the last answer counts in the time that answers take. */
+const LAST_SHARE = 1 / 8;
+
+/** A delivery that is leased and not begun. */
+export interface Waiting {
+  readonly claim: Claim;
+  readonly sinceMs: number;
+}
+
+/** The deliveries of one subscription, and what its attempts so far tell of its handler. */
+export class Flow {
+  readonly subscriptionId: number;
+  /** What the last claim was planned with. */
+  planned: { readonly tier: Tier; readonly mostLeased: number } = { tier: UNKNOWN, mostLeased: 0 };
+  /** There was no room for all that may be due. */
+  hasMore = false;
+  /** What it may have under way. */
+  window: number;
+  readonly #mostWindow: number;
+  readonly #waiting: Waiting[] = [];
+  #begun = 0;
+  #underWay = 0;
+  #outlook: Tier = UNKNOWN;
+  /** How long answers take, lately. */
+  #answerMs: number | undefined;
+  #answeredAtMs = -Infinity;
+  /** When the oldest of a row of attempts began, one or more of which were under way all the time since. */
+  #busySinceMs = 0;
+
+  constructor(subscriptionId: number, mostWindow: number) {
+    this.subscriptionId = subscriptionId;
+    this.#mostWindow = mostWindow;
+    this.window = firstWindow(mostWindow);
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** Leased and not begun. */
+  get waiting(): number {
+    return this.#waiting.length - this.#begun;
+  }
+
+  get leased(): number {
+    return this.waiting + this.#underWay;
+  }
+
+  get head(): Waiting | undefined {
+    return this.#waiting[this.#begun];
+  }
+
+  tier(nowMs: number): Tier {
+    const isSilent = this.#underWay > 0 && nowMs - Math.max(this.#busySinceMs, this.#answeredAtMs) > QUICK_MS;
+    return isSilent ? SLOW : this.#outlook;
+  }
+
+  /** How many may be leased beyond the window, so that the next is there when one ends. */
+  ahead(nowMs: number): number {
+    if (this.tier(nowMs) !== QUICK) return 0;
+    return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
+  }
+
+  lease(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+  }
+
+  /** Takes the one that has waited longest. */
+  shift(): Waiting | undefined {
+    const first = this.#waiting[this.#begun];
+    if (first === undefined) return undefined;
+    this.#begun += 1;
+    // Cut off by the hundred, as cutting off one by one would move the whole list each time.
+    if (this.#begun === this.#waiting.length || this.#begun >= MOST_AHEAD) {
+      this.#waiting.splice(0, this.#begun);
+      this.#begun = 0;
+    }
+    return first;
+  }
+
+  began(nowMs: number): void {
+    if (this.#underWay === 0) this.#busySinceMs = nowMs;
+    this.#underWay += 1;
+  }
+
+  answered(nowMs: number, durationMs: number): void {
+    this.#underWay -= 1;
+    const before = this.#answerMs ?? durationMs;
+    this.#answerMs = before + (durationMs - before) * LAST_SHARE;
+    this.#answeredAtMs = nowMs;
+    this.#outlook = durationMs <= QUICK_MS ? QUICK : SLOW;
+    this.window = grown(this.window, this.#mostWindow);
+  }
+
+  /** An attempt got no answer. */
+  failed(nowMs: number): void {
+    this.#underWay -= 1;
+    this.window = shrunk(this.window);
+    // One of many may be lost while the others are answered.
+    if (this.#outlook !== QUICK || nowMs - this.#answeredAtMs > QUICK_MS) this.#outlook = SLOW;
+  }
+
+  /** An attempt was cut short, which tells nothing. */
+  interrupted(): void {
+    this.#underWay -= 1;
+  }
+}

@@ -1,0 +1,149 @@
+import type { Clock } from "../runtime/clock.ts";
+import type { Claim } from "../store/store.ts";
+import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
+import { type Flow, QUICK_MS } from "./flow.ts";
+import type { Flows } from "./flows.ts";
+
+export interface LocalQueueParts {
+  readonly clock: Clock;
+  readonly flows: Flows;
+  /** Most attempts under way. */
+  readonly most: number;
+  /** Attempts under way now. */
+  readonly underWay: () => number;
+  readonly begin: (flow: Flow, claim: Claim) => void;
+  /** Told of claims that are given up without having been begun. */
+  readonly handBack: (claims: readonly Claim[]) => void;
+}
+
+/**
+ * Deliveries that are leased and not begun, so that there is always a next one while the store looks for more. Those whose
+ * window is open take turns. Whatever has not been begun after a second is handed back: its handler has become slow.
+ */
+export class LocalQueue {
+  readonly #parts: LocalQueueParts;
+  /** Those that have some waiting and had room when they were looked at last, in the order of their turns. */
+  readonly #turns = new Set<Flow>();
+  #waiting = 0;
+  #payloadBytes = 0;
+  #isServing = false;
+  #isClosed = false;
+  #cancelCheck: (() => void) | undefined;
+
+  constructor(parts: LocalQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Deliveries in it. */
+  get size(): number {
+    return this.#waiting;
+  }
+
+  /** What their payloads come to, those of an event for several subscriptions counted several times. */
+  get payloadBytes(): number {
+    return this.#payloadBytes;
+  }
+
+  add(claims: readonly Claim[]): void {
+    const { clock, flows, handBack } = this.#parts;
+    if (this.#isClosed) return handBack(claims);
+    const sinceMs = clock.now();
+    for (const claim of claims) {
+      const flow = flows.of(claim.subscription.subscriptionId);
+      flow.lease({ claim, sinceMs });
+      this.#waiting += 1;
+      this.#payloadBytes += claim.event.payload.byteLength;
+      this.#turns.add(flow);
+    }
+    this.#serve();
+  }
+
+  /** An attempt of this one has ended, which may have opened its window. */
+  ended(flow: Flow): void {
+    if (flow.waiting > 0) this.#turns.add(flow);
+    this.#serve();
+  }
+
+  /** Hands back all that a subscription has in it. */
+  drop(flow: Flow): void {
+    if (flow.waiting > 0) this.#parts.handBack(this.#takeAll(flow));
+  }
+
+  /** Hands back everything, also what is still to come. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+    for (const flow of this.#parts.flows) this.drop(flow);
+  }
+
+  #serve(): void {
+    // An attempt may end as it begins; the round under way goes on with it.
+    if (this.#isServing) return;
+    this.#isServing = true;
+    const nowMs = this.#parts.clock.now();
+    let passed = 0;
+    // What is added while this goes round is visited as well.
+    for (const flow of this.#turns) {
+      const free = this.#free;
+      if (free === 0) break;
+      this.#turns.delete(flow);
+      // Comes back when one of its attempts ends.
+      if (flow.waiting === 0 || flow.underWay >= flow.window) continue;
+      if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) {
+        this.#turns.add(flow);
+        passed += 1;
+        if (passed >= this.#turns.size) break;
+        continue;
+      }
+      passed = 0;
+      const claim = this.#take(flow, nowMs);
+      if (claim !== undefined) this.#parts.begin(flow, claim);
+      if (flow.waiting > 0) this.#turns.add(flow);
+    }
+    this.#isServing = false;
+    if (this.#waiting > 0) this.#cancelCheck ??= this.#parts.clock.setTimer(() => this.#check(), QUICK_MS);
+  }
+
+  get #free(): number {
+    const { most, underWay } = this.#parts;
+    return freeOf({ most, underWay: underWay(), unproven: 0, slow: 0 });
+  }
+
+  #take(flow: Flow, nowMs: number): Claim | undefined {
+    const head = flow.head;
+    if (head === undefined) return undefined;
+    if (nowMs - head.sinceMs > QUICK_MS) {
+      this.drop(flow);
+      return undefined;
+    }
+    flow.shift();
+    this.#gone(head.claim);
+    return head.claim;
+  }
+
+  #takeAll(flow: Flow): Claim[] {
+    const claims: Claim[] = [];
+    for (let next = flow.shift(); next !== undefined; next = flow.shift()) {
+      this.#gone(next.claim);
+      claims.push(next.claim);
+    }
+    flow.hasMore = true;
+    return claims;
+  }
+
+  #gone({ event }: Claim): void {
+    this.#waiting -= 1;
+    this.#payloadBytes -= event.payload.byteLength;
+  }
+
+  #check(): void {
+    this.#cancelCheck = undefined;
+    const nowMs = this.#parts.clock.now();
+    for (const flow of this.#parts.flows) {
+      const { head } = flow;
+      if (head !== undefined && nowMs - head.sinceMs > QUICK_MS) this.drop(flow);
+    }
+    this.#serve();
+  }
+}

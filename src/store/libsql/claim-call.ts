@@ -1,0 +1,85 @@
+import type { Claim, ClaimAnswer, ClaimedEvent, ClaimedSubscription, ClaimRequest } from "../store.ts";
+import { bytesAt } from "./bytes-out.ts";
+
+/** A request as it crosses the thread. */
+export interface ClaimCall {
+  readonly nowMs: number;
+  readonly leaseMs: number;
+  readonly limits: readonly number[];
+  readonly maxPayloadBytes: number;
+  /** Four a subscription: rowid, leased, room, tier. */
+  readonly shares: Float64Array;
+  readonly others: ClaimRequest["others"];
+}
+
+/** A subscription's four numbers in `ClaimCall.shares`. */
+export const SHARE_NUMBERS = 4;
+
+/** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
+export interface ClaimLanding {
+  readonly claimId: number;
+  /** `ClaimRow`s. */
+  readonly rows: string;
+  /** `SubscriptionRow`s. */
+  readonly subscriptions: string;
+  /** Where their payloads begin in the answer's bytes, each event's once, in the order of the rows. */
+  readonly offset: number;
+  readonly nextDueAtMs: number | undefined;
+  readonly limitedTiers: readonly number[];
+}
+
+export type ClaimRow = readonly [
+  deliveryId: number,
+  attempt: number,
+  failures: number,
+  subscriptionId: number,
+  eventId: number,
+  payloadBytes: number,
+  timestampedMs: number,
+  action: string,
+];
+
+type SubscriptionRow = readonly [
+  subscriptionId: number,
+  handler: string,
+  secret: string,
+  maxRetries: number,
+];
+
+export function claimCall(request: ClaimRequest): ClaimCall {
+  const { nowMs, leaseMs, limits, maxPayloadBytes, others } = request;
+  const shares = new Float64Array(request.shares.size * SHARE_NUMBERS);
+  let at = 0;
+  for (const [id, { leased, room, tier }] of request.shares) {
+    shares[at] = id;
+    shares[at + 1] = leased;
+    shares[at + 2] = room;
+    shares[at + 3] = tier;
+    at += SHARE_NUMBERS;
+  }
+  return { nowMs, leaseMs, limits, maxPayloadBytes, shares, others };
+}
+
+export function claimAnswer(landing: ClaimLanding, bytes: ArrayBuffer | undefined): ClaimAnswer {
+  const { claimId, nextDueAtMs, limitedTiers } = landing;
+  const subscriptions = new Map<number, ClaimedSubscription>();
+  for (const [subscriptionId, handler, secret, maxRetries] of JSON.parse(
+    landing.subscriptions,
+  ) as SubscriptionRow[]) {
+    subscriptions.set(subscriptionId, { subscriptionId, handler, secret, maxRetries });
+  }
+  const events = new Map<number, ClaimedEvent>();
+  let { offset } = landing;
+  const claims = (JSON.parse(landing.rows) as ClaimRow[]).map((row): Claim => {
+    const [deliveryId, attempt, failures, subscriptionId, eventId, payloadBytes, timestampedMs, action] = row;
+    let event = events.get(eventId);
+    if (event === undefined) {
+      event = { eventId, action, payload: bytesAt(bytes, [offset, payloadBytes]), timestampedMs };
+      events.set(eventId, event);
+      offset += payloadBytes;
+    }
+    // Every delivery has its subscription, which is never removed.
+    return { deliveryId, claimId, attempt, failures, event, subscription: subscriptions.get(subscriptionId)! };
+  });
+  return { claims, nextDueAtMs, limitedTiers };
+}

@@ -1,0 +1,59 @@
+import type { AttemptErrorCode } from "../../domain/delivery.ts";
+import type { AttemptResult, NextStep } from "../store.ts";
+import type { QueuedWrite } from "./flight-queue.ts";
+import type { MergedCall } from "./messages.ts";
+
+/** Results as they cross the thread: JSON, which is cheaper to carry than as many objects. */
+export interface FinishCall extends MergedCall {
+  /** `ResultRow`s. */
+  readonly results: string;
+}
+
+/** The answer's text, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
+export type ResultRow = readonly [
+  deliveryId: number,
+  claimId: number,
+  startedAtMs: number,
+  durationMs: number,
+  statusCode: number | null,
+  errorCode: AttemptErrorCode | null,
+  responseOffset: number | null,
+  responseBytes: number,
+  next: NextStep,
+];
+
+const encoder = new TextEncoder();
+
+export function finishWrite(results: readonly AttemptResult[], nowMs: number): QueuedWrite {
+  // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
+  const responses = results.map(({ response }) =>
+    response === undefined ? undefined : encoder.encode(response),
+  );
+  return {
+    bytes: responses.reduce((sum, response) => sum + (response?.byteLength ?? 0), 0),
+    rows: results.length,
+    pack(buffer, start) {
+      let offset = start;
+      const rows = results.map((result, index): ResultRow => {
+        const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
+        const response = responses[index];
+        const at = offset;
+        if (response !== undefined) buffer.set(response, at);
+        offset += response?.byteLength ?? 0;
+        return [
+          deliveryId,
+          claimId,
+          startedAtMs,
+          durationMs,
+          statusCode ?? null,
+          errorCode ?? null,
+          response === undefined ? null : at,
+          response?.byteLength ?? 0,
+          next,
+        ];
+      });
+      const call: FinishCall = { nowMs, results: JSON.stringify(rows) };
+      return { name: "finishAttempts", call };
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import type { ClaimRequest } from "../../src/store/store.ts";
+
+interface Given {
+  readonly nowMs: number;
+  /** Most in all; 100 unless given. */
+  readonly limit?: number;
+  readonly leaseMs?: number;
+  /** Most that each subscription may have leased; 100 unless given. */
+  readonly most?: number;
+  /** What some have leased already, by their rowids. */
+  readonly leased?: ReadonlyMap<number, number>;
+}
+
+/** A claim by one who treats all subscriptions alike. */
+export function claimRequest(given: Given): ClaimRequest {
+  const { nowMs, limit = 100, leaseMs = 30_000, most = 100, leased = new Map<number, number>() } = given;
+  const share = (count: number): ClaimRequest["others"] => ({
+    leased: count,
+    room: Math.max(0, most - count),
+    tier: 0,
+  });
+  return {
+    nowMs,
+    leaseMs,
+    limits: [limit],
+    maxPayloadBytes: 64 * 1024 * 1024,
+    shares: new Map([...leased].map(([id, count]) => [id, share(count)])),
+    others: share(0),
+  };
+}
