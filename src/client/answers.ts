@@ -1,5 +1,5 @@
 import type { Event } from "../domain/event.ts";
-import { bytesOf, memberOf, textOf, valueOf } from "../json/node.ts";
+import { bytesOf, isNamed, memberOf, nameOf, textOf, valueOf } from "../json/node.ts";
 import type { JsonNode } from "../json/node.ts";
 import { ENVELOPE_LEVELS } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -27,7 +27,7 @@ export function jsonAnswer(received: Received): { readonly data: unknown } {
 /** `{ data: Event }`, the payload as the exact bytes that came. */
 export function eventAnswer(received: Received): { readonly data: Event } {
   const root = scan(received, [MEMBERS, MEMBERS]);
-  const data = memberOf(root, "data");
+  const data = memberOf(received.bytes, root, "data");
   if (data?.kind !== "object") throw foreignAnswer(received);
   return { data: eventAt(received, data) };
 }
@@ -38,23 +38,22 @@ export function eventsAnswer(received: Received): {
   readonly rest: Readonly<Record<string, unknown>>;
 } {
   const root = scan(received, [MEMBERS, RECORDS, MEMBERS]);
-  const data = memberOf(root, "data");
+  const data = memberOf(received.bytes, root, "data");
   if (data?.kind !== "array") throw foreignAnswer(received);
   const rest: Record<string, unknown> = {};
   for (const member of root.children) {
-    if (member !== data && member.name !== undefined) rest[member.name] = valueOf(received.bytes, member);
+    if (member !== data) rest[nameOf(received.bytes, member)] = valueOf(received.bytes, member);
   }
   return { data: data.children.map((item) => (item.kind === "null" ? null : eventAt(received, item))), rest };
 }
 
 function eventAt(received: Received, node: JsonNode): Event {
+  if (node.kind !== "object") throw foreignAnswer(received);
   const event: Record<string, unknown> = {};
   for (const member of node.children) {
-    if (member.name === undefined) continue;
-    event[member.name] =
-      member.name === "payload"
-        ? new RawJson(bytesOf(received.bytes, member))
-        : valueOf(received.bytes, member);
+    event[nameOf(received.bytes, member)] = isNamed(received.bytes, member, "payload")
+      ? new RawJson(bytesOf(received.bytes, member))
+      : valueOf(received.bytes, member);
   }
   if (!(event["payload"] instanceof RawJson)) throw foreignAnswer(received);
   return event as unknown as Event;

@@ -1,6 +1,7 @@
 import { LineCount } from "../json/fault.ts";
-import { bytesOf, memberOf, valueOf } from "../json/node.ts";
+import { bytesOf, isNamed, nameOf, valueOf } from "../json/node.ts";
 import type { JsonNode } from "../json/node.ts";
+import { ENVELOPE_LEVELS } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { ScanOptions } from "../json/scan.ts";
 import { scanJson, scanJsonSlowly } from "../json/scanner.ts";
@@ -21,12 +22,11 @@ const ITEM_MEMBERS = 3;
 const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
 const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
-/** `{ "events": [ { "payload": … } ] }`. Each item is then held to its own limits, so here only the envelope is. */
-const BATCH: ScanOptions = {
-  maxNesting: 10_000,
-  record: [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS],
-  strictLevels: 2,
-};
+const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
+/** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. What is wider may be too large anyway. */
+const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS, maxKeys: 2_000 };
+/** Only the envelope: each item is to be held to its own limits. */
+const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
@@ -55,22 +55,44 @@ export async function parseBatchBody(
   limits: PublishLimits,
   pace: Breather,
 ): Promise<(NewEvent | EvregError)[]> {
-  const items: (NewEvent | EvregError)[] = [];
   const lines = new LineCount();
-  for (const item of itemsOf(await scanJsonSlowly(bytes, BATCH, pace))) {
-    try {
-      const event = itemOf(bytes, item, limits);
-      // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
-      const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
-      scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
-      items.push(event);
-    } catch (error) {
-      if (!(error instanceof EvregError)) throw error;
-      items.push(error);
-    }
-    await pace.breathe();
+  const root = await scanWhole(bytes, lines, pace);
+  if (root !== undefined) return itemsOf(bytes, root).map((item) => orRefusal(() => itemOf(bytes, item, limits)));
+  // Something is wrong with it: with the whole body, or with some of the items.
+  const items: (NewEvent | EvregError)[] = [];
+  for (const item of itemsOf(bytes, await scanJsonSlowly(bytes, ENVELOPE, pace))) {
+    items.push(orRefusal(() => checkedItemOf(bytes, item, limits, lines)));
+    if (pace.isDue) await pace.breathe();
   }
   return items;
+}
+
+/** `undefined` when it breaks a rule, in whatever part. */
+async function scanWhole(bytes: Uint8Array, lines: LineCount, pace: Breather): Promise<JsonNode | undefined> {
+  try {
+    return await scanJsonSlowly(bytes, { ...BATCH, lines }, pace);
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
+function orRefusal<T>(act: () => T): T | EvregError {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+    throw error;
+  }
+}
+
+/** An item of which only the outermost syntax is known to be right. */
+function checkedItemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits, lines: LineCount): NewEvent {
+  const event = itemOf(bytes, item, limits);
+  // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
+  const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
+  scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
+  return event;
 }
 
 /**
@@ -97,12 +119,13 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
   return value;
 }
 
-function itemsOf(root: JsonNode): readonly JsonNode[] {
+function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
   if (root.kind !== "object") throw invalidField("body", "must be an object with a list of events", null);
-  for (const { name } of root.children) {
-    if (name !== "events") throw unknownMember(name, "the body of a batch is { events: [ … ] }");
+  for (const member of root.children) {
+    if (isNamed(bytes, member, "events")) continue;
+    throw unknownMember(nameOf(bytes, member), "the body of a batch is { events: [ … ] }");
   }
-  const events = memberOf(root, "events");
+  const [events] = root.children;
   if (events === undefined) throw invalidField("events", "is required");
   if (events.kind !== "array") throw invalidField("events", "must be a list");
   if (events.count < 1 || events.count > EVENT_LIMITS.batchItems) {
@@ -114,27 +137,33 @@ function itemsOf(root: JsonNode): readonly JsonNode[] {
 
 function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
   if (item.kind !== "object") throw invalidField("body", "must be an object with action and payload", null);
-  for (const { name } of item.children) {
-    if (name === "action" || name === "payload" || name === "idempotency_key") continue;
-    const hint =
-      name === "rowid" || name === "revision" || name === "timestamped"
-        ? "the service assigns it"
-        : "an event has action, payload and idempotency_key";
-    throw unknownMember(name, hint);
+  let action: JsonNode | undefined;
+  let payload: JsonNode | undefined;
+  let key: JsonNode | undefined;
+  for (const member of item.children) {
+    if (isNamed(bytes, member, "action")) action ??= member;
+    else if (isNamed(bytes, member, "payload")) payload ??= member;
+    else if (isNamed(bytes, member, "idempotency_key")) key ??= member;
+    else throw unknownItemMember(nameOf(bytes, member));
   }
-  const action = memberOf(item, "action");
   if (action === undefined) throw invalidField("action", "is required");
   if (action.kind !== "string") throw invalidField("action", "must be a string", shortValue(bytes, action));
-  const payload = memberOf(item, "payload");
   if (payload === undefined) throw invalidField("payload", "is required");
   const name = valueOf(bytes, action) as string;
   // Whether such an action exists is for the registry to say; only what no name can be is refused here.
   if (name.length > NAME_LENGTH) throw tooLong("action", name);
   const event = { action: name, payload: payloadOf(bytes, payload, limits) };
-  const key = memberOf(item, "idempotency_key");
   if (key === undefined) return event;
   const value = key.kind === "string" ? valueOf(bytes, key) : shortValue(bytes, key);
   return { ...event, idempotency_key: checkIdempotencyKey("idempotency_key", value) };
+}
+
+function unknownItemMember(name: string): EvregError {
+  const hint =
+    name === "rowid" || name === "revision" || name === "timestamped"
+      ? "the service assigns it"
+      : "an event has action, payload and idempotency_key";
+  return unknownMember(name, hint);
 }
 
 function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits): RawJson {
@@ -152,9 +181,8 @@ function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits):
   return new RawJson(bytesOf(bytes, payload));
 }
 
-function unknownMember(name: string | undefined, hint: string): EvregError {
-  const field = name ?? "";
-  const shown = field.length > 64 ? `${field.slice(0, 64).toWellFormed()}…` : field.toWellFormed();
+function unknownMember(name: string, hint: string): EvregError {
+  const shown = name.length > 64 ? `${name.slice(0, 64).toWellFormed()}…` : name.toWellFormed();
   return invalidField(shown, `is not a known member; ${hint}`);
 }
 

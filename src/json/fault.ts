@@ -3,8 +3,17 @@ import { isUtf8 } from "node:buffer";
 // oxlint-disable-next-line no-restricted-imports
 import { EvregError } from "../domain/error.ts";
 
-/** Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. */
-export type JsonFaultReason = "syntax" | "encoding" | "duplicate_key" | "nesting" | "lone_surrogate";
+/**
+ * Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. `width`
+ * is only of a scan that was asked to bound it.
+ */
+export type JsonFaultReason =
+  | "syntax"
+  | "encoding"
+  | "duplicate_key"
+  | "nesting"
+  | "lone_surrogate"
+  | "width";
 
 /**
  * The refusal of a document, as `malformed` with details `{ line, column, byte, reason }`. Line and column count

@@ -1,3 +1,5 @@
+import { keyText } from "./duplicate-keys.ts";
+
 /** A stretch of bytes: `start` is the first, `end` the one after the last. */
 export interface JsonSpan {
   readonly start: number;
@@ -9,17 +11,41 @@ export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "n
 /** One value of a scanned document: what it is and where its bytes are. Nothing in it has been parsed. */
 export interface JsonNode extends JsonSpan {
   readonly kind: JsonKind;
-  /** The member's name, escapes resolved, when the value is a member of an object; else `undefined`. */
-  readonly name: string | undefined;
+  /** Where the member's name is, between its quotes, when the value is a member of an object; else -1. */
+  readonly nameStart: number;
+  readonly nameEnd: number;
   /** How many members or items it has, recorded or not; 0 for a value that is no container. */
   readonly count: number;
   /** The members or items the scan was told to record, in order; empty below the recorded levels. */
   readonly children: readonly JsonNode[];
 }
 
-/** The member of that name among the recorded ones. */
-export function memberOf(node: JsonNode, name: string): JsonNode | undefined {
-  for (const child of node.children) if (child.name === name) return child;
+/** A member's name, escapes resolved. */
+export function nameOf(bytes: Uint8Array, member: JsonNode): string {
+  return keyText(bytes, member.nameStart, member.nameEnd);
+}
+
+/**
+ * Whether that is the member's name; mostly told by its bytes alone.
+ * @param name of ASCII letters and `_`
+ */
+export function isNamed(bytes: Uint8Array, member: JsonNode, name: string): boolean {
+  const start = member.nameStart;
+  const longer = member.nameEnd - start - name.length;
+  if (longer > 0) return isEscaped(bytes, member) && nameOf(bytes, member) === name;
+  if (longer < 0) return false;
+  for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name.charCodeAt(at)) return false;
+  return true;
+}
+
+function isEscaped(bytes: Uint8Array, { nameStart, nameEnd }: JsonNode): boolean {
+  for (let at = nameStart; at < nameEnd; at++) if (bytes[at] === 0x5c) return true;
+  return false;
+}
+
+/** The first recorded member of that name, as `isNamed` takes it. */
+export function memberOf(bytes: Uint8Array, node: JsonNode, name: string): JsonNode | undefined {
+  for (const child of node.children) if (isNamed(bytes, child, name)) return child;
   return undefined;
 }
 

@@ -1,12 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { findDuplicate, keyText } from "./duplicate-keys.ts";
-import type { KeyStack } from "./duplicate-keys.ts";
 import { characterAt, firstBadUtf8, jsonFault, shown } from "./fault.ts";
 import type { JsonFaultReason, LineCount } from "./fault.ts";
-import type { JsonKind, JsonNode, JsonSpan } from "./node.ts";
+import type { JsonNode, JsonSpan } from "./node.ts";
+import type { OpenContainers } from "./open-containers.ts";
 import { Recorder } from "./recorder.ts";
-import type { OpenNode } from "./recorder.ts";
-import { LITERALS, NUMBER_START, skipNumber, skipString, WHITESPACE } from "./tokens.ts";
+import { LITERALS, NUMBER_START, skipNumber, skipString, STRING_STOP, WHITESPACE } from "./tokens.ts";
 
 export interface ScanOptions {
   /** The part of `bytes` that is the document; all of it unless told. Places in errors count from the first byte of all. */
@@ -23,18 +22,13 @@ export interface ScanOptions {
   readonly record?: readonly number[];
   /** Refuse duplicate keys (among those recorded) and lone surrogates only in so many of the upper levels; all unless told. */
   readonly strictLevels?: number;
+  /** Refuse an object with more keys (as `width`): to compare very many takes long, and that at one go. */
+  readonly maxKeys?: number;
   /** Counts lines on from the last fault in the same bytes. */
   readonly lines?: LineCount;
 }
 
-interface Frame {
-  /** Whether it is an array. */
-  readonly list: boolean;
-  /** Where its keys begin on the key stack. */
-  readonly keyBase: number;
-  readonly node: OpenNode | undefined;
-  escapedKey: boolean;
-}
+const NOTHING: readonly number[] = [];
 
 /** One pass over a document, which can be interrupted. */
 export class Scan {
@@ -43,212 +37,198 @@ export class Scan {
   readonly #maxNesting: number;
   readonly #envelopeLevels: number;
   readonly #recorder: Recorder;
-  /** Frames deeper than this are checked for syntax only. */
+  /** Containers deeper than this are checked for syntax only. */
   readonly #strictDepth: number;
+  readonly #maxKeys: number;
   readonly #lines: LineCount | undefined;
-  readonly #frames: Frame[] = [];
-  readonly #keys: KeyStack;
+  readonly #open: OpenContainers;
   #pos: number;
 
-  constructor(bytes: Uint8Array, options: ScanOptions & { readonly maxNesting: number }, keys: KeyStack) {
-    keys.clear();
+  /** @param open emptied here; no other scan may use it before this one has ended */
+  constructor(bytes: Uint8Array, options: ScanOptions, maxNesting: number, open: OpenContainers) {
+    open.clear();
     this.#bytes = bytes;
     this.#pos = options.span?.start ?? 0;
     this.#end = options.span?.end ?? bytes.length;
-    this.#maxNesting = options.maxNesting;
+    this.#maxNesting = maxNesting;
     this.#envelopeLevels = options.envelopeLevels ?? 0;
-    this.#recorder = new Recorder(options.record ?? []);
+    this.#recorder = new Recorder(options.record ?? NOTHING);
     this.#strictDepth = options.strictLevels ?? Infinity;
+    this.#maxKeys = options.maxKeys ?? Infinity;
     this.#lines = options.lines;
-    this.#keys = keys;
+    this.#open = open;
     this.#checkEncoding();
   }
 
-  /** Goes on for about so many bytes; true at the document's end. */
+  /**
+   * Goes on for about so many bytes; true at the document's end.
+   *
+   * Every byte of every publish goes through here, so it is one loop on local variables that calls nothing for what is
+   * common: a string without escapes, a key, a comma.
+   */
   advance(stretch: number): boolean {
+    const bytes = this.#bytes;
+    const end = this.#end;
+    const open = this.#open;
+    const { keys } = open;
+    const recorder = this.#recorder;
+    const { levels } = recorder;
+    const strictDepth = this.#strictDepth;
     const stop = this.#pos + stretch;
-    do {
-      this.#value();
-      if (!this.#afterValue()) return true;
-    } while (this.#pos < stop);
-    return false;
+    let pos = this.#pos;
+    let { depth } = open;
+    let isObject = open.isObject(depth);
+    let nameStart = 0;
+    let nameEnd = 0;
+
+    next: for (;;) {
+      if (isObject) {
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        if (pos >= end || bytes[pos] !== 0x22) {
+          const after = open.keyBases[depth]! < keys.top ? " after the comma" : "";
+          throw this.#unexpected(pos, `a key in double quotes${after}`);
+        }
+        nameStart = pos + 1;
+        pos = nameStart;
+        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+        let escaped = false;
+        if (pos < end && bytes[pos] === 0x22) pos++;
+        else {
+          pos = this.#restOfString(nameStart - 1, pos, depth);
+          escaped = true;
+        }
+        nameEnd = pos - 1;
+        // A lenient scan has no use for the many keys of what cannot be an envelope.
+        if (strictDepth === Infinity || (depth <= strictDepth && depth <= levels && recorder.takes(depth))) {
+          keys.push(nameStart, nameEnd);
+          if (escaped) open.markEscaped(depth);
+        }
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
+        pos++;
+      }
+
+      while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+      const start = pos;
+      const first = pos < end ? bytes[pos]! : -1;
+      if (first === 0x22) {
+        pos++;
+        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+        if (pos < end && bytes[pos] === 0x22) pos++;
+        else pos = this.#restOfString(start, pos, depth);
+        if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
+      } else if (first === 0x7b || first === 0x5b) {
+        if (depth >= this.#maxNesting + this.#envelopeLevels) {
+          throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
+        }
+        isObject = first === 0x7b;
+        if (depth <= levels) {
+          recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
+        }
+        depth = open.push(isObject);
+        pos++;
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
+      } else if (first !== -1 && NUMBER_START[first] === 1) {
+        pos = skipNumber(bytes, start, end);
+        if (pos < 0) throw this.#fault(-pos, `a digit is missing in this number, found ${this.#found(-pos)}`);
+        if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
+      } else {
+        pos = this.#literal(first, pos);
+        if (depth <= levels) {
+          recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
+        }
+      }
+
+      // Closes what ends here, up to a comma that announces another value.
+      while (depth > 0) {
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        const byte = pos < end ? bytes[pos]! : -1;
+        if (byte === 0x2c) {
+          pos++;
+          if (pos < stop) continue next;
+          this.#pos = pos;
+          return false;
+        }
+        if (byte !== (isObject ? 0x7d : 0x5d)) {
+          throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
+        }
+        pos++;
+        if (keys.top - open.keyBases[depth]! > 1) this.#checkKeys(depth);
+        depth = open.pop();
+        isObject = open.isObject(depth);
+        if (depth <= levels) recorder.close(depth, pos);
+      }
+      this.#pos = pos;
+      return true;
+    }
   }
 
   finish(): JsonNode {
-    if (this.#next() !== -1) throw this.#fault(`nothing may follow the document, found ${this.#found()}`);
+    let pos = this.#pos;
+    while (pos < this.#end && WHITESPACE[this.#bytes[pos]!] === 1) pos++;
+    if (pos < this.#end) throw this.#fault(pos, `nothing may follow the document, found ${this.#found(pos)}`);
     return this.#recorder.root!;
   }
 
   #checkEncoding(): void {
+    const bytes = this.#bytes;
     const start = this.#pos;
-    const document = this.#bytes.subarray(start, this.#end);
+    const document = this.#end - start === bytes.length ? bytes : bytes.subarray(start, this.#end);
     if (!isUtf8(document)) {
-      this.#pos += firstBadUtf8(document);
-      throw this.#fault("the bytes here are not UTF-8", "encoding");
+      throw this.#fault(start + firstBadUtf8(document), "the bytes here are not UTF-8", "encoding");
     }
     if (document[0] === 0xef && document[1] === 0xbb && document[2] === 0xbf) {
-      throw this.#fault("it begins with a byte order mark; send it without one", "encoding");
+      throw this.#fault(start, "it begins with a byte order mark; send it without one", "encoding");
     }
   }
 
-  /** Takes one scalar, or opens containers up to the first scalar or empty container inside them. */
-  #value(): void {
-    for (;;) {
-      const byte = this.#next();
-      if (byte === 0x7b) {
-        if (this.#open(false)) return;
-        this.#key();
-      } else if (byte === 0x5b) {
-        if (this.#open(true)) return;
-      } else {
-        this.#scalar(byte);
-        return;
-      }
-    }
+  /** The place behind a string that does not simply go on to its closing quote. */
+  #restOfString(quote: number, pos: number, depth: number): number {
+    const stop = skipString(this.#bytes, quote, pos, this.#end, depth <= this.#strictDepth);
+    if (typeof stop !== "number") throw this.#fault(stop.offset, stop.what, stop.reason);
+    return stop;
   }
 
-  /** Closes what ends here; true when a comma announces another value. */
-  #afterValue(): boolean {
-    const frames = this.#frames;
-    while (frames.length > 0) {
-      const frame = frames[frames.length - 1]!;
-      const byte = this.#next();
-      if (byte === 0x2c) {
-        this.#pos++;
-        if (!frame.list) this.#key();
-        return true;
-      }
-      if (byte !== (frame.list ? 0x5d : 0x7d)) {
-        const close = frame.list ? "a closing bracket" : "a closing brace";
-        throw this.#fault(`expected a comma or ${close}, found ${this.#found()}`);
-      }
-      this.#close(frame);
-    }
-    return false;
-  }
-
-  /** True when the container was empty and is closed again. */
-  #open(list: boolean): boolean {
-    const frames = this.#frames;
-    if (frames.length >= this.#maxNesting + this.#envelopeLevels) {
-      throw this.#fault(`it is nested deeper than ${this.#maxNesting} levels`, "nesting");
-    }
-    const node = this.#enter(list ? "array" : "object", this.#pos, this.#pos);
-    this.#pos++;
-    const frame: Frame = { list, keyBase: this.#keys.top, node, escapedKey: false };
-    frames.push(frame);
-    if (this.#next() !== (list ? 0x5d : 0x7d)) return false;
-    this.#close(frame);
-    return true;
-  }
-
-  #close(frame: Frame): void {
-    const keys = this.#keys;
-    if (keys.top - frame.keyBase > 1) {
-      const twice = findDuplicate(this.#bytes, keys, frame.keyBase, frame.escapedKey);
-      if (twice >= 0) {
-        const name = keyText(this.#bytes, keys.starts[twice]!, keys.ends[twice]!);
-        this.#pos = keys.starts[twice]! - 1;
-        throw this.#fault(`the key ${shown(name)} is in this object twice`, "duplicate_key");
-      }
-    }
-    keys.top = frame.keyBase;
-    this.#frames.pop();
-    this.#pos++;
-    if (frame.node !== undefined) frame.node.end = this.#pos;
-  }
-
-  #key(): void {
-    const byte = this.#next();
-    if (byte !== 0x22) {
-      const after = this.#frames[this.#frames.length - 1]!.keyBase < this.#keys.top ? " after the comma" : "";
-      throw this.#fault(`expected a key in double quotes${after}, found ${this.#found()}`);
-    }
-    const start = this.#pos + 1;
-    const escaped = this.#string();
-    const depth = this.#frames.length;
-    const frame = this.#frames[depth - 1]!;
-    const recorded = this.#recorder.takes(frame.node, depth);
-    // A lenient scan has no use for the many keys of what cannot be an envelope.
-    if (this.#strictDepth === Infinity || (recorded && depth <= this.#strictDepth)) {
-      this.#keys.push(start, this.#pos - 1);
-      if (escaped) frame.escapedKey = true;
-    }
-    if (recorded) this.#recorder.name = keyText(this.#bytes, start, this.#pos - 1);
-    if (this.#next() !== 0x3a) throw this.#fault(`expected a colon after the key, found ${this.#found()}`);
-    this.#pos++;
-  }
-
-  #scalar(byte: number): void {
-    const start = this.#pos;
-    if (byte === 0x22) {
-      this.#string();
-      this.#enter("string", start, this.#pos);
-    } else if (NUMBER_START[byte] === 1) {
-      const stop = skipNumber(this.#bytes, start, this.#end);
-      if (stop < 0) {
-        this.#pos = -stop;
-        throw this.#fault(`a digit is missing in this number, found ${this.#found()}`);
-      }
-      this.#pos = stop;
-      this.#enter("number", start, stop);
-    } else {
-      this.#literal(byte);
-    }
-  }
-
-  #literal(byte: number): void {
-    const literal = LITERALS[byte];
+  #literal(first: number, pos: number): number {
+    const literal = LITERALS[first];
     if (literal === undefined) {
-      throw this.#fault(
-        byte === -1 && this.#recorder.root === undefined
-          ? "it is empty"
-          : `expected a value, found ${this.#found()}`,
-      );
+      if (first === -1 && this.#recorder.root === undefined) throw this.#fault(pos, "it is empty");
+      throw this.#unexpected(pos, "a value");
     }
-    const start = this.#pos;
-    const { text, kind } = literal;
+    const { text } = literal;
     for (let index = 1; index < text.length; index++) {
-      if (start + index >= this.#end || this.#bytes[start + index] !== text.charCodeAt(index)) {
-        throw this.#fault(`expected a value; perhaps ${text} was meant`);
+      if (pos + index >= this.#end || this.#bytes[pos + index] !== text.charCodeAt(index)) {
+        throw this.#fault(pos, `expected a value; perhaps ${text} was meant`);
       }
     }
-    this.#pos = start + text.length;
-    this.#enter(kind, start, this.#pos);
+    return pos + text.length;
   }
 
-  /** Moves behind the closing quote; tells whether the string holds an escape. */
-  #string(): boolean {
-    const stop = skipString(this.#bytes, this.#pos + 1, this.#end, this.#frames.length <= this.#strictDepth);
-    if (typeof stop !== "number") {
-      this.#pos = stop.offset;
-      throw this.#fault(stop.what, stop.reason);
+  #checkKeys(depth: number): void {
+    const { keys, keyBases } = this.#open;
+    if (keys.top - keyBases[depth]! > this.#maxKeys) {
+      throw this.#fault(keys.starts[keyBases[depth]!]!, "this object has too many members", "width");
     }
-    this.#pos = Math.abs(stop);
-    return stop < 0;
+    const twice = findDuplicate(this.#bytes, keys, keyBases[depth]!, this.#open.isEscaped(depth));
+    if (twice < 0) return;
+    const name = keyText(this.#bytes, keys.starts[twice]!, keys.ends[twice]!);
+    throw this.#fault(
+      keys.starts[twice]! - 1,
+      `the key ${shown(name)} is in this object twice`,
+      "duplicate_key",
+    );
   }
 
-  /** The next byte that is no whitespace, not yet taken; -1 at the end. */
-  #next(): number {
-    const bytes = this.#bytes;
-    const end = this.#end;
-    let pos = this.#pos;
-    while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-    this.#pos = pos;
-    return pos < end ? bytes[pos]! : -1;
+  #found(pos: number): string {
+    return characterAt(this.#bytes, pos, this.#end);
   }
 
-  #enter(kind: JsonKind, start: number, end: number): OpenNode | undefined {
-    const depth = this.#frames.length;
-    const parent = depth === 0 ? undefined : this.#frames[depth - 1]!.node;
-    return this.#recorder.add(parent, depth, kind, start, end);
+  #unexpected(pos: number, what: string): Error {
+    return this.#fault(pos, `expected ${what}, found ${this.#found(pos)}`);
   }
 
-  #found(): string {
-    return characterAt(this.#bytes, this.#pos, this.#end);
-  }
-
-  #fault(what: string, reason: JsonFaultReason = "syntax"): Error {
-    return jsonFault(this.#bytes, this.#pos, reason, what, this.#lines);
+  #fault(pos: number, what: string, reason: JsonFaultReason = "syntax"): Error {
+    return jsonFault(this.#bytes, pos, reason, what, this.#lines);
   }
 }

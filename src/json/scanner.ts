@@ -1,5 +1,5 @@
-import { KeyStack } from "./duplicate-keys.ts";
 import type { JsonNode } from "./node.ts";
+import { OpenContainers } from "./open-containers.ts";
 import { Scan } from "./scan.ts";
 import type { ScanOptions } from "./scan.ts";
 
@@ -8,11 +8,15 @@ export const MAX_NESTING = 64;
 
 /** Lets other work in. */
 export interface Breather {
+  /** Whether it is time to. */
+  readonly isDue: boolean;
   breathe(): Promise<void>;
 }
 
 /** One for all scans that never yield, as no two of those overlap. */
-const keyStack = new KeyStack();
+const openContainers = new OpenContainers();
+
+const NO_OPTIONS: ScanOptions = {};
 
 /** Bytes scanned in a few milliseconds. */
 const STRETCH_BYTES = 256 * 1024;
@@ -27,8 +31,8 @@ const STRETCH_BYTES = 256 * 1024;
  *
  * One pass, no recursion, a cost linear in the length.
  */
-export function scanJson(bytes: Uint8Array, options: ScanOptions = {}): JsonNode {
-  const scan = new Scan(bytes, { maxNesting: MAX_NESTING, ...options }, keyStack);
+export function scanJson(bytes: Uint8Array, options: ScanOptions = NO_OPTIONS): JsonNode {
+  const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, openContainers);
   scan.advance(Infinity);
   return scan.finish();
 }
@@ -39,7 +43,7 @@ export async function scanJsonSlowly(
   options: ScanOptions,
   pace: Breather,
 ): Promise<JsonNode> {
-  const scan = new Scan(bytes, { maxNesting: MAX_NESTING, ...options }, new KeyStack());
-  while (!scan.advance(STRETCH_BYTES)) await pace.breathe();
+  const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
+  while (!scan.advance(STRETCH_BYTES)) if (pace.isDue) await pace.breathe();
   return scan.finish();
 }

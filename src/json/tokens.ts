@@ -8,7 +8,7 @@ export const NUMBER_START = table("-0123456789");
 const DIGIT = table("0123456789");
 const ESCAPE = table('"\\/bfnrt');
 /** 1 for the bytes at which a run of ordinary characters in a string ends: the quote, the backslash, control characters. */
-const STRING_STOP = table('"\\');
+export const STRING_STOP = table('"\\');
 STRING_STOP.fill(1, 0, 0x20);
 
 export const LITERALS: Readonly<Record<number, { readonly text: string; readonly kind: JsonKind }>> = {
@@ -25,28 +25,27 @@ export interface TokenFault {
 
 /**
  * Finds the end of a string.
- * @param pos the byte after the opening quote
+ * @param quote the place of the opening quote
+ * @param pos from where on it is to be looked at
  * @param surrogates whether to refuse a `\u` surrogate that is not half of a pair
- * @returns the place after the closing quote, negated when the string holds an escape; or what is wrong
+ * @returns the place after the closing quote; or what is wrong
  */
 export function skipString(
   bytes: Uint8Array,
+  quote: number,
   pos: number,
   end: number,
   surrogates: boolean,
 ): number | TokenFault {
-  let escaped = false;
-  const quote = pos - 1;
   while (pos < end) {
     const byte = bytes[pos]!;
     if (STRING_STOP[byte] === 0) {
       pos++;
     } else if (byte === 0x22) {
-      return escaped ? -(pos + 1) : pos + 1;
+      return pos + 1;
     } else if (byte !== 0x5c) {
       return syntax(pos, "a control character in a string must be written as an escape");
     } else {
-      escaped = true;
       const letter = pos + 1 < end ? bytes[pos + 1]! : 0;
       if (letter !== 0x75) {
         if (ESCAPE[letter] === 0) return syntax(pos, "this escape does not exist in JSON");

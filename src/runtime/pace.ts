@@ -6,9 +6,11 @@ const LONGEST_RUN_MS = 4;
 export class Pace {
   #sinceMs = performance.now();
 
-  /** To be awaited after each step; goes to the back of the event loop's queue when it is time to. */
+  get isDue(): boolean {
+    return performance.now() - this.#sinceMs >= LONGEST_RUN_MS;
+  }
+
   async breathe(): Promise<void> {
-    if (performance.now() - this.#sinceMs < LONGEST_RUN_MS) return;
     await nextTurn();
     this.#sinceMs = performance.now();
   }

@@ -70,7 +70,7 @@ export class PublishBatch {
         if (!(error instanceof EvregError)) throw error;
         this.#refuse(index, error);
       }
-      await pace.breathe();
+      if (pace.isDue) await pace.breathe();
     }
     if (this.#atomic && this.#errors.size > 0) {
       for (const [index, { fault }] of this.#prepared) if (fault !== undefined) this.#refuse(index, fault);

@@ -9,7 +9,7 @@ import {
   parsePublishBody,
 } from "../../src/domain/publish-body.ts";
 
-const unhurried = { breathe: () => Promise.resolve() };
+const unhurried = { isDue: false, breathe: () => Promise.resolve() };
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const limits = { payloadBytes: 1_000 };
 
