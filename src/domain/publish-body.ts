@@ -61,8 +61,8 @@ export async function parseBatchBody(
   // Something is wrong with it: with the whole body, or with some of the items.
   const items: (NewEvent | EvregError)[] = [];
   for (const item of itemsOf(bytes, await scanJsonSlowly(bytes, ENVELOPE, pace))) {
-    items.push(orRefusal(() => checkedItemOf(bytes, item, limits, lines)));
     if (pace.isDue) await pace.breathe();
+    items.push(orRefusal(() => checkedItemOf(bytes, item, limits, lines)));
   }
   return items;
 }

@@ -3,7 +3,7 @@ import { EVENT_LIMITS } from "../domain/event.ts";
 import type { EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parseBatchBody, parsePublishBody } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
-import { Pace } from "../runtime/pace.ts";
+import { loopPace } from "../runtime/pace.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
 import { batch, many, one, ref } from "./records.ts";
 import { reply } from "./reply.ts";
@@ -67,8 +67,10 @@ export const EVENT_ROUTES: readonly Route[] = [
     failures: [],
     async handle(evreg, incoming, { limits }) {
       const options = incoming.query(BATCH_QUERY) as { atomic?: boolean };
-      const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, new Pace());
-      return batchReply(await evreg.events.publishBatch(items, options));
+      const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
+      const result = await evreg.events.publishBatch(items, options);
+      if (loopPace.isDue) await loopPace.breathe();
+      return batchReply(result);
     },
   },
   {

@@ -6,7 +6,7 @@ import type { ScanOptions } from "./scan.ts";
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
 
-/** Lets other work in. */
+/** Lets other work in: to be asked before each step. */
 export interface Breather {
   /** Whether it is time to. */
   readonly isDue: boolean;
@@ -18,7 +18,7 @@ const openContainers = new OpenContainers();
 
 const NO_OPTIONS: ScanOptions = {};
 
-/** Bytes scanned in a few milliseconds. */
+/** Bytes scanned in about a millisecond. */
 const STRETCH_BYTES = 256 * 1024;
 
 /**
@@ -43,6 +43,7 @@ export async function scanJsonSlowly(
   options: ScanOptions,
   pace: Breather,
 ): Promise<JsonNode> {
+  if (pace.isDue) await pace.breathe();
   const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
   while (!scan.advance(STRETCH_BYTES)) if (pace.isDue) await pace.breathe();
   return scan.finish();

@@ -1,6 +1,6 @@
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
-import { Pace } from "../runtime/pace.ts";
+import { loopPace } from "../runtime/pace.ts";
 import type { RecordOutcome } from "../store/store.ts";
 import type { ServiceContext } from "./context.ts";
 import { batchResult, MAX_TRIES, restless } from "./publish-checks.ts";
@@ -9,7 +9,7 @@ import type { Prepared } from "./publisher.ts";
 export interface BatchParts {
   readonly context: ServiceContext;
   /** @throws EvregError the item's refusal */
-  readonly prepare: (item: NewEvent) => Promise<Prepared>;
+  readonly prepare: (item: NewEvent) => Prepared | Promise<Prepared>;
   /** The event that came of it, its refusal, or `undefined` when nothing was stored of it yet. */
   readonly settle: (prepared: Prepared, outcome: RecordOutcome) => Event | EvregError | undefined;
 }
@@ -25,9 +25,9 @@ export class PublishBatch {
   readonly #data: (Event | null)[];
   readonly #errors = new Map<number, EvregError>();
   /** Ready for the store, by index. */
-  readonly #prepared = new Map<number, Prepared>();
+  #prepared: (Prepared | undefined)[];
   /** Neither stored nor refused yet, in order. */
-  readonly #open: Set<number>;
+  #open: number[];
   /** Once it turned out to be too much for one transaction, the rest goes in portions of about what was not. */
   #portion = Number.POSITIVE_INFINITY;
   #replayed = 0;
@@ -37,57 +37,59 @@ export class PublishBatch {
     this.#items = items;
     this.#atomic = atomic;
     this.#data = items.map(() => null);
-    this.#open = new Set(items.keys());
+    this.#prepared = items.map(() => undefined);
+    this.#open = [...items.keys()];
   }
 
   /** @throws EvregError of the store, when nothing was stored */
   async run(): Promise<BatchResult> {
     let tries = 0;
     while (await this.#prepareOpen()) {
-      const sent = [...this.#open].slice(0, this.#portion);
+      const sent = this.#open.slice(0, this.#portion);
       const outcomes = await this.#record(sent);
       if (outcomes === undefined) break;
+      if (loopPace.isDue) await loopPace.breathe();
       const isStale = this.#take(sent, outcomes);
       tries += isStale ? 1 : 0;
-      if (tries === MAX_TRIES) {
-        for (const index of this.#open)
-          this.#refuse(index, restless((this.#items[index] as NewEvent).action));
-      }
+      if (tries === MAX_TRIES) this.#refuseOpen((item) => restless(item.action));
     }
     return batchResult(this.#data, this.#errors, this.#replayed);
   }
 
   /** Checks what is open and not checked yet. Answers whether there is anything to be stored. */
   async #prepareOpen(): Promise<boolean> {
-    const pace = new Pace();
     for (const index of this.#open) {
-      if (this.#prepared.has(index)) continue;
+      if (this.#prepared[index] !== undefined) continue;
+      if (loopPace.isDue) await loopPace.breathe();
       const item = this.#items[index]!;
       try {
         if (item instanceof EvregError) throw item;
-        this.#prepared.set(index, await this.#parts.prepare(item));
+        const prepared = this.#parts.prepare(item);
+        this.#prepared[index] = prepared instanceof Promise ? await prepared : prepared;
       } catch (error) {
         if (!(error instanceof EvregError)) throw error;
-        this.#refuse(index, error);
+        this.#errors.set(index, error);
       }
-      if (pace.isDue) await pace.breathe();
     }
     if (this.#atomic && this.#errors.size > 0) {
-      for (const [index, { fault }] of this.#prepared) if (fault !== undefined) this.#refuse(index, fault);
+      for (const [index, prepared] of this.#prepared.entries()) {
+        if (prepared?.fault !== undefined) this.#errors.set(index, prepared.fault);
+      }
       return false;
     }
-    return this.#open.size > 0;
+    this.#keepOpen();
+    return this.#open.length > 0;
   }
 
   /** `undefined` when it failed with a part stored: failing as a whole would ask for all of it again. */
   async #record(sent: readonly number[]): Promise<readonly RecordOutcome[] | undefined> {
     const { store, clock } = this.#parts.context;
-    const records = sent.map((index) => this.#prepared.get(index)!.record);
+    const records = sent.map((index) => this.#prepared[index]!.record);
     try {
       return await store.recordEvents(records, clock.now(), { atomic: this.#atomic });
     } catch (error) {
       if (this.#data.every((event) => event === null)) throw error;
-      for (const index of this.#open) this.#refuse(index, asEvregError(error));
+      this.#refuseOpen(() => asEvregError(error));
       return undefined;
     }
   }
@@ -99,12 +101,12 @@ export class PublishBatch {
     let isStale = false;
     for (const [place, index] of sent.entries()) {
       const outcome = outcomes[place]!;
-      const event = this.#parts.settle(this.#prepared.get(index)!, outcome);
-      if (event instanceof EvregError) this.#refuse(index, event);
-      else if (event !== undefined) this.#keep(index, event);
+      const event = this.#parts.settle(this.#prepared[index]!, outcome);
+      if (event instanceof EvregError) this.#errors.set(index, event);
+      else if (event !== undefined) this.#data[index] = event;
       else if (outcome.kind === "stale") {
         isStale = true;
-        this.#prepared.delete(index);
+        this.#prepared[index] = undefined;
       }
       deliveries += outcome.kind === "recorded" ? outcome.deliveries : 0;
       deferred += outcome.kind === "deferred" ? 1 : 0;
@@ -112,23 +114,23 @@ export class PublishBatch {
     }
     if (deliveries > 0) this.#parts.context.wake();
     if (deferred > 0) this.#portion = 2 * (sent.length - deferred);
-    if (this.#atomic) this.#open.clear();
+    if (!this.#atomic) this.#keepOpen();
+    else this.#open = [];
     if (this.#atomic && isStale) {
       // Nothing of it was stored: all of it is held to the new schema.
       this.#errors.clear();
-      this.#prepared.clear();
-      for (const index of this.#items.keys()) this.#open.add(index);
+      this.#prepared = this.#items.map(() => undefined);
+      this.#open = [...this.#items.keys()];
     }
     return isStale;
   }
 
-  #keep(index: number, event: Event): void {
-    this.#data[index] = event;
-    this.#open.delete(index);
+  #keepOpen(): void {
+    this.#open = this.#open.filter((index) => this.#data[index] === null && !this.#errors.has(index));
   }
 
-  #refuse(index: number, error: EvregError): void {
-    this.#errors.set(index, error);
-    this.#open.delete(index);
+  #refuseOpen(why: (item: NewEvent) => EvregError): void {
+    for (const index of this.#open) this.#errors.set(index, why(this.#items[index] as NewEvent));
+    this.#open = [];
   }
 }

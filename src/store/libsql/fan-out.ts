@@ -13,9 +13,12 @@ export class FanOut {
   }
 
   note(batch: readonly EventRecord[], outcomes: readonly RecordOutcome[]): void {
+    let noted = -1;
     for (const [index, { actionId }] of batch.entries()) {
       const outcome = outcomes[index];
-      if (outcome?.kind !== "recorded") continue;
+      // Those of one call were made by the same subscriptions.
+      if (outcome?.kind !== "recorded" || actionId === noted) continue;
+      noted = actionId;
       if (outcome.deliveries === 0) this.#deliveries.delete(actionId);
       else this.#deliveries.set(actionId, outcome.deliveries);
     }
