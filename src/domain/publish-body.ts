@@ -6,6 +6,7 @@ import { RawJson } from "../json/raw-json.ts";
 import type { ScanOptions } from "../json/scan.ts";
 import { scanJson, scanJsonSlowly } from "../json/scanner.ts";
 import type { Breather } from "../json/scanner.ts";
+import { holdsText } from "../json/utf8.ts";
 import { EvregError, invalidField } from "./error.ts";
 import { EVENT_LIMITS } from "./event.ts";
 import type { NewEvent } from "./event.ts";
@@ -28,6 +29,8 @@ const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PART
 /** Only the envelope: each item is to be held to its own limits. */
 const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
 
+/** Text whose bytes in JSON are its characters. */
+const PLAIN = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
@@ -149,14 +152,24 @@ function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEv
   if (action === undefined) throw invalidField("action", "is required");
   if (action.kind !== "string") throw invalidField("action", "must be a string", shortValue(bytes, action));
   if (payload === undefined) throw invalidField("payload", "is required");
-  const name = valueOf(bytes, action) as string;
-  // Whether such an action exists is for the registry to say; only what no name can be is refused here.
-  if (name.length > NAME_LENGTH) throw tooLong("action", name);
+  const name = actionName(bytes, action);
   const event = { action: name, payload: payloadOf(bytes, payload, limits) };
   if (key === undefined) return event;
   const value = key.kind === "string" ? valueOf(bytes, key) : shortValue(bytes, key);
   return { ...event, idempotency_key: checkIdempotencyKey("idempotency_key", value) };
 }
+
+/** The name in an action's string. Mostly it is the one that came before, which is told without decoding it. */
+function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
+  if (holdsText(bytes, start + 1, end - 1, lastAction)) return lastAction;
+  const name = valueOf(bytes, { start, end }) as string;
+  // Whether such an action exists is for the registry to say; only what no name can be is refused here.
+  if (name.length > NAME_LENGTH) throw tooLong("action", name);
+  if (PLAIN.test(name)) lastAction = name;
+  return name;
+}
+
+let lastAction = "";
 
 function unknownItemMember(name: string): EvregError {
   const hint =

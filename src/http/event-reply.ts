@@ -1,14 +1,16 @@
 import type { BatchResult, Event, PageMeta } from "../domain/event.ts";
+import { PieceWriter } from "./pieces.ts";
 import type { HeaderPair, Pieces, Reply } from "./reply.ts";
 
 /**
- * Above this many payload bytes an answer is a row of pieces, the payloads as they lie in memory: a string of it would
- * be written twice over, and past 512 MiB could not exist at all.
+ * Above this many payload bytes an answer is put together as bytes: a string of it would be written twice over, and past
+ * 512 MiB could not exist at all. Below, a string goes out in one write with the headers.
  */
-const STRING_MAX_BYTES = 256 * 1024;
-
-/** Small pieces are put together up to this size, as each costs a call to the system. */
-const PIECE_BYTES = 64 * 1024;
+const STRING_MAX_BYTES = 16 * 1024;
+/** `head` and `tail` of one event, about and rather more. */
+const AROUND_BYTES = 256;
+/** So that the last text of a document, taken at its longest, finds room as well. */
+const ROOM_BYTES = 1_024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
@@ -20,9 +22,13 @@ const WRITTEN: Record<keyof Event, true> = {
 };
 void WRITTEN;
 
-function head(event: Event): string {
-  return `{"rowid":${event.rowid},"action":${JSON.stringify(event.action)},"payload":`;
+function head({ rowid, action }: Event): string {
+  if (action !== lastAction.name) lastAction = { name: action, json: JSON.stringify(action) };
+  return `{"rowid":${rowid},"action":${lastAction.json},"payload":`;
 }
+
+/** Most events of an answer have the action of the one before. */
+let lastAction = { name: "", json: '""' };
 
 function tail(event: Event): string {
   return `,"revision":${event.revision},"timestamped":"${event.timestamped}"}`;
@@ -77,35 +83,19 @@ function write(
     }
     return text + end;
   }
-  const pieces: Uint8Array[] = [];
-  let small: Uint8Array[] = [];
-  let smallBytes = 0;
-  const flush = (): void => {
-    if (smallBytes > 0) pieces.push(Buffer.concat(small, smallBytes));
-    small = [];
-    smallBytes = 0;
-  };
-  const add = (bytes: Uint8Array): void => {
-    if (smallBytes + bytes.length > PIECE_BYTES) flush();
-    if (bytes.length > PIECE_BYTES) {
-      pieces.push(bytes);
-      return;
-    }
-    small.push(bytes);
-    smallBytes += bytes.length;
-  };
-  add(Buffer.from(start));
+  const likelyBytes = payloadBytes + events.length * AROUND_BYTES + 3 * end.length + ROOM_BYTES;
+  const writer = new PieceWriter(likelyBytes);
+  let text = start;
   let comma = "";
   for (const event of events) {
-    if (event === null) add(Buffer.from(`${comma}null`));
+    if (event === null) text += `${comma}null`;
     else {
-      add(Buffer.from(comma + head(event)));
-      add(event.payload.bytes);
-      add(Buffer.from(tail(event)));
+      writer.text(text + comma + head(event));
+      writer.bytes(event.payload.bytes);
+      text = tail(event);
     }
     comma = ",";
   }
-  add(Buffer.from(end));
-  flush();
-  return pieces;
+  writer.text(text + end);
+  return writer.end();
 }

@@ -77,5 +77,6 @@ function isRoutine(method: string, path: string, status: number): boolean {
 /** Pieces as a stream that the socket takes them from, or put together where there is no socket. */
 function whole(body: Reply["body"], toSocket: boolean): AnswerBody {
   if (typeof body === "string") return body;
+  if (body.length === 1) return body[0]!;
   return toSocket ? Readable.from(body, { objectMode: false }) : Buffer.concat(body);
 }

@@ -1,3 +1,5 @@
+import { decoded } from "./utf8.ts";
+
 /** Up to this many keys, comparing each with each is cheaper than hashing them. */
 const PAIRWISE_KEYS = 8;
 /** Above this many keys a `Set` of strings is used, so that the table below stays small. */
@@ -110,6 +112,6 @@ function hashOf(bytes: Uint8Array, start: number, end: number): number {
 
 /** A key with its escapes resolved, from the span between its quotes. */
 export function keyText(bytes: Uint8Array, start: number, end: number): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+  const text = decoded(bytes, start, end);
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
 }

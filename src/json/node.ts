@@ -1,4 +1,5 @@
 import { keyText } from "./duplicate-keys.ts";
+import { decoded, holdsText } from "./utf8.ts";
 
 /** A stretch of bytes: `start` is the first, `end` the one after the last. */
 export interface JsonSpan {
@@ -30,12 +31,9 @@ export function nameOf(bytes: Uint8Array, member: JsonNode): string {
  * @param name of ASCII letters and `_`
  */
 export function isNamed(bytes: Uint8Array, member: JsonNode, name: string): boolean {
-  const start = member.nameStart;
-  const longer = member.nameEnd - start - name.length;
-  if (longer > 0) return isEscaped(bytes, member) && nameOf(bytes, member) === name;
-  if (longer < 0) return false;
-  for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name.charCodeAt(at)) return false;
-  return true;
+  const { nameStart, nameEnd } = member;
+  if (nameEnd - nameStart <= name.length) return holdsText(bytes, nameStart, nameEnd, name);
+  return isEscaped(bytes, member) && nameOf(bytes, member) === name;
 }
 
 function isEscaped(bytes: Uint8Array, { nameStart, nameEnd }: JsonNode): boolean {
@@ -55,8 +53,8 @@ export function bytesOf(bytes: Uint8Array, span: JsonSpan): Uint8Array {
 }
 
 /** The value's source text. */
-export function textOf(bytes: Uint8Array, span: JsonSpan): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + span.start, span.end - span.start).toString("utf8");
+export function textOf(bytes: Uint8Array, { start, end }: JsonSpan): string {
+  return decoded(bytes, start, end);
 }
 
 /** The parsed value of a node. Numbers past 2^53 are rounded. */

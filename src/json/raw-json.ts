@@ -1,3 +1,5 @@
+import { textOf } from "./node.ts";
+
 /**
  * One JSON value kept as the exact bytes it arrived in.
  *
@@ -25,8 +27,8 @@ export class RawJson {
   }
 
   text(): string {
-    const { buffer, byteOffset, byteLength } = this.bytes;
-    return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
+    const { bytes } = this;
+    return textOf(bytes, { start: 0, end: bytes.length });
   }
 
   /** The parsed value, made anew at each call. Numbers past 2^53 are rounded here, never in `bytes`. */

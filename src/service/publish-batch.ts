@@ -84,7 +84,7 @@ export class PublishBatch {
   /** `undefined` when it failed with a part stored: failing as a whole would ask for all of it again. */
   async #record(sent: readonly number[]): Promise<readonly RecordOutcome[] | undefined> {
     const { store, clock } = this.#parts.context;
-    const records = sent.map((index) => this.#prepared[index]!.record);
+    const records = sent.map((index) => this.#prepared[index]!);
     try {
       return await store.recordEvents(records, clock.now(), { atomic: this.#atomic });
     } catch (error) {

@@ -21,11 +21,10 @@ import {
 /** Revisions count from 1, so the store records nothing under this one; it only tells whether the key was used. */
 const NO_REVISION = 0;
 
-/** An item ready for the store, with the action it was held to. */
-export interface Prepared {
+/** An item ready for the store, with the action it was held to. One object, as a server has thousands of them at once. */
+export interface Prepared extends EventRecord {
   readonly item: NewEvent;
   readonly action: LoadedAction;
-  readonly record: EventRecord;
   /**
    * Why the payload does not conform. Only where there is a key: the event may have been accepted before the schema
    * became what it is now, and is then answered all the same.
@@ -50,7 +49,7 @@ export class Publisher {
     const value = payloadValue(input.payload);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const prepared = this.#held(input, value, await this.#actionOf(input));
-      const outcome = (await store.recordEvents([prepared.record], clock.now()))[0]!;
+      const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;
       if (event === undefined) continue;
@@ -94,19 +93,15 @@ export class Publisher {
     this.#access.require("publish", action.application);
     const failure = action.validator.validate(value);
     const { actionId, revision } = action;
-    const { payload, idempotency_key: idempotencyKey } = item;
+    const payload = item.payload.bytes;
+    const { idempotency_key: idempotencyKey } = item;
     if (idempotencyKey === undefined) {
       if (failure !== undefined) throw nonConforming(item, failure);
-      return { item, action, record: { actionId, revision, payload: payload.bytes } };
+      return { item, action, actionId, revision, payload };
     }
-    const record = { actionId, revision, payload: payload.bytes, idempotencyKey };
-    if (failure === undefined) return { item, action, record };
-    return {
-      item,
-      action,
-      record: { ...record, revision: NO_REVISION },
-      fault: nonConforming(item, failure),
-    };
+    const prepared = { item, action, actionId, revision, payload, idempotencyKey };
+    if (failure === undefined) return prepared;
+    return { ...prepared, revision: NO_REVISION, fault: nonConforming(item, failure) };
   }
 
   /** The event that came of it, its refusal, or `undefined` when nothing was stored and it may be tried again. */
