@@ -60,11 +60,12 @@ export async function parseBatchBody(
 ): Promise<(NewEvent | EvregError)[]> {
   const lines = new LineCount();
   const root = await scanWhole(bytes, lines, pace);
-  if (root !== undefined) return itemsOf(bytes, root).map((item) => orRefusal(() => itemOf(bytes, item, limits)));
+  if (root !== undefined)
+    return itemsOf(bytes, root).map((item) => orRefusal(() => itemOf(bytes, item, limits)));
   // Something is wrong with it: with the whole body, or with some of the items.
   const items: (NewEvent | EvregError)[] = [];
   for (const item of itemsOf(bytes, await scanJsonSlowly(bytes, ENVELOPE, pace))) {
-    if (pace.isDue) await pace.breathe();
+    if (!pace.mayGoOn()) await pace.breathe();
     items.push(orRefusal(() => checkedItemOf(bytes, item, limits, lines)));
   }
   return items;

@@ -69,7 +69,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const options = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
       const result = await evreg.events.publishBatch(items, options);
-      if (loopPace.isDue) await loopPace.breathe();
+      if (!loopPace.mayGoOn()) await loopPace.breathe();
       return batchReply(result);
     },
   },

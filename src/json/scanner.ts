@@ -6,10 +6,10 @@ import type { ScanOptions } from "./scan.ts";
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
 
-/** Lets other work in: to be asked before each step. */
+/** Lets other work in. */
 export interface Breather {
-  /** Whether it is time to. */
-  readonly isDue: boolean;
+  /** To be asked before each step; if not, `breathe` is to be awaited. */
+  mayGoOn(): boolean;
   breathe(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export async function scanJsonSlowly(
   options: ScanOptions,
   pace: Breather,
 ): Promise<JsonNode> {
-  if (pace.isDue) await pace.breathe();
+  if (!pace.mayGoOn()) await pace.breathe();
   const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
-  while (!scan.advance(STRETCH_BYTES)) if (pace.isDue) await pace.breathe();
+  while (!scan.advance(STRETCH_BYTES)) if (!pace.mayGoOn()) await pace.breathe();
   return scan.finish();
 }

@@ -8,8 +8,8 @@ export interface PaceParts {
 
 /**
  * Lets other work in during long runs of small steps. The runs share one stretch of time in each turn of the event loop:
- * with one for each, eight batches that come together would keep everybody else waiting for eight. A run looks at `isDue`
- * before each step, the first one too, and awaits `breathe` when it is.
+ * with one for each, eight batches that come together would keep everybody else waiting for eight. A run asks before each
+ * step, the first one too: `if (!pace.mayGoOn()) await pace.breathe();`
  */
 export class Pace {
   readonly #parts: PaceParts;
@@ -21,20 +21,19 @@ export class Pace {
     this.#parts = parts;
   }
 
-  /** Whether the next step needs leave: none was given in this turn, or its time is over. */
-  get isDue(): boolean {
-    return this.#beganMs === undefined || this.#parts.nowMs() - this.#beganMs >= LONGEST_RUN_MS;
+  /** Whether there is time for another step in this turn. */
+  mayGoOn(): boolean {
+    if (this.#beganMs !== undefined) return this.#parts.nowMs() - this.#beganMs < LONGEST_RUN_MS;
+    this.#begin();
+    return true;
   }
 
-  /** Resolves when it is the caller's time: at once when there is some left, else in a later turn, one caller in each. */
+  /** Resolves in a later turn, with time for a step: one caller in each, in the order of asking. */
   breathe(): Promise<void> {
-    if (this.#waiting.length > 0 || (this.#beganMs !== undefined && this.isDue)) {
-      return new Promise((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
     if (this.#beganMs === undefined) this.#begin();
-    return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
   }
 
   #begin(): void {

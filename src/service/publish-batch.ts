@@ -48,7 +48,7 @@ export class PublishBatch {
       const sent = this.#open.slice(0, this.#portion);
       const outcomes = await this.#record(sent);
       if (outcomes === undefined) break;
-      if (loopPace.isDue) await loopPace.breathe();
+      if (!loopPace.mayGoOn()) await loopPace.breathe();
       const isStale = this.#take(sent, outcomes);
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) this.#refuseOpen((item) => restless(item.action));
@@ -60,7 +60,7 @@ export class PublishBatch {
   async #prepareOpen(): Promise<boolean> {
     for (const index of this.#open) {
       if (this.#prepared[index] !== undefined) continue;
-      if (loopPace.isDue) await loopPace.breathe();
+      if (!loopPace.mayGoOn()) await loopPace.breathe();
       const item = this.#items[index]!;
       try {
         if (item instanceof EvregError) throw item;

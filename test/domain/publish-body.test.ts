@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
@@ -9,7 +10,7 @@ import {
   parsePublishBody,
 } from "../../src/domain/publish-body.ts";
 
-const unhurried = { isDue: false, breathe: () => Promise.resolve() };
+const unhurried = { mayGoOn: () => true, breathe: () => Promise.resolve() };
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const limits = { payloadBytes: 1_000 };
 
@@ -199,11 +200,15 @@ describe("a batch", () => {
     }
   }, 5_000);
 
-  test("of many megabytes lets other work in between its items and within one", async () => {
+  test("lets other work in before it begins, between its items and within one", async () => {
     let breaths = 0;
-    const pace = { breathe: async () => void breaths++ };
+    const pace = { mayGoOn: () => false, breathe: async () => void breaths++ };
     await parseBatchBody(batch(...Array<string>(100).fill(item)), limits, pace);
-    expect(breaths).toBe(100);
+    expect(breaths).toBe(1);
+    breaths = 0;
+    const bad = '{"action":"a","payload":{"a":1,"a":2}}';
+    await parseBatchBody(batch(...Array<string>(100).fill(bad)), limits, pace);
+    expect(breaths).toBe(102);
     breaths = 0;
     const numbers = Array<number>(2_000_000).fill(1).join();
     const [error] = await parseBatchBody(batch(`{"action":"a","payload":{"n":[${numbers}]}}`), limits, pace);
@@ -215,6 +220,7 @@ describe("a batch", () => {
     const numbers = Array<number>(500_000).fill(1).join();
     const source = batch(`{"action":"a","payload":{"n":[${numbers}]}}`, '{"action":"b","payload":{}}');
     const pace = {
+      mayGoOn: () => false,
       async breathe() {
         parsePublishBody(bytes('{"action":"c","payload":{"x":1,"y":2}}'), limits);
       },
@@ -236,7 +242,51 @@ describe("a batch", () => {
     const [error] = await parseBatch(batch(wide));
     expect((error as EvregError).details["field"]).toBe("m0");
   });
+
+  test("comes to the same, whether its items are looked at together or, for the fault of one, each by itself", async () => {
+    const members = fc.uniqueArray(
+      fc.constantFrom(
+        '"action":"a"',
+        '"action":"a.\\u0062"',
+        '"\\u0061ction":"c"',
+        '"action":7',
+        '"payload":{}',
+        '"payload":{"x":[1,{"y":"\\ud83d\\ude00"}]}',
+        '"payload" : { "z" : "é" }',
+        '"payload":{"x":1,"x":2}',
+        '"payload":{"s":"\\ud800"}',
+        `"payload":${nested(64)}`,
+        `"payload":${nested(65)}`,
+        `"payload":${fill(1_001)}`,
+        `"payload":{${Array.from({ length: 2_100 }, (_, index) => `"${index}":0`).join()}}`,
+        '"idempotency_key":"k"',
+        '"idempotency_key":""',
+        '"rowid":1',
+      ),
+      { minLength: 1, maxLength: 4 },
+    );
+    const anItem = fc.oneof(
+      { weight: 4, arbitrary: members.map((some) => `{${some.join()}}`) },
+      { weight: 4, arbitrary: fc.constantFrom(item, '{"payload":{"n":1},"action":"b"}') },
+      { weight: 1, arbitrary: fc.constantFrom("7", "[]", '[[{"a":1}]]', "{}") },
+    );
+    const bad = '{"action":"a","payload":{"t":1,"t":2}}';
+    await fc.assert(
+      fc.asyncProperty(fc.array(anItem, { minLength: 1, maxLength: 6 }), async (items) => {
+        const together = await parseBatch(batch(...items));
+        const apart = await parseBatch(batch(...items, bad));
+        expect(apart.slice(0, -1).map(shownResult)).toEqual(together.map(shownResult));
+      }),
+      { numRuns: 400, seed: 19 },
+    );
+  });
 });
+
+/** All that a caller gets to see of it. */
+function shownResult(result: NewEvent | EvregError): unknown {
+  if (result instanceof EvregError) return result.body();
+  return { ...result, payload: result.payload.text() };
+}
 
 describe("a payload on its own", () => {
   test("keeps its bytes without the space around it", async () => {

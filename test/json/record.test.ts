@@ -2,6 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bytesOf, memberOf, nameOf, textOf, valueOf } from "../../src/json/node.ts";
 import type { JsonNode } from "../../src/json/node.ts";
+import { OpenContainers } from "../../src/json/open-containers.ts";
+import { Scan } from "../../src/json/scan.ts";
 import { scanJson } from "../../src/json/scanner.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
@@ -56,7 +58,9 @@ describe("the parts of a document", () => {
     const rebuild = (source: Uint8Array, node: JsonNode): unknown => {
       if (node.kind === "array") return node.children.map((child) => rebuild(source, child));
       if (node.kind !== "object") return valueOf(source, node);
-      return Object.fromEntries(node.children.map((child) => [nameOf(source, child), rebuild(source, child)]));
+      return Object.fromEntries(
+        node.children.map((child) => [nameOf(source, child), rebuild(source, child)]),
+      );
     };
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(0, 1, 3), (value, indent) => {
@@ -69,7 +73,27 @@ describe("the parts of a document", () => {
   });
 });
 
+describe("a scan that is interrupted", () => {
+  test("at every comma finds what one at a go finds", () => {
+    const damaged = fc.tuple(fc.json(), fc.nat(), fc.constantFrom("", '"', "{", "}", "[", "]", ",", ":"));
+    fc.assert(
+      fc.property(damaged, ([text, at, put]) => {
+        const place = at % (text.length + 1);
+        for (const document of [text, text.slice(0, place) + put + text.slice(place)]) {
+          expect(rootOf(bytes(document), 1)).toEqual(rootOf(bytes(document), Infinity));
+        }
+      }),
+      { numRuns: 1_000, seed: 5 },
+    );
+  });
+});
+
 describe("hostile documents", () => {
+  test("an object with more keys than asked for is refused before they are compared", () => {
+    expect(() => scanJson(wide(20), { maxKeys: 20 })).not.toThrow();
+    expect(() => scanJson(wide(21), { maxKeys: 20 })).toThrow("too many members");
+  });
+
   test("keys made to share one hash are still told apart", () => {
     const keys = collidingKeys(7);
     expect(keys).toHaveLength(128);
@@ -117,6 +141,21 @@ function collidingKeys(blocks: number): string[] {
     }
   }
   return keys;
+}
+
+/** What a scan in stretches of so many bytes comes to. */
+function rootOf(source: Uint8Array, stretch: number): unknown {
+  try {
+    const scan = new Scan(source, { record: [3, 3, 3] }, 64, new OpenContainers());
+    while (!scan.advance(stretch));
+    return scan.finish();
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function wide(members: number): Uint8Array {
+  return bytes(`[{${Array.from({ length: members }, (_, index) => `"k${index}":0`).join()}}]`);
 }
 
 function secondsFor(text: string): number {
