@@ -11,15 +11,15 @@ const pointerSteps = new Map<string, string>();
 const repeats = new Map<object, number>();
 const texts = new Map<object, string>();
 
+const MAPS: readonly Map<unknown, unknown>[] = [names, pointerSteps, repeats, texts];
+
 /** What the validation now running has found out about its payload, so that each schema need not do so again. */
 export const memo = { repeats, texts } as const;
 
 /** To be called when a validation ends, as its payload should not be held any longer. */
 export function forget(): void {
-  names.clear();
-  pointerSteps.clear();
-  repeats.clear();
-  texts.clear();
+  // To clear a map that is empty makes a new table for it all the same.
+  for (const map of MAPS) if (map.size > 0) map.clear();
 }
 
 /** The names of an object's own members. */
