@@ -1,14 +1,11 @@
-import { LineCount } from "../json/fault.ts";
+import type { LineCount } from "../json/fault.ts";
 import { bytesOf, isNamed, nameOf, valueOf } from "../json/node.ts";
 import type { JsonNode } from "../json/node.ts";
-import { ENVELOPE_LEVELS } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
-import type { ScanOptions } from "../json/scan.ts";
-import { scanJson, scanJsonSlowly } from "../json/scanner.ts";
-import type { Breather } from "../json/scanner.ts";
+import type { ScanOptions } from "../json/scan-options.ts";
+import { scanJson } from "../json/scanner.ts";
 import { holdsText } from "../json/utf8.ts";
 import { EvregError, invalidField } from "./error.ts";
-import { EVENT_LIMITS } from "./event.ts";
 import type { NewEvent } from "./event.ts";
 import { NAME_LENGTH, tooLong } from "./names.ts";
 
@@ -20,15 +17,9 @@ export interface PublishLimits {
 /** Members an item can have: `action`, `payload` and `idempotency_key`. */
 const ITEM_MEMBERS = 3;
 /** More of them than that, so that one too many is always among those recorded. */
-const RECORDED_MEMBERS = 8;
+export const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
 const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
-const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
-/** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. What is wider may be too large anyway. */
-const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS, maxKeys: 2_000 };
-/** Only the envelope: each item is to be held to its own limits. */
-const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
-
 /** Text whose bytes in JSON are its characters. */
 const PLAIN = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
@@ -45,58 +36,6 @@ export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewE
 /** One item of a batch on its own, such as a line of NDJSON: the same as the body of a single publish. */
 export function parseBatchItem(bytes: Uint8Array, limits: PublishLimits): NewEvent {
   return parsePublishBody(bytes, limits);
-}
-
-/**
- * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items. An item that cannot be taken is its
- * error in its place: a bad member, a payload too large, and also duplicate keys, nesting or lone surrogates inside it.
- * @param pace lets other work in during the long run that a full batch takes
- * @throws `malformed` when the body is not JSON at all, `invalid` when it is no batch
- */
-export async function parseBatchBody(
-  bytes: Uint8Array,
-  limits: PublishLimits,
-  pace: Breather,
-): Promise<(NewEvent | EvregError)[]> {
-  const lines = new LineCount();
-  const root = await scanWhole(bytes, lines, pace);
-  if (root !== undefined)
-    return itemsOf(bytes, root).map((item) => orRefusal(() => itemOf(bytes, item, limits)));
-  // Something is wrong with it: with the whole body, or with some of the items.
-  const items: (NewEvent | EvregError)[] = [];
-  for (const item of itemsOf(bytes, await scanJsonSlowly(bytes, ENVELOPE, pace))) {
-    if (!pace.mayGoOn()) await pace.breathe();
-    items.push(orRefusal(() => checkedItemOf(bytes, item, limits, lines)));
-  }
-  return items;
-}
-
-/** `undefined` when it breaks a rule, in whatever part. */
-async function scanWhole(bytes: Uint8Array, lines: LineCount, pace: Breather): Promise<JsonNode | undefined> {
-  try {
-    return await scanJsonSlowly(bytes, { ...BATCH, lines }, pace);
-  } catch (error) {
-    if (error instanceof EvregError) return undefined;
-    throw error;
-  }
-}
-
-function orRefusal<T>(act: () => T): T | EvregError {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof EvregError) return error;
-    throw error;
-  }
-}
-
-/** An item of which only the outermost syntax is known to be right. */
-function checkedItemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits, lines: LineCount): NewEvent {
-  const event = itemOf(bytes, item, limits);
-  // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
-  const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
-  scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
-  return event;
 }
 
 /**
@@ -123,23 +62,22 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
   return value;
 }
 
-function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
-  if (root.kind !== "object") throw invalidField("body", "must be an object with a list of events", null);
-  for (const member of root.children) {
-    if (isNamed(bytes, member, "events")) continue;
-    throw unknownMember(nameOf(bytes, member), "the body of a batch is { events: [ … ] }");
-  }
-  const [events] = root.children;
-  if (events === undefined) throw invalidField("events", "is required");
-  if (events.kind !== "array") throw invalidField("events", "must be a list");
-  if (events.count < 1 || events.count > EVENT_LIMITS.batchItems) {
-    const most = EVENT_LIMITS.batchItems.toLocaleString("en");
-    throw invalidField("events", `must have 1 to ${most} items, not ${events.count.toLocaleString("en")}`);
-  }
-  return events.children;
+/** An item of which only the outermost syntax is known to be right. */
+export function checkedItemOf(
+  bytes: Uint8Array,
+  item: JsonNode,
+  limits: PublishLimits,
+  lines: LineCount,
+): NewEvent {
+  const event = itemOf(bytes, item, limits);
+  // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
+  const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
+  scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
+  return event;
 }
 
-function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
+/** An item that a scan has found to be right, as JSON. @throws as `parsePublishBody`, but for `malformed` */
+export function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
   if (item.kind !== "object") throw invalidField("body", "must be an object with action and payload", null);
   let action: JsonNode | undefined;
   let payload: JsonNode | undefined;
@@ -195,7 +133,7 @@ function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits):
   return new RawJson(bytesOf(bytes, payload));
 }
 
-function unknownMember(name: string, hint: string): EvregError {
+export function unknownMember(name: string, hint: string): EvregError {
   const shown = name.length > 64 ? `${name.slice(0, 64).toWellFormed()}…` : name.toWellFormed();
   return invalidField(shown, `is not a known member; ${hint}`);
 }

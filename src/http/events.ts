@@ -1,7 +1,8 @@
+import { parseBatchBody } from "../domain/batch-body.ts";
 import { invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { EventQuery, NewEvent } from "../domain/event.ts";
-import { checkIdempotencyKey, parseBatchBody, parsePublishBody } from "../domain/publish-body.ts";
+import { checkIdempotencyKey, parsePublishBody } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
 import { loopPace } from "../runtime/pace.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";

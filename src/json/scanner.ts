@@ -1,7 +1,7 @@
 import type { JsonNode } from "./node.ts";
 import { OpenContainers } from "./open-containers.ts";
 import { Scan } from "./scan.ts";
-import type { ScanOptions } from "./scan.ts";
+import type { ScanOptions } from "./scan-options.ts";
 
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
