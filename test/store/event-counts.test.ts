@@ -8,9 +8,10 @@ import { type BlockShape, isAllSealed, sealBlocks, sealPassed } from "../../src/
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { listEvents } from "../../src/store/libsql/event-reads.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
-import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
+import { recordEvents } from "../../src/store/libsql/record-events.ts";
 import { useScratch } from "./scratch.ts";
 
 /** So small that a few dozen events cross every level. */
@@ -58,11 +59,7 @@ describe("counts of sealed blocks", () => {
     connection.write((sql) => {
       const before = loadEnds(sql).event;
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
-      const [outcomes = []] = MERGED_WRITES.recordEvents(
-        sql,
-        [{ nowMs, atomic: false, rows }],
-        Buffer.from("{}"),
-      );
+      const [outcomes = []] = recordEvents(sql, [{ nowMs, atomic: false, rows }], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
