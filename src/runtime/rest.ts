@@ -20,7 +20,7 @@ export function watchRest({ clock, cpuMs, tidy }: RestParts): () => void {
   let usedMs = cpuMs();
   // A start is a stretch of work as well.
   let hasWorked = true;
-  let cancel = (): void => {};
+  let cancel: () => void;
   const look = (): void => {
     const nowMs = cpuMs();
     const isBusy = nowMs - usedMs > QUIET_MS * BUSY_SHARE;
