@@ -1,5 +1,14 @@
 import type { ClaimRequest, Share } from "../store/store.ts";
-import { freeOf, type Load, mostOfUnproven, QUICK, roomOfTier, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
+import {
+  freeOf,
+  type Load,
+  mostOfUnproven,
+  QUICK,
+  roomOfTier,
+  SLOW,
+  type Tier,
+  UNKNOWN,
+} from "./bulkhead.ts";
 import type { Flow } from "./flow.ts";
 import { firstWindow } from "./window.ts";
 

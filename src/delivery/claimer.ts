@@ -182,7 +182,5 @@ export class Claimer {
 
 /** Whether a subscription had no room for all that may be due, and has by now. */
 function isHungry(flow: Flow, nowMs: number): boolean {
-  return (
-    flow.hasMore && flow.leased < flow.planned.mostLeased && flow.waiting * 2 <= flow.ahead(nowMs)
-  );
+  return flow.hasMore && flow.leased < flow.planned.mostLeased && flow.waiting * 2 <= flow.ahead(nowMs);
 }

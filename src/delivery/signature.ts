@@ -49,6 +49,11 @@ function bodySignature({ whole }: SigningKeys, body: Uint8Array): string {
   return createHmac("sha256", whole).update(body).digest("hex");
 }
 
-function standardSignature({ standard }: SigningKeys, id: string, timestamp: number, body: Uint8Array): string {
+function standardSignature(
+  { standard }: SigningKeys,
+  id: string,
+  timestamp: number,
+  body: Uint8Array,
+): string {
   return createHmac("sha256", standard).update(`${id}.${timestamp}.`).update(body).digest("base64");
 }

@@ -37,8 +37,8 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
   });
   const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxInFlight: 8, guard });
   try {
-    return await new Promise((resolve) => {
-      sender.send({ url, headers: {}, body: Buffer.from("{}") }, resolve);
+    return await new Promise((settle) => {
+      sender.send({ url, headers: {}, body: Buffer.from("{}") }, settle);
     });
   } finally {
     await sender.close();

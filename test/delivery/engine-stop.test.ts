@@ -114,14 +114,15 @@ describe("stopping", () => {
   });
 });
 
-describe("leases", () => {
-  const claim = (nowMs: number): Promise<ClaimAnswer> =>
-    bench.store.claimDue(claimRequest({ nowMs, leaseMs: 60_000 }));
+function claimAt(nowMs: number): Promise<ClaimAnswer> {
+  return bench.store.claimDue(claimRequest({ nowMs, leaseMs: 60_000 }));
+}
 
+describe("leases", () => {
   it("of a worker that died end, and the delivery is sent", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
-    expect((await claim(bench.clock.now())).claims).toHaveLength(1);
+    expect((await claimAt(bench.clock.now())).claims).toHaveLength(1);
     await bench.engine().start();
     await bench.advance(59_000);
     expect(receiver.requests).toHaveLength(0);
@@ -142,7 +143,7 @@ describe("leases", () => {
     // The machine slept; another worker found the lease ended and has the delivery now.
     const laterMs = bench.clock.now() + 3_600_000;
     expect(await bench.store.releaseExpired(laterMs)).toBe(1);
-    const { claims } = await claim(laterMs);
+    const { claims } = await claimAt(laterMs);
     expect(claims).toHaveLength(1);
     gate.resolve();
     await until("the late result to be refused", () => bench.log.with("after its lease").length === 1);

@@ -19,5 +19,4 @@ describe("a window", () => {
     while (windows.length < 9) windows.push(shrunk(windows.at(-1)!));
     expect(windows).toEqual([64, 32, 16, 8, 4, 2, 1, 1, 1]);
   });
-
 });

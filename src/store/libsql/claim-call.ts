@@ -39,12 +39,7 @@ export type ClaimRow = readonly [
   action: string,
 ];
 
-type SubscriptionRow = readonly [
-  subscriptionId: number,
-  handler: string,
-  secret: string,
-  maxRetries: number,
-];
+type SubscriptionRow = readonly [subscriptionId: number, handler: string, secret: string, maxRetries: number];
 
 export function claimCall(request: ClaimRequest): ClaimCall {
   const { nowMs, leaseMs, limits, maxPayloadBytes, others } = request;
@@ -79,7 +74,14 @@ export function claimAnswer(landing: ClaimLanding, bytes: ArrayBuffer | undefine
       offset += payloadBytes;
     }
     // Every delivery has its subscription, which is never removed.
-    return { deliveryId, claimId, attempt, failures, event, subscription: subscriptions.get(subscriptionId)! };
+    return {
+      deliveryId,
+      claimId,
+      attempt,
+      failures,
+      event,
+      subscription: subscriptions.get(subscriptionId)!,
+    };
   });
   return { claims, nextDueAtMs, limitedTiers };
 }

@@ -113,7 +113,11 @@ export function finishSuite(open: OpenStore): void {
     const other = await oneClaim();
     const action = await on.store.findAction("user.created");
     if (action !== undefined) await on.publish(action, 1);
-    const gone = { kind: "gone", reason: "The handler answered 410 Gone.", handler: claim.subscription.handler } as const;
+    const gone = {
+      kind: "gone",
+      reason: "The handler answered 410 Gone.",
+      handler: claim.subscription.handler,
+    } as const;
     await on.finish(claim, gone, { statusCode: 410 });
     expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: false,
@@ -122,7 +126,11 @@ export function finishSuite(open: OpenStore): void {
     await on.finish(other, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
     const all = await on.store.listDeliveries({ limit: 9 });
     expect(all.map(({ status }) => status)).toEqual(["held", "held", "failed"]);
-    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined, limitedTiers: [] });
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
+      claims: [],
+      nextDueAtMs: undefined,
+      limitedTiers: [],
+    });
     const back = await on.store.updateSubscription(claim.subscription.subscriptionId, { active: true }, NOW);
     expect(back).toMatchObject({ active: true, disabled_reason: null });
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
@@ -133,22 +141,32 @@ export function finishSuite(open: OpenStore): void {
     const handler = "https://moved.example/welcome";
     await on.store.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
     const gone = { kind: "gone", reason: "The handler answered 410 Gone." } as const;
-    expect(await on.finish(claim, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 })).toBe(true);
+    expect(
+      await on.finish(claim, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 }),
+    ).toBe(true);
     expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: true,
       disabled_reason: null,
     });
     const [again] = (await on.claim({ nowMs: NOW + 61_000 })).claims;
-    expect(again).toMatchObject({ deliveryId: claim.deliveryId, subscription: { handler }, attempt: 2, failures: 1 });
+    expect(again).toMatchObject({
+      deliveryId: claim.deliveryId,
+      subscription: { handler },
+      attempt: 2,
+      failures: 1,
+    });
 
     // One without retries left ends as failed, the subscription still active.
     await on.store.updateSubscription(claim.subscription.subscriptionId, { maxRetries: 1 }, NOW);
-    if (again !== undefined) await on.finish(again, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 });
+    if (again !== undefined)
+      await on.finish(again, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 });
     expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
       status: "failed",
       last_error: "HTTP 410",
     });
-    expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({ active: true });
+    expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
+      active: true,
+    });
   });
 
   it("releases leases that ended, and only those", async () => {

@@ -103,7 +103,11 @@ export function subscriptionSuite(open: OpenStore): void {
     });
     expect(await statuses()).toEqual(["held", "delivering", "held"]);
     expect((await on.store.findDelivery(failed.deliveryId))?.next_attempt_at).toBeNull();
-    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined, limitedTiers: [] });
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
+      claims: [],
+      nextDueAtMs: undefined,
+      limitedTiers: [],
+    });
     expect(
       await on.store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], NOW),
     ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
@@ -139,7 +143,11 @@ export function subscriptionSuite(open: OpenStore): void {
       next_attempt_at: null,
       finished_at: "2026-03-01T12:00:00.005Z",
     });
-    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({ claims: [], nextDueAtMs: undefined, limitedTiers: [] });
+    expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
+      claims: [],
+      nextDueAtMs: undefined,
+      limitedTiers: [],
+    });
     expect(await on.store.findSubscription(mine.rowid)).toBeUndefined();
     expect(await on.store.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
     expect(await on.store.updateSubscription(mine.rowid, { active: true }, NOW)).toBeUndefined();
