@@ -4,25 +4,28 @@ import type { ClaimAnswer, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 import { QUICK, UNKNOWN } from "./bulkhead.ts";
 import { type ClaimPlan, MOST_WAITING, planClaim } from "./claim-plan.ts";
-import type { Flow } from "./flow.ts";
+import { type Flow, QUICK_MS } from "./flow.ts";
 import type { Flows } from "./flows.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { LocalQueue } from "./local-queue.ts";
+import type { Tempo } from "./tempo.ts";
 
 /** Filled up again when less than this is left, so that a claim is a large one and comes before the queue is empty. */
 const LOW = MOST_WAITING / 4;
 /** Most bytes of payload in one claim, and among what is leased and not begun. */
 const CLAIM_BYTES = 8 * 1024 * 1024;
 const WAITING_BYTES = 32 * 1024 * 1024;
+/** While there is no room for subscriptions of which nothing is known, it is looked at this often. */
+const UNKNOWN_LOOK_MS = QUICK_MS / 4;
 
 export interface ClaimerParts {
   readonly store: Pick<Store, "claimDue">;
   readonly clock: Clock;
+  readonly tempo: Tempo;
   readonly logger: Logger;
   readonly leaseMs: number;
-  /** Most attempts under way, and most of one subscription. */
+  /** Most attempts under way. */
   readonly most: number;
-  readonly mostWindow: number;
   readonly flows: Flows;
   readonly queue: LocalQueue;
   readonly inFlight: InFlight;
@@ -69,7 +72,7 @@ export class Claimer {
   ended(flow: Flow): void {
     const isUnproven = flow.planned.tier !== QUICK;
     if (this.#looking !== undefined) this.#hasFreed ||= isUnproven;
-    else if ((isUnproven && this.#leftUnproven) || this.#isLow || isHungry(flow, this.#parts.clock.now())) {
+    else if ((isUnproven && this.#leftUnproven) || this.#isLow || flow.isHungry(this.#parts.clock.now())) {
       this.look();
     }
   }
@@ -92,19 +95,24 @@ export class Claimer {
     if (this.#dueTimer !== undefined && this.#dueTimer.atMs <= this.#parts.clock.now()) this.look();
   }
 
-  /** One claim. Rejects with the store's error. */
-  async claim(): Promise<void> {
-    const { store, clock, flows, queue, inFlight, most, mostWindow, leaseMs, isHeldBack } = this.#parts;
+  /** One claim; answers whether there was room for any. Rejects with the store's error. */
+  async claim(): Promise<boolean> {
+    const { store, clock, tempo, flows, queue, inFlight, most, leaseMs, isHeldBack } = this.#parts;
     const nowMs = clock.now();
-    const plan = planClaim(flows, { nowMs, most, mostWindow, underWay: inFlight.size });
+    const plan = planClaim(flows, { nowMs, most, underWay: inFlight.size });
+    const room = plan.tiers[QUICK]?.most ?? 0;
     this.#hasFreed = false;
-    this.#wasFull = plan.limits[0] === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
-    if (plan.limits[0] === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return;
+    this.#wasFull = room === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
+    if (room === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return false;
     const answer = await store.claimDue({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
+    tempo.note(answer.claims.length);
     this.#limitedTiers = answer.limitedTiers;
     this.#note(plan, answer);
     queue.add(answer.claims);
     if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
+    // Those that are silent will not count as unknown any more by then.
+    if (answer.limitedTiers.includes(UNKNOWN)) this.lookAt(nowMs + UNKNOWN_LOOK_MS);
+    return true;
   }
 
   /** Takes on nothing new; what is under way may still bring claims. */
@@ -122,12 +130,14 @@ export class Claimer {
   async #lookUntilDone(): Promise<void> {
     let goesOn = true;
     while (goesOn && this.#isRunning) {
+      await this.#parts.tempo.turn();
       this.#lookAgain = false;
       try {
-        await this.claim();
+        const hadRoom = await this.claim();
         if (this.#backoff.failing) this.#parts.logger.info({}, "Deliveries go on.");
         this.#backoff.succeeded();
-        goesOn = this.#lookAgain || this.#hasRoomAgain();
+        // Without room there is nothing to go on with until an attempt has ended, or results are stored.
+        goesOn = hadRoom && (this.#lookAgain || this.#hasRoomAgain());
       } catch (error) {
         if (this.#isRunning) await this.#waitForStore(error);
       }
@@ -141,7 +151,7 @@ export class Claimer {
   #hasRoomAgain(): boolean {
     if ((this.#hasFreed && this.#leftUnproven) || this.#isLow) return true;
     const nowMs = this.#parts.clock.now();
-    for (const flow of this.#parts.flows) if (isHungry(flow, nowMs)) return true;
+    for (const flow of this.#parts.flows) if (flow.isHungry(nowMs)) return true;
     return false;
   }
 
@@ -178,9 +188,4 @@ export class Claimer {
     }
     await this.#backoff.wait();
   }
-}
-
-/** Whether a subscription had no room for all that may be due, and has by now. */
-function isHungry(flow: Flow, nowMs: number): boolean {
-  return flow.hasMore && flow.leased < flow.planned.mostLeased && flow.waiting * 2 <= flow.ahead(nowMs);
 }

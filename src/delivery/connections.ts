@@ -50,7 +50,7 @@ export function createConnections(options: ConnectionOptions): Connections {
   let sweeping: NodeJS.Timeout | undefined;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
-  function connectorTo({ port }: Destination): buildConnector.connector {
+  function connectorTo({ port, literal }: Destination): buildConnector.connector {
     const connect = buildConnector({
       lookup: guard.lookupFor(port),
       timeout: timeoutMs,
@@ -60,6 +60,12 @@ export function createConnections(options: ConnectionOptions): Connections {
       ...(ca === undefined ? {} : { ca }),
     });
     return (target, callback) => {
+      // The look-up that guards a connection never runs for a literal address.
+      const refused = literal === undefined ? undefined : guard.check(literal, port);
+      if (refused !== undefined) {
+        setImmediate(callback, refused, null);
+        return;
+      }
       // undici gives the socket back although its types do not say so. It forgets sockets that are not connected yet
       // when it is destroyed, and they would hold the process until their time is up.
       const socket: unknown = connect(target, (...outcome) => {

@@ -34,7 +34,7 @@ export class Deadlines {
     const round: Round = { atMs, open: new Set(), cancel: () => {} };
     round.cancel = this.#clock.setTimer(() => {
       if (this.#latest === round) this.#latest = undefined;
-      for (const expire of Array.from(round.open)) expire();
+      for (const expire of round.open) expire();
     }, this.#afterMs);
     this.#latest = round;
     return round;

@@ -3,12 +3,16 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
+import type { Tempo } from "./tempo.ts";
 
 const MAX_BATCH = 1_000;
+/** Far less than what a lease has beyond the deadline of its attempt. */
+const BEHIND_MS = 1_000;
 
 export interface FinisherParts {
   readonly store: Pick<Store, "finishAttempts">;
   readonly clock: Clock;
+  readonly tempo: Tempo;
   readonly logger: Logger;
   /** Called after each batch that was stored. */
   readonly onStored: (results: readonly AttemptResult[]) => void;
@@ -23,6 +27,8 @@ export class Finisher {
   readonly #backoff: Backoff;
   readonly #waiting: AttemptResult[] = [];
   #running: Promise<void> | undefined;
+  /** When the batch under way was first tried to be stored. */
+  #storingSinceMs = Infinity;
   #closing = false;
 
   constructor(parts: FinisherParts) {
@@ -35,9 +41,9 @@ export class Finisher {
     return this.#waiting.length;
   }
 
-  /** True from a failure to store until the next success. */
-  get isFailing(): boolean {
-    return this.#backoff.failing;
+  /** Whether the store takes so long, or fails, that leases may end whose results are here. */
+  get isBehind(): boolean {
+    return this.#parts.clock.now() - this.#storingSinceMs > BEHIND_MS;
   }
 
   add(result: AttemptResult): void {
@@ -59,11 +65,15 @@ export class Finisher {
 
   async #storeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
+      await this.#parts.tempo.turn();
       const batch = this.#waiting.slice(0, MAX_BATCH);
+      this.#storingSinceMs = Math.min(this.#storingSinceMs, this.#parts.clock.now());
       try {
         await this.#store(batch);
         this.#waiting.splice(0, batch.length);
+        this.#parts.tempo.note(batch.length);
         this.#backoff.succeeded();
+        this.#storingSinceMs = Infinity;
       } catch (error) {
         if (this.#closing) {
           this.#giveUp(error);

@@ -1,6 +1,6 @@
 import type { Claim } from "../store/store.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
-import { firstWindow, grown, shrunk } from "./window.ts";
+import { FIRST_WINDOW, grown, shrunk } from "./window.ts";
 
 /** An answer within this is a quick one; and so long nothing that is leased waits to be begun. */
 export const QUICK_MS = 1_000;
@@ -24,9 +24,10 @@ export class Flow {
   /** There was no room for all that may be due. */
   hasMore = false;
   /** What it may have under way. */
-  window: number;
+  window = FIRST_WINDOW;
   readonly #mostWindow: number;
-  readonly #waiting: Waiting[] = [];
+  /** From `#begun` on; before it there is nothing. */
+  readonly #waiting: (Waiting | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
   #outlook: Tier = UNKNOWN;
@@ -39,7 +40,6 @@ export class Flow {
   constructor(subscriptionId: number, mostWindow: number) {
     this.subscriptionId = subscriptionId;
     this.#mostWindow = mostWindow;
-    this.window = firstWindow(mostWindow);
   }
 
   get underWay(): number {
@@ -70,6 +70,11 @@ export class Flow {
     return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
   }
 
+  /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
+  isHungry(nowMs: number): boolean {
+    return this.hasMore && this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs);
+  }
+
   lease(waiting: Waiting): void {
     this.#waiting.push(waiting);
   }
@@ -78,6 +83,7 @@ export class Flow {
   shift(): Waiting | undefined {
     const first = this.#waiting[this.#begun];
     if (first === undefined) return undefined;
+    this.#waiting[this.#begun] = undefined;
     this.#begun += 1;
     // Cut off by the hundred, as cutting off one by one would move the whole list each time.
     if (this.#begun === this.#waiting.length || this.#begun >= MOST_AHEAD) {

@@ -24,7 +24,7 @@ export class InFlight {
   }
 
   interruptAll(): void {
-    for (const attempt of Array.from(this.#attempts)) attempt.interrupt();
+    for (const attempt of this.#attempts) attempt.interrupt();
   }
 
   /** Resolves when there is none. */

@@ -7,7 +7,7 @@ export interface LeaseWatchParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly everyMs: number;
-  /** While results cannot be stored, leases that seem to have ended may be their own, and are let be. */
+  /** While results wait long to be stored, leases that seem to have ended may be their own, and are let be. */
   readonly isHolding: () => boolean;
   /** Called after each round, with the number of deliveries that are due again. */
   readonly onRound: (released: number) => void;

@@ -107,7 +107,7 @@ export class LocalQueue {
 
   get #free(): number {
     const { most, underWay } = this.#parts;
-    return freeOf({ most, underWay: underWay(), unproven: 0, slow: 0 });
+    return freeOf({ most, underWay: underWay() });
   }
 
   #take(flow: Flow, nowMs: number): Claim | undefined {

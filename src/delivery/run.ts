@@ -15,6 +15,7 @@ import { InFlight, type Interruptible } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
 import { createSender, type Sender } from "./sender.ts";
+import { Tempo } from "./tempo.ts";
 
 export interface RunParts {
   readonly store: Store;
@@ -67,6 +68,7 @@ export class Run {
     this.#attempts = new Attempts({ clock, random, logger, version, sender: this.#sender });
     const flows = new Flows(mostWindow);
     const inFlight = this.#inFlight;
+    const tempo = new Tempo();
     this.#queue = new LocalQueue({
       clock,
       flows,
@@ -78,23 +80,29 @@ export class Run {
     this.#claimer = new Claimer({
       store,
       clock,
+      tempo,
       logger,
       leaseMs,
       most,
-      mostWindow,
       flows,
       inFlight,
       queue: this.#queue,
       isHeldBack: () => (this.#wasHeldBack = this.#finisher.backlog >= most * UNSTORED_PER_PLACE),
     });
-    this.#finisher = new Finisher({ store, clock, logger, onStored: (results) => this.#onStored(results) });
+    this.#finisher = new Finisher({
+      store,
+      clock,
+      tempo,
+      logger,
+      onStored: (results) => this.#onStored(results),
+    });
     this.#grace = new Grace(clock);
     this.#leaseWatch = new LeaseWatch({
       store,
       clock,
       logger,
       everyMs: leaseMs / 4,
-      isHolding: () => this.#finisher.isFailing,
+      isHolding: () => this.#finisher.isBehind,
       onRound: (released) => {
         // A clock that was set forward makes deliveries due before their timer ends.
         if (released > 0) this.look();

@@ -38,7 +38,7 @@ const ENDED: Interruptible = { interrupt: () => {} };
  * reads no more of an answer than it keeps and a little to spare the connection.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { clock, guard, timeoutMs } = options;
+  const { clock, timeoutMs } = options;
   const connections = createConnections(options);
   const deadlines = new Deadlines(clock, timeoutMs);
 
@@ -47,12 +47,11 @@ export function createSender(options: SenderOptions): Sender {
     close: () => connections.close(),
     send({ url, headers, body }, done) {
       const destination = destinationOf(url);
-      if (destination === undefined) return refuse("protocol_error", done);
-      const { origin, path, port, literal } = destination;
-      // The look-up that guards a connection never runs for a literal address.
-      if (literal !== undefined && guard.check(literal, port) !== undefined) {
-        return refuse("address_refused", done);
+      if (destination === undefined) {
+        done({ kind: "error", errorCode: "protocol_error" });
+        return ENDED;
       }
+      const { origin, path } = destination;
       const { pool, release } = connections.acquire(destination);
       const exchange = new Exchange(done, () => {
         release();
@@ -67,12 +66,4 @@ export function createSender(options: SenderOptions): Sender {
       return exchange;
     },
   };
-}
-
-function refuse(
-  errorCode: "protocol_error" | "address_refused",
-  done: (result: SendResult) => void,
-): Interruptible {
-  done({ kind: "error", errorCode });
-  return ENDED;
 }

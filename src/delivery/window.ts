@@ -1,10 +1,8 @@
-/** What a handler of which nothing is known is sent at once. */
-const FIRST = 4;
-
-/** How many attempts a subscription may have under way, to begin with. */
-export function firstWindow(most: number): number {
-  return Math.min(most, FIRST);
-}
+/**
+ * How many attempts a subscription may have under way of which nothing is known. One tells as much as many, and when many
+ * handlers hang at a start, each takes one place.
+ */
+export const FIRST_WINDOW = 1;
 
 /** After an answer, whatever it says: the handler is there. It doubles in the time of one answer, as TCP begins. */
 export function grown(window: number, most: number): number {

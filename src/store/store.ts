@@ -189,11 +189,8 @@ export interface DeliverySelection {
 export interface ClaimRequest {
   readonly nowMs: number;
   readonly leaseMs: number;
-  /**
-   * Most deliveries to lease, by tier: `limits[tier]` is for the subscriptions of that tier and of all above it together,
-   * so `limits[0]` is for all.
-   */
-  readonly limits: readonly number[];
+  /** By the number of a tier; `shares` says which subscriptions are of it. */
+  readonly tiers: readonly TierLimit[];
   /** Most bytes of payload to answer, each event's counted once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
   /** What subscriptions may have, by rowid. */
@@ -202,13 +199,23 @@ export interface ClaimRequest {
   readonly others: Share;
 }
 
+export interface TierLimit {
+  /** Most deliveries to lease for the subscriptions of this tier; of tier 0, for those of all tiers together. */
+  readonly most: number;
+  /**
+   * Who comes first among those of this tier that have as many leased: the one whose delivery came due last, instead of
+   * the one whose delivery is due longest.
+   */
+  readonly isLatestFirst: boolean;
+}
+
 /** What a claim may give one subscription. */
 export interface Share {
   /** Its deliveries that are leased already: the fewer, the sooner comes its turn. */
   readonly leased: number;
   /** How many more it may have. */
   readonly room: number;
-  /** Whose limits count for it. */
+  /** Whose limit counts for it. */
   readonly tier: number;
 }
 
@@ -219,7 +226,7 @@ export interface ClaimAnswer {
    * up; `undefined` when there is none.
    */
   readonly nextDueAtMs: number | undefined;
-  /** The tiers whose limits were used up before all was leased that may be due of subscriptions that have room. */
+  /** The tiers whose limit was used up before all was leased that may be due of subscriptions that have room. */
   readonly limitedTiers: readonly number[];
 }
 

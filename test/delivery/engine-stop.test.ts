@@ -203,6 +203,26 @@ describe("a store that cannot commit", () => {
     expect(receiver.requests).toHaveLength(3);
   });
 
+  it("that is only slow to store what came of attempts holds up new ones, and nothing else", async () => {
+    const gate = Promise.withResolvers<void>();
+    const store = storeWith(bench.store, {
+      finishAttempts: async (results, nowMs) => {
+        await gate.promise;
+        return bench.store.finishAttempts(results, nowMs);
+      },
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 300);
+    await bench.engine({ maxInFlight: 2, maxInFlightPerSubscription: 2 }, { store }).start();
+    await receiver.received(8);
+    await bench.advance(60_000);
+    // What was leased by then at most.
+    expect(receiver.requests.length).toBeLessThan(300);
+    gate.resolve();
+    await bench.untilDelivered(subscription, 300);
+    expect(receiver.requests).toHaveLength(300);
+  });
+
   it("does not keep the engine from stopping; what could not be recorded is sent again", async () => {
     let isDown = true;
     const store = storeWith(bench.store, {

@@ -22,7 +22,7 @@ export function claimRequest(given: Given): ClaimRequest {
   return {
     nowMs,
     leaseMs,
-    limits: [limit],
+    tiers: [{ most: limit, isLatestFirst: false }],
     maxPayloadBytes: 64 * 1024 * 1024,
     shares: new Map([...leased].map(([id, count]) => [id, share(count)])),
     others: share(0),

@@ -5,7 +5,7 @@ import { bytesAt } from "./bytes-out.ts";
 export interface ClaimCall {
   readonly nowMs: number;
   readonly leaseMs: number;
-  readonly limits: readonly number[];
+  readonly tiers: ClaimRequest["tiers"];
   readonly maxPayloadBytes: number;
   /** Four a subscription: rowid, leased, room, tier. */
   readonly shares: Float64Array;
@@ -42,7 +42,7 @@ export type ClaimRow = readonly [
 type SubscriptionRow = readonly [subscriptionId: number, handler: string, secret: string, maxRetries: number];
 
 export function claimCall(request: ClaimRequest): ClaimCall {
-  const { nowMs, leaseMs, limits, maxPayloadBytes, others } = request;
+  const { nowMs, leaseMs, tiers, maxPayloadBytes, others } = request;
   const shares = new Float64Array(request.shares.size * SHARE_NUMBERS);
   let at = 0;
   for (const [id, { leased, room, tier }] of request.shares) {
@@ -52,7 +52,7 @@ export function claimCall(request: ClaimRequest): ClaimCall {
     shares[at + 3] = tier;
     at += SHARE_NUMBERS;
   }
-  return { nowMs, leaseMs, limits, maxPayloadBytes, shares, others };
+  return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others };
 }
 
 export function claimAnswer(landing: ClaimLanding, bytes: ArrayBuffer | undefined): ClaimAnswer {

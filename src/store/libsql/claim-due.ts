@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import type { Share } from "../store.ts";
+import type { Share, TierLimit } from "../store.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
 import { type Contender, pickDue } from "./claim-turns.ts";
@@ -15,10 +15,10 @@ const CLAIM_IDS = 2 ** 47;
  * not a single delivery.
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
-  const { nowMs, leaseMs, limits, maxPayloadBytes } = call;
+  const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
   const contenders = loadContenders(sql, call);
-  const open = contenders.filter(({ tier }) => (limits[tier] ?? 0) > 0);
-  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, limits, nowMs);
+  const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
+  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers, nowMs);
   const rows = fitting(
     loadRows(
       sql,
@@ -42,12 +42,16 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
     nextDueAtMs,
     limitedTiers: [
       ...new Set([
-        ...contenders.flatMap(({ tier }) => ((limits[tier] ?? 0) > 0 ? [] : [tier])),
+        ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
         ...cutTiers,
         ...chosen.slice(rows.length).map(({ tier }) => tier),
       ]),
     ],
   };
+}
+
+function isOpen(tier: TierLimit | undefined): boolean {
+  return tier !== undefined && tier.most > 0;
 }
 
 /** Active subscriptions that have room and a delivery which waits; those that have none cost nothing. */

@@ -1,3 +1,4 @@
+import type { TierLimit } from "../store.ts";
 import type { Sql } from "./sql.ts";
 
 /** A subscription that has room, and deliveries that wait. */
@@ -22,6 +23,8 @@ interface Candidate {
   readonly id: number;
   readonly dueMs: number;
   readonly tier: number;
+  /** Whether its subscription is served before others that have as many leased. */
+  readonly isLatestFirst: boolean;
   /** Its place among what its subscription would then have leased; the lower, the sooner. */
   readonly rank: number;
 }
@@ -40,16 +43,16 @@ const ROUNDS = 3;
 
 /**
  * Picks due deliveries in turns: the first of each subscription that has none leased, then the second of those and the
- * first of each that has one, and so on; among equals the one that is due longest.
- * @param limits as in the request
+ * first of each that has one, and so on; among equals as their tiers say, those of tiers with the latest first before
+ * the others.
  */
 export function pickDue(
   sql: Sql,
   contenders: readonly Contender[],
-  limits: readonly number[],
+  tiers: readonly TierLimit[],
   nowMs: number,
 ): Picked {
-  const offers = limits.flatMap((limit, tier) =>
+  const offers = tiers.flatMap((limit, tier) =>
     loadOffers(
       sql,
       contenders.filter((contender) => contender.tier === tier),
@@ -58,17 +61,18 @@ export function pickDue(
     ),
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
-  if (offers.length > 1) candidates.sort((a, b) => a.rank - b.rank || a.dueMs - b.dueMs || a.id - b.id);
-  const left = [...limits];
+  if (offers.length > 1) candidates.sort(byTurn);
+  const left = tiers.map(({ most }) => most);
   const cutTiers = new Set(offers.flatMap(({ hasMore, contender }) => (hasMore ? [contender.tier] : [])));
   const chosen: Candidate[] = [];
   for (const candidate of candidates) {
     const { tier } = candidate;
-    if (left.some((limit, of) => of <= tier && limit === 0)) {
-      cutTiers.add(tier);
+    if (left[0] === 0 || left[tier] === 0) {
+      cutTiers.add(left[0] === 0 ? 0 : tier);
       continue;
     }
-    for (let of = 0; of <= tier; of += 1) left[of]! -= 1;
+    left[0]! -= 1;
+    if (tier > 0) left[tier]! -= 1;
     chosen.push(candidate);
   }
   const times = offers.flatMap(({ nextDueAtMs }) => (nextDueAtMs === undefined ? [] : [nextDueAtMs]));
@@ -79,14 +83,26 @@ export function pickDue(
   };
 }
 
+function byTurn(a: Candidate, b: Candidate): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
+  if (a.isLatestFirst !== b.isLatestFirst) return a.isLatestFirst ? -1 : 1;
+  const order = a.dueMs - b.dueMs || a.id - b.id;
+  return a.isLatestFirst ? -order : order;
+}
+
 /** Asks each for a fair share of the limit, and those who have more for what others left. */
-function loadOffers(sql: Sql, contenders: readonly Contender[], limit: number, nowMs: number): Offer[] {
+function loadOffers(
+  sql: Sql,
+  contenders: readonly Contender[],
+  { most, isLatestFirst }: TierLimit,
+  nowMs: number,
+): Offer[] {
   const settled: Offer[] = [];
   let open = contenders;
-  let missing = limit;
+  let missing = most;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = askAll(sql, open, level, nowMs);
+    const offers = askAll(sql, open, { level, nowMs, isLatestFirst });
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === ROUNDS || onward.length === offers.length) return [...settled, ...offers];
     for (const offer of offers) {
@@ -117,7 +133,14 @@ function shareAt({ leased, room }: Contender, level: number): number {
   return Math.max(0, Math.min(room, level - leased));
 }
 
-function askAll(sql: Sql, contenders: readonly Contender[], level: number, nowMs: number): Offer[] {
+interface Question {
+  readonly level: number;
+  readonly nowMs: number;
+  readonly isLatestFirst: boolean;
+}
+
+function askAll(sql: Sql, contenders: readonly Contender[], question: Question): Offer[] {
+  const { level } = question;
   // Read together by needs of about the same size, as one statement gives all the same number of rows.
   const byNeed = new Map<number, Contender[]>();
   const offers: Offer[] = [];
@@ -135,7 +158,7 @@ function askAll(sql: Sql, contenders: readonly Contender[], level: number, nowMs
   for (const group of byNeed.values()) {
     const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
     for (const [index, contender] of group.entries()) {
-      offers.push(offerOf(contender, waiting[index]!, shareAt(contender, level), nowMs));
+      offers.push(offerOf(contender, waiting[index]!, question));
     }
   }
   return offers;
@@ -164,9 +187,10 @@ function loadWaiting(
 function offerOf(
   contender: Contender,
   waiting: readonly (readonly [dueMs: number, id: number])[],
-  share: number,
-  nowMs: number,
+  { level, nowMs, isLatestFirst }: Question,
 ): Offer {
+  const { tier, leased } = contender;
+  const share = shareAt(contender, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
@@ -179,7 +203,7 @@ function offerOf(
       hasMore = share < contender.room;
       break;
     }
-    candidates.push({ id, dueMs, tier: contender.tier, rank: contender.leased + candidates.length + 1 });
+    candidates.push({ id, dueMs, tier, isLatestFirst, rank: leased + candidates.length + 1 });
   }
   return { contender, candidates, nextDueAtMs, hasMore };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Claim } from "../../../src/store/store.ts";
+import type { Claim, Share, TierLimit } from "../../../src/store/store.ts";
+import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
@@ -11,6 +12,14 @@ function per(claims: readonly Claim[]): Record<number, number> {
     counts[subscription.subscriptionId] = (counts[subscription.subscriptionId] ?? 0) + 1;
   }
   return counts;
+}
+
+function share(tier: number, leased = 0): Share {
+  return { leased, room: 6, tier };
+}
+
+function limits(...most: number[]): TierLimit[] {
+  return most.map((each) => ({ most: each, isLatestFirst: false }));
 }
 
 export function claimSuite(open: OpenStore): void {
@@ -141,5 +150,71 @@ export function claimSuite(open: OpenStore): void {
     expect((await on.claim({ limit: 1 })).claims).toMatchObject([
       { event: { eventId: first }, attempt: 2, failures: 1 },
     ]);
+  });
+
+  it("gives a tier no more than its limit, and all no more than that of the first", async () => {
+    const names = ["quick", "slow-1", "slow-2", "unknown"];
+    const ids = new Map<string, number>();
+    for (const name of names) {
+      const action = await on.action(name);
+      ids.set(name, (await on.subscription(action, { subscription: name })).rowid);
+      await on.publish(action, 10);
+    }
+    const request = {
+      ...claimRequest({ nowMs: NOW + 60_000 }),
+      shares: new Map([
+        [ids.get("quick") ?? 0, share(0, 50)],
+        [ids.get("slow-1") ?? 0, share(2)],
+        [ids.get("slow-2") ?? 0, share(2)],
+      ]),
+      others: share(1),
+    };
+    const first = await on.store.claimDue({ ...request, tiers: limits(20, 2, 3) });
+    // One with many leased gets its part all the same: what is left for others is not for those of its tier.
+    expect(per(first.claims)).toEqual({
+      [ids.get("quick") ?? 0]: 6,
+      [ids.get("slow-1") ?? 0]: 2,
+      [ids.get("slow-2") ?? 0]: 1,
+      [ids.get("unknown") ?? 0]: 2,
+    });
+    expect(new Set(first.limitedTiers)).toEqual(new Set([1, 2]));
+    const second = await on.store.claimDue({ ...request, tiers: limits(4, 2, 0) });
+    expect(per(second.claims)).toEqual({ [ids.get("unknown") ?? 0]: 2, [ids.get("quick") ?? 0]: 2 });
+    expect(new Set(second.limitedTiers)).toEqual(new Set([0, 1, 2]));
+  });
+
+  it("serves the one whose delivery came last first, in a tier that is said to be so", async () => {
+    const rowids: number[] = [];
+    for (const name of ["a", "b", "c"]) {
+      const action = await on.action(name);
+      rowids.push((await on.subscription(action, { subscription: name })).rowid);
+      await on.publish(action, 5, NOW + rowids.length * 1_000);
+    }
+    const request = claimRequest({ nowMs: NOW + 60_000 });
+    const { claims } = await on.store.claimDue({ ...request, tiers: [{ most: 2, isLatestFirst: true }] });
+    expect(claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([rowids[2], rowids[1]]);
+    const again = await on.store.claimDue({ ...request, tiers: [{ most: 2, isLatestFirst: false }] });
+    expect(again.claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([
+      rowids[0],
+      rowids[1],
+    ]);
+  });
+
+  it("answers no more payload than asked for, one at least, and that of an event for many once", async () => {
+    const action = await on.action();
+    for (const subscription of ["a", "b", "c"]) await on.subscription(action, { subscription });
+    for (let event = 0; event < 3; event += 1) {
+      await on.store.recordEvents([eventOf(action, JSON.stringify("x".repeat(998)))], NOW + event);
+    }
+    const claim = (maxPayloadBytes: number): ReturnType<typeof on.claim> =>
+      on.store.claimDue({ ...claimRequest({ nowMs: NOW + 60_000 }), maxPayloadBytes });
+    const first = await claim(2_999);
+    expect(first.claims).toHaveLength(6);
+    expect(new Set(first.claims.map(({ event }) => event)).size).toBe(2);
+    expect(first.limitedTiers).toEqual([0]);
+    const last = await claim(1);
+    expect(last.claims).toHaveLength(3);
+    expect(new Set(last.claims.map(({ event }) => event.payload)).size).toBe(1);
+    expect(await claim(1)).toEqual(NOTHING);
   });
 }

@@ -108,6 +108,25 @@ export function finishSuite(open: OpenStore): void {
     expect((await on.claim({ nowMs: NOW + 61_000 })).claims).toMatchObject([{ attempt: 2, failures: 0 }]);
   });
 
+  it("leaves no trace of one that was never begun", async () => {
+    const claim = await oneClaim();
+    const before = await on.store.listDeliveries({ limit: 9 });
+    expect(before[0]).toMatchObject({ status: "delivering", attempt: 1 });
+    expect(await on.finish(claim, { kind: "unsent" })).toBe(true);
+    expect(await on.finish(claim, { kind: "unsent" })).toBe(false);
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      status: "pending",
+      attempt: 0,
+      // Due since it was published, so that none that came after it goes before it.
+      next_attempt_at: "2026-03-01T12:00:00.000Z",
+      attempts: [],
+    });
+    const [again] = (await on.claim()).claims;
+    expect(again).toMatchObject({ deliveryId: claim.deliveryId, attempt: 1, failures: 0 });
+    expect(again?.claimId).not.toBe(claim.claimId);
+    expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
+  });
+
   it("deactivates the subscription when the handler is gone, and holds the rest", async () => {
     const claim = await oneClaim();
     const other = await oneClaim();

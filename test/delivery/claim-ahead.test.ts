@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import type { ClaimRequest } from "../../src/store/store.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, storeWith } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+/** Answers so many requests, and no more after them. */
+function answerOnly(count: number): void {
+  let answered = 0;
+  receiver.answer = () => {
+    answered += 1;
+    return answered > count ? "hang" : {};
+  };
+}
+
+async function all(subscription: Subscription): Promise<DeliveryWithAttempts[]> {
+  const listed = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 });
+  const found = await Promise.all(listed.map(({ rowid }) => bench.store.findDelivery(rowid)));
+  return found.filter((delivery) => delivery !== undefined);
+}
+
+describe("a backlog for a fast handler", () => {
+  it("is claimed by the hundred, and never more than its window is under way", async () => {
+    const requests: ClaimRequest[] = [];
+    const store = storeWith(bench.store, {
+      claimDue: (request) => {
+        requests.push(request);
+        return bench.store.claimDue(request);
+      },
+    });
+    const subscription = await bench.subscribe(receiver.url);
+    for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
+    let underWay = 0;
+    let most = 0;
+    receiver.answer = () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      const after = new Promise<void>((resolve) => {
+        setImmediate(() => {
+          underWay -= 1;
+          resolve();
+        });
+      });
+      return { after };
+    };
+    await bench.engine({ maxInFlightPerSubscription: 8 }, { store }).start();
+    await receiver.received(2_000);
+    expect(most).toBeLessThanOrEqual(8);
+    // Each lets one in at first; 2,000 at 256 a claim would be 8.
+    expect(requests.length).toBeLessThan(40);
+    expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(2_000);
+  });
+
+  it("is handed back by a stop as if what was not begun had never been claimed", async () => {
+    answerOnly(40);
+    const subscription = await bench.subscribe(receiver.url, 0);
+    await bench.publish(subscription, 200);
+    const engine = bench.engine({ maxInFlightPerSubscription: 8 });
+    await engine.start();
+    await receiver.received(48);
+    await until("more to be leased than sent", async () => {
+      const { delivering = 0 } = await bench.statuses(subscription);
+      return delivering > 100;
+    });
+    await engine.stop(0);
+    const before = await all(subscription);
+    const interrupted = before.filter(({ attempts }) => attempts[0]?.outcome === "returned");
+    const untouched = before.filter(({ attempts }) => attempts.length === 0);
+    expect(interrupted).toHaveLength(8);
+    expect(untouched).toHaveLength(152);
+    for (const { status, attempt } of untouched) expect([status, attempt]).toEqual(["pending", 0]);
+
+    receiver.answer = () => ({});
+    await engine.start();
+    await bench.untilDelivered(subscription, 200);
+    // What was never begun is told to be a first attempt.
+    const attempts = receiver.requests
+      .slice(48)
+      .map(({ headers }) => headers["x-evreg-delivery"]?.split("_")[1]);
+    expect(attempts.filter((attempt) => attempt === "2")).toHaveLength(8);
+    expect(attempts.filter((attempt) => attempt === "1")).toHaveLength(152);
+  });
+
+  it("is not held on to when the handler goes silent", async () => {
+    answerOnly(40);
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 200);
+    await bench.engine({ maxInFlightPerSubscription: 8, timeoutMs: 60_000 }).start();
+    await receiver.received(48);
+    await bench.advance(2_500, 500);
+    await until("what was not begun to be due again", async () => {
+      return (await bench.statuses(subscription))["pending"] === 152;
+    });
+    await bench.advance(30_000);
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 40, delivering: 8, pending: 152 });
+  });
+
+  it("is left alone when the handler says that it is gone", async () => {
+    let answered = 0;
+    receiver.answer = () => {
+      answered += 1;
+      return answered < 40 ? {} : { status: 410 };
+    };
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 200);
+    await bench.engine({ maxInFlightPerSubscription: 8 }).start();
+    await until("the rest to be held", async () => {
+      const { pending, delivering, held } = await bench.statuses(subscription);
+      return pending === undefined && delivering === undefined && held !== undefined;
+    });
+    // Those under way at that moment, and no more.
+    expect(receiver.requests.length).toBeLessThanOrEqual(48);
+  });
+
+  it("ends soon after its subscription is paused", async () => {
+    const gate = Promise.withResolvers<void>();
+    let answered = 0;
+    receiver.answer = () => {
+      answered += 1;
+      return answered > 40 ? { after: gate.promise } : {};
+    };
+    const subscription = await bench.subscribe(receiver.url);
+    for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
+    await bench.engine({ maxInFlightPerSubscription: 8 }).start();
+    await receiver.received(48);
+    await bench.store.updateSubscription(subscription.rowid, { active: false }, bench.clock.now());
+    gate.resolve();
+    await until("nothing to be under way", async () => {
+      const delivering = await bench.store.listDeliveries({ status: "delivering", limit: 1 });
+      return delivering.length === 0;
+    });
+    expect(receiver.requests.length).toBeLessThan(40 + 8 + 512 + 256);
+  });
+});
+
+describe("a handler that hangs", () => {
+  it("has one attempt at a time after a while, and its window back soon after it answers again", async () => {
+    receiver.answer = () => "hang";
+    const subscription = await bench.subscribe(receiver.url, 20);
+    await bench.publish(subscription, 300);
+    await bench.engine({ timeoutMs: 3_000, maxInFlightPerSubscription: 32 }).start();
+    await receiver.received(1);
+    for (let timeout = 1; timeout <= 4; timeout += 1) {
+      await bench.advance(3_000);
+      await receiver.received(1 + timeout);
+      expect((await bench.statuses(subscription))["delivering"]).toBe(1);
+    }
+    receiver.answer = () => ({});
+    await bench.advance(3_000);
+    await until("all but those that wait for their retry", async () => {
+      const { pending = 0, delivering = 0 } = await bench.statuses(subscription);
+      return pending + delivering === 0;
+    });
+  });
+
+  it("leaves room to one that comes later, with 50 of them and long backlogs", async () => {
+    const hanging = await startReceiver();
+    hanging.answer = () => "hang";
+    const stuck = await Promise.all(Array.from({ length: 50 }, () => bench.subscribe(hanging.url)));
+    for (const subscription of stuck) await bench.publish(subscription, 20);
+    const engine = bench.engine({ maxInFlight: 256 });
+    await engine.start();
+    await hanging.received(50);
+    const later = await bench.subscribe(receiver.url);
+    await bench.publish(later, 200);
+    engine.wake();
+    await bench.untilDelivered(later, 200);
+    await bench.advance(60_000);
+    const latest = await bench.subscribe(receiver.url);
+    await bench.publish(latest, 200);
+    engine.wake();
+    await bench.untilDelivered(latest, 200);
+    await hanging.close();
+  });
+});

@@ -1,0 +1,137 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Flow } from "../../src/delivery/flow.ts";
+import { Flows } from "../../src/delivery/flows.ts";
+import { LocalQueue } from "../../src/delivery/local-queue.ts";
+import type { Claim } from "../../src/store/store.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+/** A queue before handlers that answer when told. */
+class Sending {
+  readonly clock = new ManualClock();
+  readonly flows = new Flows(4);
+  readonly begun: Flow[] = [];
+  readonly handedBack: number[] = [];
+  /** Subscriptions in the order in which theirs were begun. */
+  readonly order: number[] = [];
+  readonly queue: LocalQueue;
+  endsAtOnce = false;
+
+  constructor(most: number) {
+    this.queue = new LocalQueue({
+      clock: this.clock,
+      flows: this.flows,
+      most,
+      underWay: () => this.begun.length,
+      begin: (flow) => {
+        flow.began(this.clock.now());
+        this.begun.push(flow);
+        this.order.push(flow.subscriptionId);
+        if (this.endsAtOnce) this.end(flow);
+      },
+      handBack: (claims) => this.handedBack.push(...claims.map(({ deliveryId }) => deliveryId)),
+    });
+  }
+
+  end(flow: Flow): void {
+    this.begun.splice(this.begun.indexOf(flow), 1);
+    flow.answered(this.clock.now(), 1);
+    this.queue.ended(flow);
+  }
+
+  /** Makes a subscription one with a window of 4. */
+  makeQuick(subscriptionId: number): Flow {
+    const flow = this.flows.of(subscriptionId);
+    for (let count = 0; count < 4; count += 1) {
+      flow.began(this.clock.now());
+      flow.answered(this.clock.now(), 1);
+    }
+    return flow;
+  }
+}
+
+let deliveries = 0;
+function leased(subscriptionId: number, count: number): Claim[] {
+  return Array.from({ length: count }, () => ({
+    deliveryId: (deliveries += 1),
+    claimId: 1,
+    attempt: 1,
+    failures: 0,
+    event: { eventId: 1, action: "a", payload: new Uint8Array(10), timestampedMs: 0 },
+    subscription: { subscriptionId, handler: "https://a.example/", secret: "s", maxRetries: 5 },
+  }));
+}
+
+describe("deliveries that are leased and not begun", () => {
+  let sending: Sending;
+  beforeEach(() => {
+    deliveries = 0;
+    sending = new Sending(8);
+  });
+
+  it("are begun as their window opens", () => {
+    const flow = sending.makeQuick(1);
+    sending.queue.add(leased(1, 6));
+    expect([flow.underWay, flow.waiting, sending.queue.size]).toEqual([4, 2, 2]);
+    expect(sending.queue.payloadBytes).toBe(20);
+    sending.end(flow);
+    expect([flow.underWay, flow.waiting]).toEqual([4, 1]);
+    sending.end(flow);
+    sending.end(flow);
+    expect([flow.underWay, sending.queue.size, sending.queue.payloadBytes]).toEqual([3, 0, 0]);
+  });
+
+  it("take turns where there is not room for all, so that a long row delays nobody", () => {
+    for (const id of [1, 2, 3]) sending.makeQuick(id);
+    sending.queue.add([...leased(1, 20), ...leased(2, 2), ...leased(3, 2)]);
+    // One quick subscription has no more under way than are still free.
+    expect(sending.order).toEqual([1, 2, 3, 1, 2, 3]);
+    sending.end(sending.begun[0]!);
+    expect(sending.order.slice(6)).toEqual([1]);
+  });
+
+  it("may end as they begin, by the hundred", () => {
+    sending.endsAtOnce = true;
+    sending.queue.add(leased(1, 500));
+    expect([sending.order.length, sending.queue.size, sending.begun.length]).toEqual([500, 0, 0]);
+  });
+
+  it("are handed back when their handler has gone silent", async () => {
+    const flow = sending.makeQuick(1);
+    sending.queue.add(leased(1, 6));
+    await sending.clock.advance(1_000);
+    expect(sending.handedBack).toEqual([]);
+    await sending.clock.advance(1_000);
+    expect(sending.handedBack).toEqual([5, 6]);
+    expect([flow.waiting, flow.hasMore, sending.queue.size]).toEqual([0, true, 0]);
+    expect(sending.clock.pending).toBe(0);
+  });
+
+  it("are handed back instead of begun when they have waited too long, as after a sleep of the machine", () => {
+    const flow = sending.makeQuick(1);
+    sending.queue.add(leased(1, 6));
+    sending.clock.set(sending.clock.now() + 60_000);
+    sending.end(flow);
+    expect(sending.handedBack).toEqual([5, 6]);
+    expect(sending.order).toHaveLength(4);
+  });
+
+  it("of one subscription can be given up", () => {
+    const [one, two] = [sending.makeQuick(1), sending.makeQuick(2)];
+    sending.queue.add([...leased(1, 6), ...leased(2, 6)]);
+    sending.queue.drop(one);
+    expect([one.waiting, two.waiting]).toEqual([0, 3]);
+    expect(sending.handedBack).toEqual([4, 5, 6]);
+  });
+
+  it("are all handed back at the end, with what still comes", () => {
+    sending.makeQuick(1);
+    sending.queue.add(leased(1, 6));
+    sending.queue.close();
+    expect(sending.handedBack).toEqual([5, 6]);
+    sending.queue.add(leased(2, 1));
+    expect(sending.handedBack).toEqual([5, 6, 7]);
+    while (sending.begun[0] !== undefined) sending.end(sending.begun[0]);
+    expect(sending.order).toHaveLength(4);
+    expect(sending.clock.pending).toBe(0);
+  });
+});
