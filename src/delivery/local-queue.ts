@@ -1,4 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
+import { loopPace } from "../runtime/pace.ts";
 import type { Claim } from "../store/store.ts";
 import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
 import { type Flow, QUICK_MS } from "./flow.ts";
@@ -27,6 +28,7 @@ export class LocalQueue {
   #waiting = 0;
   #payloadBytes = 0;
   #isServing = false;
+  #pause: Promise<void> | undefined;
   #isClosed = false;
   #cancelCheck: (() => void) | undefined;
 
@@ -42,6 +44,11 @@ export class LocalQueue {
   /** What their payloads come to, those of an event for several subscriptions counted several times. */
   get payloadBytes(): number {
     return this.#payloadBytes;
+  }
+
+  /** Resolves when it goes on, while it leaves the thread to others. */
+  get pause(): Promise<void> | undefined {
+    return this.#pause;
   }
 
   add(claims: readonly Claim[]): void {
@@ -79,7 +86,7 @@ export class LocalQueue {
 
   #serve(): void {
     // An attempt may end as it begins; the round under way goes on with it.
-    if (this.#isServing) return;
+    if (this.#isServing || this.#pause !== undefined) return;
     this.#isServing = true;
     const nowMs = this.#parts.clock.now();
     let passed = 0;
@@ -87,6 +94,11 @@ export class LocalQueue {
     for (const flow of this.#turns) {
       const free = this.#free;
       if (free === 0) break;
+      // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
+      if (!loopPace.mayGoOn()) {
+        this.#pause = this.#breathe();
+        break;
+      }
       this.#turns.delete(flow);
       // Comes back when one of its attempts ends.
       if (flow.waiting === 0 || flow.underWay >= flow.window) continue;
@@ -103,6 +115,12 @@ export class LocalQueue {
     }
     this.#isServing = false;
     if (this.#waiting > 0) this.#cancelCheck ??= this.#parts.clock.setTimer(() => this.#check(), QUICK_MS);
+  }
+
+  async #breathe(): Promise<void> {
+    await loopPace.breathe();
+    this.#pause = undefined;
+    this.#serve();
   }
 
   get #free(): number {

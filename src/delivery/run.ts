@@ -158,7 +158,10 @@ export class Run {
   /** A look may still bring claims, claims bring results, and results have to be stored: hence in this order. */
   async #settled(): Promise<void> {
     await this.#claimer.idle();
-    await this.#inFlight.settled();
+    do {
+      await this.#queue.pause;
+      await this.#inFlight.settled();
+    } while (this.#queue.pause !== undefined);
     await this.#finisher.idle();
   }
 
