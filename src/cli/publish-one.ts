@@ -61,24 +61,37 @@ async function tellWhenNobodyDelivers(evreg: Evreg, { rowid }: Event): Promise<v
   if (waits === true) note("Its deliveries wait for a server on this data folder: evreg serve");
 }
 
-async function report(evreg: Evreg, event: Event, { timeoutS, output }: PublishOne): Promise<number> {
+/** A token may be allowed to publish, and not to read the subscriptions of others. */
+const NO_DELIVERY_SEEN =
+  "No delivery to be seen: the action had no active subscription, or none that this token may read.";
+
+async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<number> {
+  const followed = await follow(evreg, event, options).catch(async (error: unknown) => {
+    // Whoever is not told would publish it once more.
+    await options.output.record({ data: event }, PUBLISHED_RECORD);
+    note(`Event ${event.rowid} is published; only its deliveries cannot be followed.`);
+    throw error;
+  });
+  return show(followed, event, options);
+}
+
+async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Promise<Followed> {
   const line = followLine();
-  const followed = await followDeliveries(evreg.events, event.rowid, {
+  return followDeliveries(evreg.events, event.rowid, {
     signal: interruption(),
     timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
     nowMs: () => systemClock.now(),
     sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
     waiting: (deliveries) => line.update(deliveries),
   }).finally(() => line.clear());
+}
+
+async function show(followed: Followed, event: Event, { output }: PublishOne): Promise<number> {
   const { deliveries } = followed;
   if (output.format === "table") {
     await output.record({ data: event }, PUBLISHED_RECORD);
     if (deliveries.length > 0) await writeOut("\n");
-    await output.list(
-      { data: deliveries },
-      DELIVERY_LIST,
-      "No active subscription to this action: it went nowhere.",
-    );
+    await output.list({ data: deliveries }, DELIVERY_LIST, NO_DELIVERY_SEEN);
   } else {
     await output.record({ data: event, meta: { deliveries } }, PUBLISHED_RECORD);
   }

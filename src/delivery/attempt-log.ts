@@ -31,7 +31,9 @@ export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptR
   };
   switch (next.kind) {
     case "delivered":
-      logger.debug(fields, "delivered");
+      // Whose failures are in the log is not to be left there as failing.
+      if (begun.failures > 0) logger.info(fields, "delivered");
+      else logger.debug(fields, "delivered");
       break;
     case "retry":
       logger.info(

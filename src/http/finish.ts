@@ -71,7 +71,9 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
  * of gigabytes a day. Refusals are told, and whatever changes something other than by publishing.
  */
 function isRoutine(method: string, path: string, status: number): boolean {
-  return status < 400 && (method === "GET" || method === "HEAD" || path.startsWith("/v1/events"));
+  // 207 is a batch of which some was refused.
+  if (status >= 400 || status === 207) return false;
+  return method === "GET" || method === "HEAD" || path.startsWith("/v1/events");
 }
 
 /** Pieces as a stream that the socket takes them from, or put together where there is no socket. */

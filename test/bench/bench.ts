@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
+import { cpus, loadavg, totalmem } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { readArguments } from "./arguments.ts";
+import { type BenchArguments, readArguments } from "./arguments.ts";
 import { observationTable, table } from "./report.ts";
 import { Rig } from "./rig.ts";
 import type { Row } from "./row.ts";
@@ -14,7 +14,7 @@ const LONGEST_MS = 6 * 60_000;
 const LONGEST_MS_A_ROUND = 2 * 60_000;
 
 const names = [...SCENARIOS.map(({ name }) => name), "history"];
-const options = readArguments(process.argv.slice(2), names);
+const options = argumentsOrEnd();
 if (options.list) {
   for (const { name, summary } of SCENARIOS) process.stdout.write(`${name.padEnd(12)}${summary}\n`);
   process.stdout.write(
@@ -32,6 +32,8 @@ const chosen = SCENARIOS.filter(
 );
 
 const startedMs = performance.now();
+/** What else the machine does falls on both sides of a ratio, but not evenly: who reads the figures should know of it. */
+const [loadBefore = 0] = loadavg();
 const rig = new Rig({
   rounds,
   history: only === undefined || only.includes("history"),
@@ -39,7 +41,22 @@ const rig = new Rig({
   say: process.stderr.isTTY ? say : () => undefined,
 });
 process.once("exit", () => rig.close());
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    process.stderr.write("\nInterrupted: nothing was written.\n");
+    process.exit(130);
+  });
+}
+
+function argumentsOrEnd(): BenchArguments {
+  try {
+    return readArguments(process.argv.slice(2), names);
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`${what}\ntest/bench/README.md tells the options, and --list the scenarios.\n`);
+    process.exit(2);
+  }
+}
 
 function secondsSinceStart(): number {
   return Math.round((performance.now() - startedMs) / 1_000);
@@ -67,7 +84,7 @@ rig.close();
 if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
 
 const { observations, rests, failures } = rig;
-const machine = `${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
+const machine = `${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}, load average ${loadBefore.toFixed(1)} before`;
 const seconds = secondsSinceStart();
 process.stdout.write(
   `${table(rows)}\n\n${observationTable(observations)}\n\n${machine}, ${rounds} rounds, ${seconds} s\n`,

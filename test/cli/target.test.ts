@@ -90,6 +90,16 @@ test("no token, a wrong one and one too narrow end with 4 and say what to do; no
   expect(small.stderr).toContain("publish");
 });
 
+test("with --wait and a token that may only publish, it is told what was published, and that only the wait failed", async () => {
+  const scope = ["--scope", "publish", "--data", data];
+  const narrow = await json<{ token: string }>(["tokens", "create", "publisher", ...scope]);
+  const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", server.url];
+  const outcome = await run(words, { env: { EVREG_TOKEN: narrow.data.token } });
+  expect(outcome.code).toBe(4);
+  const { rowid } = (JSON.parse(outcome.stdout) as { data: { rowid: number } }).data;
+  expect(outcome.stderr).toContain(`Event ${rowid} is published`);
+});
+
 test("a server that is not there ends with 6 and a next step", async () => {
   const outcome = await run(["actions", "--url", "http://127.0.0.1:9"]);
   expect(outcome).toMatchObject({ code: 6, stdout: "" });

@@ -20,7 +20,7 @@ export default class EventsDeliveries extends EvregCommand {
     await this.outputFor(flags).list(
       answer,
       DELIVERY_LIST,
-      `Event ${args.id} went nowhere: its action had no active subscription when it was published.`,
+      `No delivery of event ${args.id} to be seen: its action had no active subscription when it was published, or none that this token may read.`,
     );
     return EXIT.done;
   }
