@@ -54,7 +54,7 @@ function argumentsOrEnd(): BenchArguments {
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error);
     process.stderr.write(`${what}\ntest/bench/README.md tells the options, and --list the scenarios.\n`);
-    process.exit(2);
+    return process.exit(2);
   }
 }
 
