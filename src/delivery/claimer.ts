@@ -110,6 +110,8 @@ export class Claimer {
     this.#note(plan, answer);
     queue.add(answer.claims);
     if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
+    // Others filled the claim before it was the turn of these, which may have room of their own.
+    this.#lookAgain ||= answer.claims.length > 0 && this.#leftUnproven;
     // Those that are silent will not count as unknown any more by then.
     if (answer.limitedTiers.includes(UNKNOWN)) this.lookAt(nowMs + UNKNOWN_LOOK_MS);
     return true;

@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
-import { loopPace } from "../runtime/pace.ts";
+import type { Pace } from "../runtime/pace.ts";
 import type { Claim } from "../store/store.ts";
 import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
 import { type Flow, QUICK_MS } from "./flow.ts";
@@ -15,6 +15,8 @@ export interface LocalQueueParts {
   readonly begin: (flow: Flow, claim: Claim) => void;
   /** Told of claims that are given up without having been begun. */
   readonly handBack: (claims: readonly Claim[]) => void;
+  /** Shares the thread with what else runs long on it. */
+  readonly pace: Pick<Pace, "mayGoOn" | "breathe">;
 }
 
 /**
@@ -95,7 +97,7 @@ export class LocalQueue {
       const free = this.#free;
       if (free === 0) break;
       // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
-      if (!loopPace.mayGoOn()) {
+      if (!this.#parts.pace.mayGoOn()) {
         this.#pause = this.#breathe();
         break;
       }
@@ -118,7 +120,7 @@ export class LocalQueue {
   }
 
   async #breathe(): Promise<void> {
-    await loopPace.breathe();
+    await this.#parts.pace.breathe();
     this.#pause = undefined;
     this.#serve();
   }

@@ -2,6 +2,7 @@ import type { DeliveryConfig } from "../config/config.ts";
 import { createAddressRules } from "../domain/address.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
@@ -76,6 +77,7 @@ export class Run {
       underWay: () => inFlight.size,
       begin: (flow, claim) => this.#begin(flow, claim),
       handBack: (claims) => this.#handBack(claims),
+      pace: loopPace,
     });
     this.#claimer = new Claimer({
       store,
@@ -205,7 +207,8 @@ export class Run {
     let isDue = this.#wasHeldBack;
     for (const { next } of results) {
       if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
-      else if (next.kind === "unsent") isDue = true;
+      // One whose handler is gone is due at once where the subscription has another handler by now.
+      else if (next.kind === "unsent" || next.kind === "gone") isDue = true;
     }
     this.#wasHeldBack = false;
     if (isDue) this.look();

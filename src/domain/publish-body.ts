@@ -1,5 +1,5 @@
 import type { LineCount } from "../json/fault.ts";
-import { bytesOf, isNamed, nameOf, valueOf } from "../json/node.ts";
+import { bytesOf, isNamed, memberOf, nameOf, valueOf } from "../json/node.ts";
 import type { JsonNode } from "../json/node.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { ScanOptions } from "../json/scan-options.ts";
@@ -14,8 +14,8 @@ export interface PublishLimits {
   readonly payloadBytes: number;
 }
 
-/** Members an item can have: `action`, `payload` and `idempotency_key`. */
-const ITEM_MEMBERS = 3;
+/** Members an item can have. */
+const ITEM_NAMES = ["action", "payload", "idempotency_key"] as const;
 /** More of them than that, so that one too many is always among those recorded. */
 export const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
@@ -70,8 +70,10 @@ export function checkedItemOf(
   lines: LineCount,
 ): NewEvent {
   const event = itemOf(bytes, item, limits);
-  // With more members than there are names for, one is there twice: nothing inside need be looked at to tell.
-  const strictly = item.count > ITEM_MEMBERS ? { strictLevels: 1 } : {};
+  // With more members than names, one is there twice: nothing inside need be looked at to tell, and what comes second
+  // may be of any size.
+  const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
+  const strictly = item.count > named.length ? { strictLevels: 1 } : {};
   scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
   return event;
 }

@@ -197,6 +197,53 @@ describe("410", () => {
     await engine.runOnce();
     expect(receiver.requests).toHaveLength(1);
   });
+
+  it("from a handler that the subscription has left meanwhile has the delivery sent to the new one at once", async () => {
+    const moved = await startReceiver();
+    const { promise: isMoved, resolve: move } = Promise.withResolvers<void>();
+    receiver.script({ status: 410, after: isMoved });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription);
+    await bench.engine().start();
+    await receiver.received(1);
+    await bench.store.updateSubscription(subscription.rowid, { handler: moved.url }, bench.clock.now());
+    await bench.advance(2_000);
+    move();
+    await moved.received(1);
+    await bench.untilDelivered(subscription, 1);
+    await moved.close();
+  });
+});
+
+describe("what others leave no room for in a claim", () => {
+  it("is claimed next, though nobody else has anything left and no time goes by", async () => {
+    const quick = await Promise.all(Array.from({ length: 9 }, () => bench.subscribe(receiver.url)));
+    const engine = bench.engine();
+    await engine.start();
+    for (const subscription of quick) await bench.publish(subscription);
+    engine.wake();
+    for (const subscription of quick) await bench.untilDelivered(subscription, 1);
+    const slow = await bench.subscribe(receiver.url);
+    const { promise: isTime, resolve: answer } = Promise.withResolvers<void>();
+    receiver.script({ after: isTime });
+    await bench.publish(slow);
+    engine.wake();
+    await receiver.received(10);
+    await bench.clock.advance(2_000);
+    answer();
+    await bench.untilDelivered(slow, 1);
+    // Together more than the payloads of one claim, the last of them for the slow one.
+    const payload = Buffer.from(JSON.stringify("x".repeat(900_000)));
+    const records = await Promise.all(
+      [...quick, slow].map(async ({ action }) => {
+        const { actionId, revision } = (await bench.store.findAction(action))!;
+        return { actionId, revision, payload };
+      }),
+    );
+    await bench.store.recordEvents(records, bench.clock.now(), { atomic: true });
+    engine.wake();
+    await bench.untilDelivered(slow, 2);
+  });
 });
 
 describe("fairness", () => {

@@ -15,6 +15,9 @@ class Sending {
   readonly order: number[] = [];
   readonly queue: LocalQueue;
   endsAtOnce = false;
+  /** Attempts that may be begun before the thread is left to others. */
+  stepsLeft = Infinity;
+  #goOn: (() => void) | undefined;
 
   constructor(most: number) {
     this.queue = new LocalQueue({
@@ -29,7 +32,21 @@ class Sending {
         if (this.endsAtOnce) this.end(flow);
       },
       handBack: (claims) => this.handedBack.push(...claims.map(({ deliveryId }) => deliveryId)),
+      pace: {
+        mayGoOn: () => (this.stepsLeft -= 1) >= 0,
+        breathe: () =>
+          new Promise((resolve) => {
+            this.#goOn = resolve;
+          }),
+      },
     });
+  }
+
+  /** The thread comes back to it, for so many more. */
+  async goOn(steps: number): Promise<void> {
+    this.stepsLeft = steps;
+    this.#goOn?.();
+    await this.queue.pause;
   }
 
   end(flow: Flow): void {
@@ -87,6 +104,20 @@ describe("deliveries that are leased and not begun", () => {
     expect(sending.order).toEqual([1, 2, 3, 1, 2, 3]);
     sending.end(sending.begun[0]!);
     expect(sending.order.slice(6)).toEqual([1]);
+  });
+
+  it("leave the thread to others when they take long to begin, and go on where they were", async () => {
+    const flow = sending.makeQuick(1);
+    sending.stepsLeft = 2;
+    sending.queue.add(leased(1, 6));
+    expect(sending.order).toHaveLength(2);
+    // Neither what ends nor what is added gets ahead of the others meanwhile.
+    sending.end(flow);
+    sending.queue.add(leased(1, 2));
+    expect(sending.order).toHaveLength(2);
+    await sending.goOn(100);
+    expect(sending.order).toHaveLength(5);
+    expect(sending.queue.pause).toBeUndefined();
   });
 
   it("may end as they begin, by the hundred", () => {

@@ -232,9 +232,18 @@ describe("a batch", () => {
   test("a payload too large is not looked into, nor an item with a member twice", async () => {
     const wide = `{${Array.from({ length: 1_000_000 }, (_, index) => `"m${index}":0`).join()}}`;
     const twice = `{"action":"a","payload":{},"payload":{},"payload":${wide}}`;
-    const results = await parseBatch(batch(`{"action":"a","payload":${wide}}`, twice));
-    expect(results.map((result) => (result as EvregError).code)).toEqual(["too_large", "malformed"]);
+    const second = `{"action":"a","payload":{},"payload":${wide}}`;
+    const action = `{"action":"a","action":${wide},"payload":{}}`;
+    const results = await parseBatch(batch(`{"action":"a","payload":${wide}}`, twice, second, action));
+    expect(results.map((result) => (result as EvregError).code)).toEqual([
+      "too_large",
+      "malformed",
+      "malformed",
+      "malformed",
+    ]);
     expect((results[1] as EvregError).message).toContain('"payload" is in this object twice');
+    expect((results[2] as EvregError).message).toContain('"payload" is in this object twice');
+    expect((results[3] as EvregError).message).toContain('"action" is in this object twice');
   });
 
   test("an item with very many members costs no more than reading it", async () => {
