@@ -107,11 +107,13 @@ export class Claimer {
     const answer = await store.claimDue({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
     tempo.note(answer.claims.length);
     this.#limitedTiers = answer.limitedTiers;
-    this.#note(plan, answer);
+    const claimed = this.#note(plan, answer);
     queue.add(answer.claims);
     if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
-    // Others filled the claim before it was the turn of these, which may have room of their own.
-    this.#lookAgain ||= answer.claims.length > 0 && this.#leftUnproven;
+    // Others filled the claim before it was the turn of these, which have room of their own.
+    this.#lookAgain ||=
+      answer.claims.length > 0 &&
+      answer.limitedTiers.some((tier) => tier !== QUICK && claimed[tier]! < plan.tiers[tier]!.most);
     // Those that are silent will not count as unknown any more by then.
     if (answer.limitedTiers.includes(UNKNOWN)) this.lookAt(nowMs + UNKNOWN_LOOK_MS);
     return true;
@@ -168,8 +170,8 @@ export class Claimer {
     return hasLeft && queue.size < LOW && inFlight.size < most && queue.payloadBytes < WAITING_BYTES;
   }
 
-  /** Of each subscription, whether it had room for all that may be due. */
-  #note({ shares, others }: ClaimPlan, { claims }: ClaimAnswer): void {
+  /** Of each subscription, whether it had room for all that may be due. Answers how many were claimed of each tier. */
+  #note({ tiers, shares, others }: ClaimPlan, { claims }: ClaimAnswer): readonly number[] {
     const { flows } = this.#parts;
     const claimed = new Map<Flow, number>();
     for (const { subscription } of claims) {
@@ -181,6 +183,9 @@ export class Claimer {
       if (planned === undefined) flow.planned = { tier: UNKNOWN, mostLeased: others.room };
       flow.hasMore = (claimed.get(flow) ?? 0) >= (planned ?? others).room;
     }
+    const ofTier = tiers.map(() => 0);
+    for (const [{ planned }, count] of claimed) ofTier[planned.tier]! += count;
+    return ofTier;
   }
 
   async #waitForStore(error: unknown): Promise<void> {
