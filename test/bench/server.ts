@@ -2,7 +2,7 @@ import { openSync, closeSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { SERVER_HEAP } from "../../src/runtime/server-heap.ts";
+import { SERVER_ENVIRONMENT, SERVER_HEAP } from "../../src/runtime/server-heap.ts";
 import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Child, childOf } from "./child.ts";
 import { plainProbe } from "./plain-probe.ts";
@@ -41,13 +41,13 @@ export function serveArgs(
 }
 
 export function serveEnv({ compileCache }: ServerPlace): NodeJS.ProcessEnv {
-  return cleanEnv({ NODE_COMPILE_CACHE: compileCache });
+  return cleanEnv({ NODE_COMPILE_CACHE: compileCache, ...SERVER_ENVIRONMENT });
 }
 
 export async function startServer(place: ServerPlace): Promise<BenchServer> {
   const log = openSync(place.logFile, "a");
   const probe = plainProbe(join(dirname(place.compileCache), "probe"));
-  // With the option that `bin/run.js` would start itself again for, as the channel to the probe would be lost by it.
+  // With what `bin/run.js` would start itself again for, as the channel to the probe would be lost by it.
   const child = childOf<ProbeCalls>(serveArgs(place, 0, [...SERVER_HEAP, "--import", probe]), {
     stdio: ["ignore", log, log, "ipc"],
     env: serveEnv(place),

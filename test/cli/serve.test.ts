@@ -102,6 +102,8 @@ test.skipIf(process.platform !== "linux")(
       const server = await startProgram(folder.path, [], env);
       const line = readFileSync(`/proc/${server.child.pid}/cmdline`, "utf8").split("\0");
       expect(line.filter((word) => word.startsWith("--max-semi"))).toEqual(options);
+      const environment = readFileSync(`/proc/${server.child.pid}/environ`, "utf8");
+      expect(environment.includes("MALLOC_MMAP_THRESHOLD_=65536")).toBe(options.length > 0);
       expect((await server.end("SIGTERM")).code).toBe(0);
       folder.remove();
     }
