@@ -4,7 +4,7 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import type { ClaimRequest } from "../../src/store/store.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, storeWith } from "./engine-setup.ts";
+import { Bench, countConcurrent, storeWith } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -45,22 +45,10 @@ describe("a backlog for a fast handler", () => {
     });
     const subscription = await bench.subscribe(receiver.url);
     for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
-    let underWay = 0;
-    let most = 0;
-    receiver.answer = () => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      const after = new Promise<void>((resolve) => {
-        setImmediate(() => {
-          underWay -= 1;
-          resolve();
-        });
-      });
-      return { after };
-    };
+    const concurrent = countConcurrent(receiver);
     await bench.engine({ maxInFlightPerSubscription: 8 }, { store }).start();
     await receiver.received(2_000);
-    expect(most).toBeLessThanOrEqual(8);
+    expect(concurrent.most).toBeLessThanOrEqual(8);
     // Each lets one in at first; 2,000 at 256 a claim would be 8.
     expect(requests.length).toBeLessThan(40);
     expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(2_000);

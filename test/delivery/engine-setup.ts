@@ -9,6 +9,7 @@ import type { Logger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -160,6 +161,24 @@ export class Bench {
       async () => (await this.statuses(subscription))["delivered"] === count,
     );
   }
+}
+
+/** Has a receiver answer in its next turn, and counts the most requests it had at once. */
+export function countConcurrent(receiver: Receiver): { readonly most: number } {
+  const counted = { most: 0 };
+  let underWay = 0;
+  receiver.answer = () => {
+    underWay += 1;
+    counted.most = Math.max(counted.most, underWay);
+    const after = new Promise<void>((resolve) => {
+      setImmediate(() => {
+        underWay -= 1;
+        resolve();
+      });
+    });
+    return { after };
+  };
+  return counted;
 }
 
 /** The store with some of its tasks replaced: to count calls, or to let them fail as a full disk would. */

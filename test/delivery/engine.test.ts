@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, SECRET, storeWith } from "./engine-setup.ts";
+import { Bench, countConcurrent, SECRET, storeWith } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -267,24 +267,12 @@ describe("fairness", () => {
   });
 
   it("never has more attempts under way than allowed", async () => {
-    let underWay = 0;
-    let most = 0;
-    receiver.answer = () => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      const after = new Promise<void>((resolve) => {
-        setImmediate(() => {
-          underWay -= 1;
-          resolve();
-        });
-      });
-      return { after };
-    };
+    const concurrent = countConcurrent(receiver);
     const subscriptions = await Promise.all(Array.from({ length: 4 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 50);
     await bench.engine({ maxInFlight: 5, maxInFlightPerSubscription: 2 }).start();
     for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
-    expect(most).toBeLessThanOrEqual(5);
+    expect(concurrent.most).toBeLessThanOrEqual(5);
   });
 });
 
