@@ -81,6 +81,10 @@ async function listenOnce(host: string, port: number, options: ServerOptions): P
         `evreg cannot listen on port ${port}: browsers refuse it. Set another with --port.`,
       );
     }
+    // listhen has its own way of closing servers, which is not used here. It puts a listener on each answer, and with that
+    // V8 may come to take every request for long-lived: they then fill the heap until a full collection, for a fifth of
+    // the requests a second.
+    server.removeAllListeners("request");
     return server;
   } catch (error) {
     throw refusal === undefined ? error : explain(refusal, host, port);
