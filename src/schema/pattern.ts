@@ -2,6 +2,7 @@ import { RE2JS } from "re2js";
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { AutomatonBudget, fitsAutomaton } from "./automaton.ts";
 import { spend } from "./budget.ts";
+import { nativePattern } from "./native-pattern.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./pattern-syntax.ts";
 
 const STEPS_PER_TEST = 5;
@@ -39,10 +40,11 @@ export class PatternCompiler {
         "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
       );
     }
+    const engine = nativePattern(pattern) ?? expression;
     return {
       test(text) {
         spend(STEPS_PER_TEST + text.length * (NOT_ASCII.test(text) ? STEPS_PER_OTHER_UNIT : 1));
-        return expression.test(text);
+        return engine.test(text);
       },
       // Ajv keeps one expression for all whose text is the same.
       toString: () => `re2:${pattern}`,

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { nativePattern } from "../../src/schema/native-pattern.ts";
 import { PatternSyntaxError } from "../../src/schema/pattern-syntax.ts";
 import { PatternCompiler } from "../../src/schema/pattern.ts";
 import { accepted, refused } from "./refused.ts";
@@ -98,6 +99,32 @@ describe("a pattern means what ECMA-262 says", () => {
       }),
       { numRuns: 1_500, seed: 23 },
     );
+  });
+});
+
+describe("the engine's own expressions are taken only where they cannot turn back", () => {
+  test.each(["^A-[0-9]{8}$", "^[a-z]+$", "^\\d{3}-\\d*", "^[\\w\\-]{1,64}$", "^ab?$", "^é.$", "^$"])(
+    "%s",
+    (pattern) => {
+      expect(nativePattern(pattern)).toEqual(new RegExp(pattern, "u"));
+    },
+  );
+
+  test.each([
+    "[a-z]+$",
+    "^a*b$",
+    "^a+a+$",
+    "^(a+)+$",
+    "^a|b$",
+    "^(?:a){2}$",
+    "^a{1,3}b$",
+    "^a+?b",
+    "^\\w+\\d+$",
+    "^\\bfoo$",
+    "^(a)\\1$",
+    "^[a-\\d]$",
+  ])("not %s", (pattern) => {
+    expect(nativePattern(pattern)).toBeUndefined();
   });
 });
 
