@@ -1,6 +1,7 @@
 import { H3 } from "h3";
 import type { EventHandler, H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
+import type { Evreg } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { AnswerMemory } from "./answer-memory.ts";
@@ -38,10 +39,13 @@ export function createHttpApp({ service, config, logger, clock, version, answers
 
   for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
     for (const route of routes) {
-      const handler = handlerOf(finish, clock, async (incoming) => {
-        const evreg = await authenticate(incoming, route.access);
+      const act = (evreg: Evreg, incoming: Incoming): Reply | Promise<Reply> => {
         if (route.query === undefined) incoming.checkNoQuery();
         return route.handle(evreg, incoming, context);
+      };
+      const handler = handlerOf(finish, clock, (incoming) => {
+        const evreg = authenticate(incoming, route.access);
+        return evreg instanceof Promise ? evreg.then((port) => act(port, incoming)) : act(evreg, incoming);
       });
       app.on(route.method, path, handler);
       // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.

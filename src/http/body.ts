@@ -10,7 +10,8 @@ export class CallerGone extends Error {
 /**
  * Reads a request's body, never holding more than `maxBytes` of it: a declared length is refused before the first byte
  * is read, an undeclared one as soon as it runs over.
- * `too_large` with `details: { limit, size }`, where `size` is the declared length or, without one, what had arrived.
+ * `too_large` with `details: { limit, size }`, where `size` is the declared length or, without one, what had arrived;
+ * `malformed` when there is none.
  */
 export function readNodeBody(
   request: IncomingMessage,
@@ -29,11 +30,12 @@ export function readNodeBody(
     let first: Uint8Array | undefined;
     let chunks: Uint8Array[] | undefined;
     let size = 0;
+    let over = false;
     const onData = (chunk: Uint8Array): void => {
       size += chunk.length;
       if (size > maxBytes) {
-        stop();
-        request.pause();
+        over = true;
+        request.off("data", onData).pause();
         reject(tooLarge(maxBytes, size));
       } else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
@@ -41,22 +43,22 @@ export function readNodeBody(
     const onEnd = (): void => {
       // It was refused as too slow, and came to its end all the same before the connection did.
       if (isEnding(request.socket)) {
-        onGone();
+        onClose();
         return;
       }
-      stop();
+      over = true;
       if (chunks !== undefined) resolve(Buffer.concat(chunks, size));
-      else resolve(first ?? new Uint8Array(0));
+      else if (first !== undefined) resolve(first);
+      else reject(noBody());
     };
-    const onGone = (): void => {
-      stop();
+    // Comes in any case: after the end, or with none once the caller is gone.
+    const onClose = (): void => {
+      if (over) return;
+      over = true;
       reject(new CallerGone("The connection ended before the request did."));
     };
-    const stop = (): void => {
-      request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
-    };
-    if (request.destroyed) onGone();
-    else request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
+    if (request.destroyed) onClose();
+    else request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 
@@ -76,7 +78,12 @@ export async function readWebBody(
     if (size > maxBytes) throw tooLarge(maxBytes, size);
     chunks.push(chunk);
   }
+  if (size === 0) throw noBody();
   return Buffer.concat(chunks, size);
+}
+
+function noBody(): EvregError {
+  return new EvregError("malformed", "The request has no body; send a JSON object.");
 }
 
 function tooLarge(limit: number, size: number): EvregError {

@@ -79,14 +79,11 @@ export class Incoming {
    * The body's bytes. `unsupported_media_type` unless it is plain JSON, `too_large` past `maxBytes`, `malformed` when
    * there is none.
    */
-  async body(maxBytes: number): Promise<Uint8Array> {
+  body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
-    const bytes =
-      this.#node === undefined
-        ? await readWebBody(this.#event.req.body, this.#event.req.headers.get("content-length"), maxBytes)
-        : await readNodeBody(this.#node.req, this.#node.res, maxBytes);
-    if (bytes.length > 0) return bytes;
-    throw new EvregError("malformed", "The request has no body; send a JSON object.");
+    if (this.#node !== undefined) return readNodeBody(this.#node.req, this.#node.res, maxBytes);
+    const { body, headers } = this.#event.req;
+    return readWebBody(body, headers.get("content-length"), maxBytes);
   }
 }
 

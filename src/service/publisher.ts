@@ -48,7 +48,8 @@ export class Publisher {
     checkItem(input, this.#context.limits.payloadBytes);
     const value = payloadValue(input.payload);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const prepared = this.#held(input, value, await this.#actionOf(input));
+      const found = this.#actionOf(input);
+      const prepared = this.#held(input, value, found instanceof Promise ? await found : found);
       const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;

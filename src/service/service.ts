@@ -85,16 +85,16 @@ export function createService(options: ServiceOptions): Service {
 }
 
 /** The same methods, all of whose rejections are `EvregError`s; what else was thrown is the cause of an `internal`. */
-function guarded<T extends object>(port: T): T {
-  const methods = Object.entries(port).map(([name, method]: [string, (...args: unknown[]) => unknown]) => [
+function guarded<T extends Readonly<Record<keyof T, Method>>>(port: T): T {
+  const methods = Object.entries<Method>(port).map(([name, method]) => [
     name,
-    async (...args: unknown[]): Promise<unknown> => {
-      try {
-        return await method(...args);
-      } catch (error) {
-        throw asEvregError(error);
-      }
-    },
+    (...args: unknown[]) => method(...(args as never[])).catch(rethrow),
   ]);
   return Object.fromEntries(methods) as T;
+}
+
+type Method = (...args: never[]) => Promise<unknown>;
+
+function rethrow(error: unknown): never {
+  throw asEvregError(error);
 }

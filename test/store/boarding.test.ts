@@ -1,14 +1,11 @@
 import { expect, it } from "vitest";
-import { board } from "../../src/store/libsql/boarding.ts";
-import type { ToWorker } from "../../src/store/libsql/messages.ts";
-
-type Message = ToWorker & { readonly kind: "flight" };
+import { board, type Message } from "../../src/store/libsql/boarding.ts";
 
 const KiB = 1024;
 
 function message(id: number, rows = 1, bytes?: Uint8Array<ArrayBuffer>): Message {
-  const ops = [{ name: "recordEvents" as const, call: { nowMs: id } }];
-  return { kind: "flight", id, ops, rows, ...(bytes === undefined ? {} : { bytes: bytes.buffer }) };
+  const ops = [{ name: "recordEvents" as const, call: { nowMs: id, atomic: false, rows: [] } }];
+  return { id, ops, rows, ...(bytes === undefined ? {} : { bytes: bytes.buffer }) };
 }
 
 function idsOf(waiting: Message[]): number[] {

@@ -150,7 +150,7 @@ describe("an engine that finds no room", () => {
 
     connection.read.run("PRAGMA max_page_count = 1000000");
     const { outcomes } = fly(connection, [two, record(100_000)], bytes);
-    expect(outcomes).toMatchObject([{ ok: { action: "c.d" } }, { ok: { firstRowid: 1 } }]);
+    expect(outcomes).toMatchObject([{ ok: { action: "c.d" } }, { ok: [{ rowid: 1 }] }]);
     connection.close();
   });
 });

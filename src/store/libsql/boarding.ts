@@ -1,13 +1,17 @@
-import type { ToWorker, WireOp } from "./messages.ts";
+import type { Cargo, WireOp } from "./messages.ts";
 
-type Message = ToWorker & { readonly kind: "flight" };
+/** One message of writes. */
+export interface Message extends Cargo {
+  readonly id: number;
+}
 
 /** Messages that are carried out in one transaction. */
 export interface Boarded {
   readonly ops: readonly WireOp[];
   /** Never empty: the driver binds an empty BLOB as NULL. */
   readonly bytes: Uint8Array;
-  readonly parties: readonly { readonly id: number; readonly ops: number }[];
+  /** The messages, as they are to be answered. */
+  readonly parties: readonly Message[];
 }
 
 /**
@@ -29,12 +33,11 @@ export function board(waiting: Message[]): Boarded {
     count += 1;
   }
   const aboard = waiting.splice(0, count);
-  const parties = aboard.map(({ id, ops }) => ({ id, ops: ops.length }));
   const [first] = aboard;
   if (aboard.length === 1 && first !== undefined) {
-    return { ops: first.ops, bytes: new Uint8Array(first.bytes ?? new ArrayBuffer(1)), parties };
+    return { ops: first.ops, bytes: new Uint8Array(first.bytes ?? new ArrayBuffer(1)), parties: aboard };
   }
-  return { ...joined(aboard), parties };
+  return { ...joined(aboard), parties: aboard };
 }
 
 /** The messages' bytes in one buffer, and their calls told where theirs begin in it. */
@@ -44,7 +47,7 @@ function joined(aboard: readonly Message[]): { ops: readonly WireOp[]; bytes: Ui
   const ops: WireOp[] = [];
   let base = 0;
   for (const { ops: own, bytes } of aboard) {
-    for (const op of own) ops.push("call" in op ? { ...op, call: { ...op.call, base } } : op);
+    for (const op of own) ops.push("call" in op ? ({ ...op, call: { ...op.call, base } } as WireOp) : op);
     if (bytes === undefined) continue;
     all.set(new Uint8Array(bytes), base);
     base += bytes.byteLength;

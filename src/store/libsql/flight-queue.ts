@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
-import type { WireOp, WireOutcome } from "./messages.ts";
-import type { Answer, Cargo } from "./worker-host.ts";
+import type { Cargo, WireOp, WireOutcome } from "./messages.ts";
+import type { Answer } from "./worker-host.ts";
 
 /** A write that waits to be sent. */
 export interface QueuedWrite {

@@ -2,9 +2,9 @@ import { EvregError } from "../../domain/error.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { StoreCondition } from "../store.ts";
-import type { WireFailure } from "./messages.ts";
+import type { Cargo, WireFailure } from "./messages.ts";
 import type { ReadName } from "./operations.ts";
-import { type Answer, type Cargo, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
+import { type Answer, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
 
 export interface KeeperParts {
   readonly clock: Clock;

@@ -16,7 +16,6 @@ import type {
   WriteResult,
 } from "./operations.ts";
 import { recordWrite } from "./packed-writes.ts";
-import { unpackOutcomes } from "./record-answer.ts";
 
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
@@ -57,7 +56,7 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
       const { outcome } = await add(
         recordWrite(batch, nowMs, options?.atomic === true, fanOut.rowsOf(batch)),
       );
-      const outcomes = unpackOutcomes(valueOf(outcome) as MergedResult<"recordEvents">);
+      const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
       fanOut.note(batch, outcomes);
       for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
       return outcomes;

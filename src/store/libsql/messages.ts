@@ -1,7 +1,10 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { FailureKind } from "./engine-failure.ts";
 import type { FileId } from "./file-place.ts";
-import type { MergedName, ReadName, WriteName } from "./operations.ts";
+import type { FinishCall } from "./finish-call.ts";
+import type { ReadName, WriteName } from "./operations.ts";
+import type { RecordCall } from "./record-call.ts";
+import type { PackedOps, PackedOutcomes } from "./record-wire.ts";
 
 /** What the worker is started with. */
 export interface WorkerSetup {
@@ -20,7 +23,8 @@ export interface WorkerSetup {
 /** One write inside a flight. */
 export type WireOp =
   | { readonly name: WriteName; readonly args: readonly unknown[] }
-  | { readonly name: MergedName; readonly call: MergedCall };
+  | { readonly name: "recordEvents"; readonly call: RecordCall }
+  | { readonly name: "finishAttempts"; readonly call: FinishCall };
 
 /** A call that is done together with others of its kind. */
 export interface MergedCall {
@@ -29,15 +33,16 @@ export interface MergedCall {
   readonly base?: number;
 }
 
+/** Writes that are sent together. */
+export interface Cargo {
+  readonly ops: readonly WireOp[];
+  /** They write, about. */
+  readonly rows: number;
+  readonly bytes?: ArrayBuffer;
+}
+
 export type ToWorker =
-  | {
-      readonly kind: "flight";
-      readonly id: number;
-      readonly ops: readonly WireOp[];
-      /** They write, about. */
-      readonly rows: number;
-      readonly bytes?: ArrayBuffer;
-    }
+  | ({ readonly kind: "flight"; readonly id: number } & Omit<Cargo, "ops"> & PackedOps)
   | { readonly kind: "read"; readonly id: number; readonly name: ReadName; readonly args: readonly unknown[] }
   | { readonly kind: "close" };
 
@@ -72,7 +77,7 @@ export type FromWorker =
   /** Committed: for each message of the flight the outcome of its writes, in order. */
   | {
       readonly kind: "landed";
-      readonly flights: readonly { readonly id: number; readonly outcomes: readonly WireOutcome[] }[];
+      readonly flights: readonly ({ readonly id: number } & PackedOutcomes)[];
       readonly bytes?: ArrayBuffer;
     }
   /** The flight of these messages as a whole did nothing, or (`fatal`) nobody knows. */

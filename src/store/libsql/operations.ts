@@ -8,7 +8,6 @@ import { findEvent, listEvents } from "./event-reads.ts";
 import { finishAttempts } from "./finish-attempts.ts";
 import type { FinishCall } from "./finish-call.ts";
 import type { Steps } from "./read-steps.ts";
-import { packOutcomes } from "./record-answer.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
@@ -65,7 +64,7 @@ export const WRITES = {
 /** What is done for all calls of a flight together; the bytes are the flight's. */
 export const MERGED_WRITES = {
   recordEvents: (sql: Sql, calls: readonly RecordCall[], bytes: Uint8Array) =>
-    recordEvents(sql, calls, bytes).map(packOutcomes),
+    recordEvents(sql, calls, bytes),
   finishAttempts: (sql: Sql, calls: readonly FinishCall[], bytes: Uint8Array) =>
     finishAttempts(sql, calls, bytes),
 } as const;

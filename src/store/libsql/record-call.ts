@@ -4,7 +4,7 @@ import type { MergedCall } from "./messages.ts";
 export interface RecordCall extends MergedCall {
   readonly atomic: boolean;
   /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
-  readonly rows: readonly number[];
+  readonly rows: ArrayLike<number>;
   /** By event; absent when none of them has one. */
   readonly keys?: readonly (string | null)[];
 }

@@ -1,6 +1,7 @@
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
 import type {
+  Cargo,
   FromWorker,
   OpenReport,
   ToWorker,
@@ -9,6 +10,7 @@ import type {
   WireOutcome,
   WorkerSetup,
 } from "./messages.ts";
+import { packOps, unpackOutcomes } from "./record-wire.ts";
 
 /** The worker could not open the file, for this reason. */
 export class WorkerRefused extends Error {
@@ -31,9 +33,6 @@ export class WorkerFailed extends Error {
     this.failure = failure;
   }
 }
-
-/** What goes to the thread in one message, to be written. */
-export type Cargo = Omit<ToWorker & { kind: "flight" }, "id" | "kind">;
 
 export interface Answer {
   readonly outcomes: readonly WireOutcome[];
@@ -104,14 +103,14 @@ export class WorkerHost {
 
   /** @throws WorkerFailed */
   request(
-    message: Omit<ToWorker & { kind: "flight" }, "id"> | Omit<ToWorker & { kind: "read" }, "id">,
+    message: ({ readonly kind: "flight" } & Cargo) | Omit<ToWorker & { kind: "read" }, "id">,
   ): Promise<Answer> {
     if (this.#ended !== undefined) return Promise.reject(new WorkerFailed(this.#ended));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const id = this.#lastId + 1;
     this.#lastId = id;
-    const transfer = message.kind === "flight" && message.bytes !== undefined ? [message.bytes] : [];
-    this.#worker.postMessage({ ...message, id }, transfer);
+    if (message.kind === "read") this.#post({ ...message, id });
+    else this.#post({ ...message, ...packOps(message.ops), id }, message.bytes);
     this.#pending.set(id, { promise, resolve, reject });
     return promise;
   }
@@ -123,7 +122,7 @@ export class WorkerHost {
   /** Lets it finish what it was asked, move the log into the file, and end. */
   async close(): Promise<void> {
     this.#ended ??= { failure: "replace", reason: "the store is closed" };
-    this.#worker.postMessage({ kind: "close" } satisfies ToWorker, []);
+    this.#post({ kind: "close" });
     await this.#exited;
   }
 
@@ -146,8 +145,8 @@ export class WorkerHost {
   #take(message: Exclude<FromWorker, { kind: "ready" | "refused" }>): void {
     switch (message.kind) {
       case "landed":
-        for (const { id, outcomes } of message.flights) {
-          this.#claim(id)?.resolve({ outcomes, bytes: message.bytes });
+        for (const landed of message.flights) {
+          this.#claim(landed.id)?.resolve({ outcomes: unpackOutcomes(landed), bytes: message.bytes });
         }
         break;
       case "aborted":
@@ -160,6 +159,10 @@ export class WorkerHost {
         this.#claim(message.id)?.reject(new WorkerFailed(message.failure));
         break;
     }
+  }
+
+  #post(message: ToWorker, bytes?: ArrayBuffer): void {
+    this.#worker.postMessage(message, bytes === undefined ? [] : [bytes]);
   }
 
   #claim(id: number): Pending | undefined {

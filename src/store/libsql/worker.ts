@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
-import { board } from "./boarding.ts";
+import { board, type Message } from "./boarding.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
 import { isAllSealed, sealBlocks } from "./event-counts.ts";
@@ -19,6 +19,7 @@ import {
 import { admitFile, migrateFile } from "./migrate-file.ts";
 import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
+import { packOutcomes, unpackOps } from "./record-wire.ts";
 import { releaseLeases } from "./release-leases.ts";
 
 // The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
@@ -29,13 +30,12 @@ const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
 const setup = workerData as WorkerSetup;
 
-type FlightMessage = ToWorker & { readonly kind: "flight" };
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
 /** Blocks of events that are counted in one transaction where a file lacks some. */
 const SEALED_AT_ONCE = 256;
 
-const flights: FlightMessage[] = [];
+const flights: Message[] = [];
 const reads: ReadMessage[] = [];
 /** Begun and not at their end. */
 const readings: Reading[] = [];
@@ -88,7 +88,7 @@ function sealAll(connection: Connection, lastEvent: number): void {
 }
 
 function take(message: ToWorker): void {
-  if (message.kind === "flight") flights.push(message);
+  if (message.kind === "flight") flights.push({ ...message, ops: unpackOps(message) });
   else if (message.kind === "read") reads.push(message);
   else isClosing = true;
 }
@@ -119,9 +119,10 @@ function answerFlight(connection: Connection): void {
   try {
     const landed = fly(connection, ops, bytes);
     let place = 0;
-    const answers = parties.map(({ id, ops: count }) => {
-      place += count;
-      return { id, outcomes: landed.outcomes.slice(place - count, place) };
+    const answers = parties.map(({ id, ops: own }) => {
+      const outcomes = landed.outcomes.slice(place, place + own.length);
+      place += own.length;
+      return { id, ...packOutcomes(own, outcomes) };
     });
     say({ kind: "landed", flights: answers, ...withBytes(landed.bytes) }, landed.bytes);
   } catch (error) {
