@@ -1,4 +1,5 @@
 import { EvregError } from "../domain/error.ts";
+import { TOKEN_LENGTH } from "../domain/token-form.ts";
 import { LOCAL_OWNER } from "../domain/token.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
@@ -12,6 +13,15 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 /** May ask for what is open to everyone, and nothing else. */
 const NOBODY: Principal = { name: "nobody", scopes: [] };
 const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
+
+/** As nearly every caller writes it, which is told without an expression. */
+const USUAL = "Bearer ";
+
+function tokenOf(header: string): string | undefined {
+  if (header.length === USUAL.length + TOKEN_LENGTH && header.startsWith(USUAL))
+    return header.slice(USUAL.length);
+  return BEARER.exec(header)?.[1];
+}
 
 /** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
 export type Authenticate = (incoming: Incoming, access: Access) => Evreg | Promise<Evreg>;
@@ -27,7 +37,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
   }
 
   function byToken(header: string): Evreg | Promise<Evreg> {
-    const token = BEARER.exec(header)?.[1];
+    const token = tokenOf(header);
     if (token === undefined) {
       throw new EvregError("unauthorized", "The `Authorization` header is not `Bearer <token>`.");
     }

@@ -1,5 +1,8 @@
 import { textOf } from "./node.ts";
 
+/** What is published is read as text to be checked and again to be answered; a batch of large ones is not held twice. */
+const KEPT_TEXT_BYTES = 1_024;
+
 /**
  * One JSON value kept as the exact bytes it arrived in.
  *
@@ -11,6 +14,7 @@ export class RawJson {
   readonly bytes: Uint8Array;
   /** Whether the scanner has passed the bytes. What `fromValue` and `fromText` make has yet to be held to its rules. */
   readonly scanned: boolean;
+  #text: string | undefined;
 
   constructor(bytes: Uint8Array, scanned = true) {
     this.bytes = bytes;
@@ -27,8 +31,11 @@ export class RawJson {
   }
 
   text(): string {
+    if (this.#text !== undefined) return this.#text;
     const { bytes } = this;
-    return textOf(bytes, { start: 0, end: bytes.length });
+    const text = textOf(bytes, { start: 0, end: bytes.length });
+    if (bytes.length <= KEPT_TEXT_BYTES) this.#text = text;
+    return text;
   }
 
   /** The parsed value, made anew at each call. Numbers past 2^53 are rounded here, never in `bytes`. */

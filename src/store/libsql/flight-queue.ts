@@ -25,10 +25,10 @@ interface Waiting {
 }
 
 /**
- * So many go off without waiting for the end of the turn: while requests come in by the dozen, the store's thread then
- * works on the first of them as this one goes on with the others.
+ * So many go off at once: while requests come in by the dozen, the store's thread then works on the first of them as this
+ * one goes on with the others.
  */
-const SEND_WRITES = 32;
+const SEND_WRITES = 24;
 const SEND_ROWS = 1_000;
 const SEND_BYTES = 1024 * 1024;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
@@ -36,8 +36,9 @@ const OPEN_BYTES = 256 * 1024 * 1024;
 const OPEN_WRITES = 100_000;
 
 /**
- * Gathers the writes of one turn of the event loop into messages to the store's thread, which puts what it finds waiting
- * together into one flight and one fsync (see `boarding.ts`). Any number of messages may be under way, so that the thread
+ * Gathers writes into messages to the store's thread, which puts what it finds waiting together into one flight and one
+ * fsync (see `boarding.ts`). What a turn of the event loop brings goes off at its end when nothing is under way; else it
+ * waits for the answer, or until there is enough for a message. Any number of those may be under way, so that the thread
  * never waits for this one to come round.
  */
 export class FlightQueue {
@@ -47,6 +48,8 @@ export class FlightQueue {
   #waitingRows = 0;
   #waitingBytes = 0;
   #isFlushDue = false;
+  /** Messages without an answer. */
+  #underWay = 0;
   /** Writes and their bytes that are not answered yet, those that wait included. */
   #open = { writes: 0, bytes: 0 };
   #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
@@ -71,13 +74,7 @@ export class FlightQueue {
       this.#open.writes += 1;
       this.#open.bytes += write.bytes;
       if (this.#isEnough) this.#flush();
-      else if (!this.#isFlushDue) {
-        this.#isFlushDue = true;
-        setImmediate(() => {
-          this.#isFlushDue = false;
-          this.#flush();
-        });
-      }
+      else if (this.#underWay === 0) this.#flushSoon();
     });
   }
 
@@ -97,6 +94,15 @@ export class FlightQueue {
     await this.#idle.promise;
   }
 
+  #flushSoon(): void {
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    setImmediate(() => {
+      this.#isFlushDue = false;
+      this.#flush();
+    });
+  }
+
   #flush(): void {
     if (this.#waiting.length === 0) return;
     const aboard = this.#waiting;
@@ -107,6 +113,7 @@ export class FlightQueue {
   }
 
   async #carry(aboard: readonly Waiting[]): Promise<void> {
+    this.#underWay += 1;
     try {
       const landed = await this.#send(packed(aboard));
       for (const [index, { resolve, reject }] of aboard.entries()) {
@@ -117,6 +124,8 @@ export class FlightQueue {
     } catch (error) {
       for (const { reject } of aboard) reject(error);
     }
+    this.#underWay -= 1;
+    if (this.#waiting.length > 0) this.#flushSoon();
     this.#open.writes -= aboard.length;
     for (const { write } of aboard) this.#open.bytes -= write.bytes;
     if (this.#open.writes === 0) this.#idle?.resolve();
