@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FlightQueue, type QueuedWrite } from "../../src/store/libsql/flight-queue.ts";
+import { FlightQueue, type QueuedWrite, SEND_WRITES } from "../../src/store/libsql/flight-queue.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
 
 interface Sent {
@@ -42,18 +42,34 @@ async function turn(): Promise<void> {
 }
 
 describe("the flight queue", () => {
-  it("sends what one turn brings in one message, without waiting for the answer to the one before", async () => {
+  it("sends what one turn brings in one message, and what comes meanwhile as soon as that is answered", async () => {
     const { queue, sent } = queueByHand();
     const first = [queue.add(write("a")), queue.add(write("b"))];
     expect(sent).toHaveLength(0);
     await turn();
-    const second = queue.add(write("c"));
+    const second = [queue.add(write("c"))];
     await turn();
-    expect(sent.map(({ names }) => names)).toEqual([["a", "b"], ["c"]]);
-    sent[1]?.land();
-    expect((await second).outcome).toEqual({ ok: "c" });
+    second.push(queue.add(write("d")));
+    await turn();
+    expect(sent.map(({ names }) => names)).toEqual([["a", "b"]]);
     sent[0]?.land();
     expect((await Promise.all(first)).map(({ outcome }) => outcome)).toEqual([{ ok: "a" }, { ok: "b" }]);
+    expect(sent.map(({ names }) => names)).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+    ]);
+    sent[1]?.land();
+    expect((await Promise.all(second)).map(({ outcome }) => outcome)).toEqual([{ ok: "c" }, { ok: "d" }]);
+  });
+
+  it("has any number of messages under way, once there is enough for them", async () => {
+    const { queue, sent } = queueByHand();
+    const writes = Array.from({ length: 3 * SEND_WRITES }, (_, n) => queue.add(write(`${n}`)));
+    expect(sent).toHaveLength(3);
+    for (const message of sent.toReversed()) message.land();
+    expect((await Promise.all(writes)).map(({ outcome }) => outcome)).toEqual(
+      writes.map((_, n) => ({ ok: `${n}` })),
+    );
   });
 
   it("packs the bytes of a message into one buffer", async () => {
@@ -68,7 +84,7 @@ describe("the flight queue", () => {
   it("sends within the turn as soon as there is enough, so that the thread works meanwhile", () => {
     const MiB = 1024 * 1024;
     for (const [many, kind] of [
-      [32, write("a")],
+      [SEND_WRITES, write("a")],
       [2, write("b", 0, 500)],
       [1, write("c", MiB)],
     ] as const) {
@@ -86,7 +102,6 @@ describe("the flight queue", () => {
     const first = queue.add(write("a"));
     await turn();
     const second = queue.add(write("b"));
-    await turn();
     sent[0]?.abort(new Error("lost"));
     await expect(first).rejects.toThrow("lost");
     sent[1]?.land();
@@ -115,6 +130,7 @@ describe("the flight queue", () => {
     let closed = false;
     const closing = queue.close().then(() => (closed = true));
     await expect(queue.add(write("c"))).rejects.toMatchObject({ code: "unavailable" });
+    expect(sent).toHaveLength(1);
     sent[0]?.land();
     await turn();
     expect(closed).toBe(false);

@@ -28,7 +28,7 @@ interface Waiting {
  * So many go off at once: while requests come in by the dozen, the store's thread then works on the first of them as this
  * one goes on with the others.
  */
-const SEND_WRITES = 24;
+export const SEND_WRITES = 24;
 const SEND_ROWS = 1_000;
 const SEND_BYTES = 1024 * 1024;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
@@ -74,7 +74,7 @@ export class FlightQueue {
       this.#open.writes += 1;
       this.#open.bytes += write.bytes;
       if (this.#isEnough) this.#flush();
-      else if (this.#underWay === 0) this.#flushSoon();
+      else if (this.#underWay === 0) this.#flushAtTurnEnd();
     });
   }
 
@@ -94,7 +94,7 @@ export class FlightQueue {
     await this.#idle.promise;
   }
 
-  #flushSoon(): void {
+  #flushAtTurnEnd(): void {
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;
     setImmediate(() => {
@@ -114,8 +114,13 @@ export class FlightQueue {
 
   async #carry(aboard: readonly Waiting[]): Promise<void> {
     this.#underWay += 1;
+    const landing = this.#send(packed(aboard)).finally(() => {
+      this.#underWay -= 1;
+      // Before anyone hears of it, as the store has nothing to do until then.
+      if (this.#underWay === 0) this.#flush();
+    });
     try {
-      const landed = await this.#send(packed(aboard));
+      const landed = await landing;
       for (const [index, { resolve, reject }] of aboard.entries()) {
         const outcome = landed.outcomes[index];
         if (outcome === undefined) reject(new Error("a write was not answered"));
@@ -124,8 +129,6 @@ export class FlightQueue {
     } catch (error) {
       for (const { reject } of aboard) reject(error);
     }
-    this.#underWay -= 1;
-    if (this.#waiting.length > 0) this.#flushSoon();
     this.#open.writes -= aboard.length;
     for (const { write } of aboard) this.#open.bytes -= write.bytes;
     if (this.#open.writes === 0) this.#idle?.resolve();

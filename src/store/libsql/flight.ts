@@ -27,10 +27,28 @@ export function fly(
   const out = new BytesOut();
   const outcomes: WireOutcome[] = [];
   const groups = groupsOf(ops, bytes, out);
-  connection.write((sql) => {
-    for (const group of groups) runGroup(sql, group, outcomes);
-  });
+  const [only] = groups;
+  const rest = only !== undefined && groups.length === 1 ? flyAlone(connection, only, outcomes) : groups;
+  if (rest.length > 0) {
+    connection.write((sql) => {
+      for (const group of rest) runGroup(sql, group, outcomes);
+    });
+  }
   return { outcomes, bytes: out.pack() };
+}
+
+/**
+ * A group that has the transaction to itself needs no savepoint, for which the engine would copy every page it changes.
+ * Answers what is left to be done in another one.
+ */
+function flyAlone(connection: Connection, group: Group, outcomes: WireOutcome[]): readonly Group[] {
+  try {
+    const results = connection.write((sql) => group.run(sql));
+    for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
+    return [];
+  } catch (error) {
+    return failed(group, error, outcomes);
+  }
 }
 
 function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): void {
@@ -38,14 +56,17 @@ function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): void {
     const results = inSavepoint(sql, () => group.run(sql));
     for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
   } catch (error) {
-    if (error instanceof EngineFailure) throw error;
-    const [first] = group.places;
-    if (group.places.length > 1) {
-      for (const one of group.apart()) runGroup(sql, one, outcomes);
-    } else if (first !== undefined) {
-      outcomes[first] = { error: toWireError(error) };
-    }
+    for (const one of failed(group, error, outcomes)) runGroup(sql, one, outcomes);
   }
+}
+
+/** What came of a group that was undone. Answers what is to be tried instead: its writes one by one. */
+function failed(group: Group, error: unknown, outcomes: WireOutcome[]): readonly Group[] {
+  if (error instanceof EngineFailure) throw error;
+  const [first] = group.places;
+  if (group.places.length > 1) return group.apart();
+  if (first !== undefined) outcomes[first] = { error: toWireError(error) };
+  return [];
 }
 
 /** In the order of their first call. Calls of a flight were under way together, so any order among them is a true one. */
