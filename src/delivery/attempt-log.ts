@@ -19,6 +19,9 @@ export interface BegunAttempt {
 export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult): void {
   const { deliveryId, eventId, subscription, attempt } = begun;
   const { statusCode, errorCode, durationMs, next } = result;
+  // Whose failures are in the log is not to be left there as failing.
+  const isNews = next.kind !== "delivered" || begun.failures > 0;
+  if (!isNews && !logger.tellsDebug) return;
   const fields = {
     delivery: deliveryId,
     event: eventId,
@@ -31,9 +34,7 @@ export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptR
   };
   switch (next.kind) {
     case "delivered":
-      // Whose failures are in the log is not to be left there as failing.
-      if (begun.failures > 0) logger.info(fields, "delivered");
-      else logger.debug(fields, "delivered");
+      logger[isNews ? "info" : "debug"](fields, "delivered");
       break;
     case "retry":
       logger.info(

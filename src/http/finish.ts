@@ -27,9 +27,11 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     if (release !== undefined) incoming.whenOver(release);
     const bytes = sizeOf(body);
     const { method, path } = incoming;
-    const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
-    if (isRoutine(method, path, status)) logger.debug(line, "request");
-    else logger.info(line, "request");
+    const level = isRoutine(method, path, status) ? "debug" : "info";
+    if (level === "info" || logger.tellsDebug) {
+      const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
+      logger[level](line, "request");
+    }
     const headers: HeaderPair[] = [
       ["x-content-type-options", "nosniff"],
       ["cache-control", "no-store"],

@@ -42,6 +42,7 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
       : { stream: target, flush: () => {} };
   const logger = pino(pinoOptions(options), stream);
   return {
+    tellsDebug: logger.isLevelEnabled("debug"),
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),

@@ -88,5 +88,8 @@ function recordingLogger(): { log: LogLine[]; logger: Logger } {
     (fields: object, message: string): void => {
       log.push({ level, message, fields: fields as Record<string, unknown> });
     };
-  return { log, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
+  return {
+    log,
+    logger: { tellsDebug: true, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+  };
 }
