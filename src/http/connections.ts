@@ -2,14 +2,18 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
+const NEWEST = Symbol("newest answer");
+
+/** A connection with the newest answer that was begun on it. */
+type Answering = Duplex & { [NEWEST]?: ServerResponse };
+
 /**
- * The open connections of a server with the newest answer of each, so that closing can tell every caller. Kept by
- * connection, as listeners and set entries for each request would be felt.
+ * The open connections of a server with the newest answer of each, so that closing can tell every caller. It is kept on
+ * the connection itself, as listeners, set entries or look-ups for each request would be felt.
  */
 export class Connections {
   readonly #server: Server;
   readonly #open = new Set<Socket>();
-  readonly #newest = new WeakMap<Duplex, ServerResponse>();
   #closing = false;
 
   constructor(server: Server) {
@@ -22,15 +26,16 @@ export class Connections {
 
   /** Answers with the answer to the connection's request before this one, also once it is out. */
   began(request: IncomingMessage, response: ServerResponse): ServerResponse | undefined {
-    const previous = this.#newest.get(request.socket);
-    this.#newest.set(request.socket, response);
+    const socket: Answering = request.socket;
+    const previous = socket[NEWEST];
+    socket[NEWEST] = response;
     if (this.#closing) response.shouldKeepAlive = false;
     return previous;
   }
 
   /** The answer to the last request of a connection, also once it is out. */
-  newestOf(socket: Duplex): ServerResponse | undefined {
-    return this.#newest.get(socket);
+  newestOf(socket: Answering): ServerResponse | undefined {
+    return socket[NEWEST];
   }
 
   /**
@@ -40,7 +45,7 @@ export class Connections {
   endAfterAnswers(): void {
     this.#closing = true;
     for (const socket of this.#open) {
-      const response = this.#newest.get(socket);
+      const response = this.newestOf(socket);
       if (response === undefined && socket.bytesRead === 0) socket.destroy();
       if (response === undefined || response.writableFinished) continue;
       // Tells the caller, and has node end the connection behind the answer.

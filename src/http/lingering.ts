@@ -31,7 +31,8 @@ export function lingering(request: IncomingMessage, body: Reply["body"], clock: 
   let allowedBytes = LINGER_MAX_BYTES;
   const finish = (): void => {
     cancelTimer();
-    request.off("data", onData).off("end", finish).off("close", finish).off("error", finish);
+    // Not the one for errors: node makes one of a caller that leaves when somebody listens, and tells it a moment later.
+    request.off("data", onData).off("end", finish).off("close", finish);
     if (!answer.destroyed) answer.push(null);
   };
   const onData = (chunk: Uint8Array): void => {

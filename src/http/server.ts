@@ -113,8 +113,6 @@ function serverOptions(limits: HttpLimits): ServerOptions {
   };
 }
 
-function ignore(): void {}
-
 /** One line for a flood of refused connections, not one for each. */
 function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): () => void {
   let refused = 0;
@@ -147,9 +145,6 @@ function answerRequests(
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
     const previous = connections.began(request, response);
-    // A caller that leaves makes an error of its request. Whoever reads the body hears it; once nobody does, it must not
-    // end the process.
-    request.on("error", ignore);
     pipelines.admit(request, response, previous);
   };
   server.on("request", onRequest);

@@ -27,7 +27,7 @@ export const SERVER_HEAP: readonly string[] = [
  * Blocks of 64 KiB and more, such as the bodies of batches, are asked of the system one by one and go back to it when they
  * are free. Left alone, glibc keeps 50 MiB of them for good; other C libraries do not know the variable.
  */
-export const SERVER_ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: "65536" } as const;
+export const SERVER_ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: "32768" } as const;
 
 /**
  * Has the process replace itself by one with a bounded heap, as the size can only be given to Node when it starts. Its
