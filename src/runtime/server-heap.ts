@@ -24,8 +24,8 @@ export const SERVER_HEAP: readonly string[] = [
 ];
 
 /**
- * Blocks of 64 KiB and more, such as the bodies of batches, are asked of the system one by one and go back to it when they
- * are free. Left alone, glibc keeps 50 MiB of them for good; other C libraries do not know the variable.
+ * Blocks of 32 KiB and more, such as the bodies of batches, are asked of the system one by one and go back to it when they
+ * are free. Left alone, glibc keeps 50 MiB of them for good, and 25 with 64 KiB; other C libraries do not know the variable.
  */
 export const SERVER_ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: "32768" } as const;
 
