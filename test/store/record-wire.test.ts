@@ -11,12 +11,12 @@ function record(nowMs: number, rows: number[], keys?: (string | null)[]): WireOp
 }
 
 /** As the other side has them; rows as plain lists. */
-function carried(ops: readonly WireOp[]): unknown {
-  return unpackOps(structuredClone(packOps(ops))).map((op) =>
-    op.name === "recordEvents"
-      ? { ...op, call: { ...op.call, rows: [...(op.call.rows as Float64Array)] } }
-      : op,
-  );
+function carried(ops: readonly WireOp[]): readonly WireOp[] {
+  return unpackOps(structuredClone(packOps(ops))).map((op) => {
+    if (op.name !== "recordEvents") return op;
+    const { nowMs, rows, keys } = op.call;
+    return record(nowMs, Array.from(rows), keys as (string | null)[] | undefined);
+  });
 }
 
 describe("calls that record events, across the thread", () => {

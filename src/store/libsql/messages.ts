@@ -77,7 +77,7 @@ export type FromWorker =
   /** Committed: for each message of the flight the outcome of its writes, in order. */
   | {
       readonly kind: "landed";
-      readonly flights: readonly ({ readonly id: number } & PackedOutcomes)[];
+      readonly flights: readonly { readonly id: number; readonly packed: PackedOutcomes }[];
       readonly bytes?: ArrayBuffer;
     }
   /** The flight of these messages as a whole did nothing, or (`fatal`) nobody knows. */

@@ -125,7 +125,11 @@ function outcomeAt(numbers: Float64Array, at: number): RecordOutcome {
       return { kind, rowid, timestampedMs, revision: numbers[at + 3]! };
     case "key_conflict":
       return { kind, rowid };
-    default:
+    case "stale":
+    case "withheld":
+    case "deferred":
       return { kind };
+    default:
+      return kind satisfies never;
   }
 }

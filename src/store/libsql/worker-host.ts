@@ -145,8 +145,8 @@ export class WorkerHost {
   #take(message: Exclude<FromWorker, { kind: "ready" | "refused" }>): void {
     switch (message.kind) {
       case "landed":
-        for (const landed of message.flights) {
-          this.#claim(landed.id)?.resolve({ outcomes: unpackOutcomes(landed), bytes: message.bytes });
+        for (const { id, packed } of message.flights) {
+          this.#claim(id)?.resolve({ outcomes: unpackOutcomes(packed), bytes: message.bytes });
         }
         break;
       case "aborted":

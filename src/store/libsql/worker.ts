@@ -122,7 +122,7 @@ function answerFlight(connection: Connection): void {
     const answers = parties.map(({ id, ops: own }) => {
       const outcomes = landed.outcomes.slice(place, place + own.length);
       place += own.length;
-      return { id, ...packOutcomes(own, outcomes) };
+      return { id, packed: packOutcomes(own, outcomes) };
     });
     say({ kind: "landed", flights: answers, ...withBytes(landed.bytes) }, landed.bytes);
   } catch (error) {
