@@ -12,6 +12,7 @@ import { interruption } from "./interruption.ts";
 import { readLines, type Line } from "./ndjson.ts";
 import { note, type Output } from "./output.ts";
 import { printableJson, printableLine } from "./printable.ts";
+import { tellWhenWaiting } from "./tell-when-waiting.ts";
 
 export interface PublishBulk {
   /** Of the NDJSON file; `-` is stdin. */
@@ -24,10 +25,25 @@ export interface PublishBulk {
 /** Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came. */
 export async function publishBulk(options: PublishBulk): Promise<(evreg: Evreg) => Promise<number>> {
   const input = await openInput(options.path);
-  return ({ events }) => publishInput(events, input, options);
+  return async (evreg) => {
+    const { accepted, code } = await publishInput(evreg.events, input, options);
+    if (options.output.format === "table") {
+      await tellWhenWaiting(evreg, "Deliveries", async () => accepted > 0 && (await hasPending(evreg)));
+    }
+    return code;
+  };
 }
 
-async function publishInput(events: EventsPort, input: Input, options: PublishBulk): Promise<number> {
+async function hasPending(evreg: Evreg): Promise<boolean> {
+  const pending = await evreg.deliveries.list({ status: "pending", limit: 1 }).catch(() => undefined);
+  return (pending?.data.length ?? 0) > 0;
+}
+
+async function publishInput(
+  events: EventsPort,
+  input: Input,
+  options: PublishBulk,
+): Promise<{ accepted: number; code: number }> {
   const { path, atomic, onError, output } = options;
   const signal = interruption();
   const { stream, size } = input;
@@ -49,7 +65,7 @@ async function publishInput(events: EventsPort, input: Input, options: PublishBu
     progress.stop();
     stream.destroy();
   }
-  return report(outcome, options);
+  return { accepted: outcome.accepted, code: await report(outcome, options) };
 }
 
 async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBulk): Promise<number> {

@@ -12,6 +12,7 @@ import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { note, writeOut, type Output } from "./output.ts";
+import { tellWhenWaiting } from "./tell-when-waiting.ts";
 import { usage } from "./usage.ts";
 
 export interface PublishOne {
@@ -37,7 +38,8 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
     await output.record({ data }, PUBLISHED_RECORD);
-    if (output.format === "table") await tellWhenNobodyDelivers(evreg, data);
+    if (output.format === "table")
+      await tellWhenWaiting(evreg, "Its deliveries", () => hasDeliveries(evreg, data));
     return EXIT.done;
   };
 }
@@ -52,13 +54,9 @@ async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> 
   return readInput(path);
 }
 
-/** Published into a folder without a server, an event is safe but goes nowhere yet. */
-async function tellWhenNobodyDelivers(evreg: Evreg, { rowid }: Event): Promise<void> {
-  const health = await evreg.health().catch(() => undefined);
-  if (health?.data.engine !== "stopped") return;
+async function hasDeliveries(evreg: Evreg, { rowid }: Event): Promise<boolean> {
   const deliveries = await evreg.events.deliveries(rowid).catch(() => undefined);
-  const waits = deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held");
-  if (waits === true) note("Its deliveries wait for a server on this data folder: evreg serve");
+  return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
 }
 
 /** A token may be allowed to publish, and not to read the subscriptions of others. */

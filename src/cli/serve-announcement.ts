@@ -9,6 +9,8 @@ export interface Announcement {
   /** Absolute. */
   readonly data: string;
   readonly dev: boolean;
+  /** The file its configuration came from, if any did. */
+  readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
   /** Whether there is any action yet; without one, creating it is the next step. */
   readonly hasActions: boolean;
@@ -34,6 +36,7 @@ export function announcement(about: Announcement): string {
     `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
     ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
     `  data   ${data}`,
+    ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
     `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
     `  ${next}`,

@@ -41,7 +41,7 @@ export default class Serve extends BaseCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(Serve);
-    const { config, places } = await readSettings(flags);
+    const { config, places, file } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { startServer }] = await Promise.all([
       import("../runtime/pino-logger.ts"),
       import("../runtime/stop-signals.ts"),
@@ -57,10 +57,10 @@ export default class Serve extends BaseCommand {
     const signals = listenForStop((code) => process.exit(code));
     const { version } = this.config;
     const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
-    if (process.stderr.isTTY) await this.announce(server, config.data, dev);
+    if (process.stderr.isTTY) await this.announce(server, config.data, { dev, file });
     else {
       const { url, addresses } = server;
-      logger.info({ url, addresses, data: config.data, version }, "listening");
+      logger.info({ url, addresses, data: config.data, config: file ?? null, version }, "listening");
     }
 
     const reason = await Promise.race([signals.first, fatal.promise]);
@@ -75,7 +75,7 @@ export default class Serve extends BaseCommand {
   private async announce(
     { url, addresses, tokenFile, evreg }: RunningServer,
     data: string,
-    dev: boolean,
+    how: { readonly dev: boolean; readonly file: string | undefined },
   ): Promise<void> {
     const hasActions = (await evreg.actions.list()).data.length > 0;
     const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
@@ -86,7 +86,8 @@ export default class Serve extends BaseCommand {
         url,
         addresses,
         data,
-        dev,
+        dev: how.dev,
+        configFile: how.file,
         tokenFile,
         hasActions,
         cwd: process.cwd(),

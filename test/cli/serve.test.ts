@@ -86,6 +86,7 @@ const ABOUT = {
   addresses: ["127.0.0.1:7480"],
   data: "/srv/shop/.evreg",
   dev: false,
+  configFile: undefined,
   tokenFile: "/srv/shop/.evreg/token",
   hasActions: false,
   cwd: "/srv/shop",

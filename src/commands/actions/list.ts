@@ -25,7 +25,7 @@ export default class ActionsList extends EvregCommand {
       ACTION_LIST,
       isNarrowed(query)
         ? "No action matches."
-        : "No actions yet. Create one: evreg actions create NAME --application APP --schema FILE",
+        : "No actions yet, or none that this token may read. Create one: evreg actions create NAME --application APP --schema FILE",
     );
     return EXIT.done;
   }

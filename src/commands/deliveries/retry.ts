@@ -3,21 +3,25 @@ import { DELIVERY_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
+import { tellWhenWaiting } from "../../cli/tell-when-waiting.ts";
 
 export default class DeliveriesRetry extends EvregCommand {
-  static override summary = "Send a delivery again now, with all its retries.";
+  static override summary = "Send a delivery again now, with all its retries, also one that was delivered.";
   static override examples = ["<%= config.bin %> deliveries retry 7"];
   static override args = { id: rowidArg("Number of the delivery.") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesRetry);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.deliveries.retry(args.id));
     const output = this.outputFor(flags);
-    await output.record(answer, DELIVERY_RECORD);
-    const { rowid, status, subscription_id: subscription } = answer.data;
-    if (status === "held" && output.format !== "json") {
-      note(`Delivery ${rowid} is held: it waits until subscription ${subscription} is active again.`);
-    }
+    await this.withEvreg(flags, async (evreg) => {
+      const answer = await evreg.deliveries.retry(args.id);
+      await output.record(answer, DELIVERY_RECORD);
+      if (output.format === "json") return;
+      const { rowid, status, subscription_id: subscription } = answer.data;
+      if (status === "held") {
+        note(`Delivery ${rowid} is held: it waits until subscription ${subscription} is active again.`);
+      } else await tellWhenWaiting(evreg, "Deliveries", () => true);
+    });
     return EXIT.done;
   }
 }

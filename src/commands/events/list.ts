@@ -47,7 +47,7 @@ export default class EventsList extends EvregCommand {
       const answer = await evreg.events.list(query);
       const empty = isNarrowed(query)
         ? "No event matches."
-        : "No events yet. Publish one: evreg publish ACTION PAYLOAD";
+        : "No events yet, or none that this token may read. Publish one: evreg publish ACTION PAYLOAD";
       return output.list(answer, EVENT_LIST, empty);
     });
     return EXIT.done;
