@@ -112,15 +112,20 @@ export class FlightQueue {
     void this.#carry(aboard);
   }
 
-  async #carry(aboard: readonly Waiting[]): Promise<void> {
+  async #deliver(cargo: Cargo): Promise<Answer> {
     this.#underWay += 1;
-    const landing = this.#send(packed(aboard)).finally(() => {
-      this.#underWay -= 1;
-      // Before anyone hears of it, as the store has nothing to do until then.
-      if (this.#underWay === 0) this.#flush();
-    });
     try {
-      const landed = await landing;
+      return await this.#send(cargo);
+    } finally {
+      this.#underWay -= 1;
+      // Before anyone hears of the answer, as the store has nothing to do until then.
+      if (this.#underWay === 0) this.#flush();
+    }
+  }
+
+  async #carry(aboard: readonly Waiting[]): Promise<void> {
+    try {
+      const landed = await this.#deliver(packed(aboard));
       for (const [index, { resolve, reject }] of aboard.entries()) {
         const outcome = landed.outcomes[index];
         if (outcome === undefined) reject(new Error("a write was not answered"));
