@@ -193,5 +193,7 @@ describe("the service's own listeners", () => {
     expect(isOwnListener("127.0.0.1", 7481, ["0.0.0.0:7480"])).toBe(false);
     expect(isOwnListener("10.1.2.3", 7480, ["10.1.2.3:7480"])).toBe(true);
     expect(isOwnListener("10.1.2.4", 7480, ["10.1.2.3:7480"])).toBe(false);
+    expect(isOwnListener("64:ff9b::10.1.2.3", 7480, ["10.1.2.3:7480"])).toBe(true);
+    expect(isOwnListener("64:ff9b::10.1.2.4", 7480, ["10.1.2.3:7480"])).toBe(false);
   });
 });
