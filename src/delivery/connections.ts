@@ -8,7 +8,7 @@ export interface ConnectionOptions {
   /** How long a connection may take to be made. */
   readonly timeoutMs: number;
   /** Most connections to one origin. */
-  readonly maxInFlight: number;
+  readonly maxPerOrigin: number;
   /** How long an unused connection stays open at most. */
   readonly keepAliveMs?: number;
   /** PEM of a certificate authority to trust instead of the system's. */
@@ -44,7 +44,7 @@ interface Held {
  * undici's Agent, which keeps a pool for ever once it had to queue a request for an origin that cannot be reached.
  */
 export function createConnections(options: ConnectionOptions): Connections {
-  const { guard, timeoutMs, maxInFlight, keepAliveMs = KEEP_ALIVE_MS, ca } = options;
+  const { guard, timeoutMs, maxPerOrigin, keepAliveMs = KEEP_ALIVE_MS, ca } = options;
   const connecting = new Set<Socket>();
   const held = new Map<string, Held>();
   let sweeping: NodeJS.Timeout | undefined;
@@ -78,7 +78,7 @@ export function createConnections(options: ConnectionOptions): Connections {
 
   function createPool(destination: Destination): Pool {
     return new Pool(destination.origin, {
-      connections: maxInFlight,
+      connections: maxPerOrigin,
       connect: connectorTo(destination),
       allowH2: false,
       pipelining: 1,

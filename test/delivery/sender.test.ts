@@ -2,7 +2,8 @@ import type { LookupAddress } from "node:dns";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAddressGuard, type Resolve } from "../../src/delivery/address-guard.ts";
+import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import type { Resolve } from "../../src/delivery/names/host-names.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { createSender, type Sender, type SenderOptions } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/address.ts";
@@ -32,13 +33,13 @@ interface SenderSetup extends Partial<Omit<SenderOptions, "guard">> {
 }
 
 function senderWith(setup: SenderSetup = {}): Sender {
-  const { allowNetworks = LOOPBACK, ownAddresses = [], resolve, ...options } = setup;
+  const { allowNetworks = LOOPBACK, ownAddresses = [], resolve = names({}), ...options } = setup;
   const guard = createAddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => ownAddresses,
-    ...(resolve === undefined ? {} : { resolve }),
+    resolve,
   });
-  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxInFlight: 64, ...options, guard });
+  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 64, ...options, guard });
   cleanups.push(() => sender.close());
   return sender;
 }
@@ -393,7 +394,7 @@ describe("TLS", () => {
 
 describe("connections nobody uses", () => {
   it("are closed, and their pools with them", async () => {
-    const sender = senderWith({ keepAliveMs: 30, maxInFlight: 8 });
+    const sender = senderWith({ keepAliveMs: 30, maxPerOrigin: 8 });
     const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
     await Promise.all(
       receivers.flatMap((receiver) => [post(sender, receiver.url), post(sender, receiver.url)]),
@@ -422,7 +423,7 @@ describe("connections nobody uses", () => {
 
   it("never exceed the bound for one origin", async () => {
     const receiver = await receiverWith();
-    const sender = senderWith({ maxInFlight: 4 });
+    const sender = senderWith({ maxPerOrigin: 4 });
     await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
     expect(receiver.accepted).toBeLessThanOrEqual(4);
     expect(receiver.requests).toHaveLength(40);
