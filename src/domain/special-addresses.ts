@@ -4,7 +4,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Network = readonly [Address, number];
 
 /** A network nothing is delivered to, and what it is for, as words that complete "… is not allowed: it is ". */
-export interface SpecialBlock {
+interface SpecialBlock {
   readonly network: Network;
   readonly reason: string;
 }

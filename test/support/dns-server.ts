@@ -13,7 +13,7 @@ export interface DnsServer {
 }
 
 /** `silent`: no answer at all. `servfail`, `nxdomain`: an error. Else the records; with none, the name has none of this type. */
-export type DnsAnswer = "silent" | "servfail" | "nxdomain" | readonly DnsRecord[];
+type DnsAnswer = "silent" | "servfail" | "nxdomain" | readonly DnsRecord[];
 
 /** An IP address, of either family whatever was asked, or the name of a CNAME. */
 export type DnsRecord =
