@@ -287,7 +287,7 @@ describe("the deadline", () => {
     const tls = senderWith({ clock, timeoutMs: 10_000 });
     // The connection opens; the TLS handshake that must follow never does.
     const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
-    await until("the connection to open", () => tls.origins() === 1);
+    await until("the connection to open", () => tls.pools() === 1);
     await clock.advance(10_000);
     expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
   });
@@ -401,7 +401,7 @@ describe("connections nobody uses", () => {
     );
     expect(receivers.every((receiver) => receiver.requests.length === 2)).toBe(true);
     await until("all connections to be closed", () => receivers.every((receiver) => receiver.open === 0));
-    await until("all pools to be gone", () => sender.origins() === 0);
+    await until("all pools to be gone", () => sender.pools() === 0);
   });
 
   it("leave nothing behind for origins that cannot be reached", async () => {
@@ -418,7 +418,23 @@ describe("connections nobody uses", () => {
         return post(sender, urls[index % 3] ?? "");
       }),
     );
-    await until("all pools to be gone", () => sender.origins() === 0);
+    await until("all pools to be gone", () => sender.pools() === 0);
+  });
+
+  it("do not outlive their time, though one request follows the other, and cut none short", async () => {
+    const receiver = await receiverWith();
+    const sender = senderWith({ keepAliveMs: 40, lifeMs: 60 });
+    const { promise: isTime, resolve: answer } = Promise.withResolvers<void>();
+    receiver.script({ after: isTime });
+    const slow = post(sender, receiver.url);
+    await receiver.received(1);
+    await until("two more pools to be needed", async () => {
+      expect(await post(sender, receiver.url)).toMatchObject({ statusCode: 200 });
+      return receiver.accepted >= 4;
+    });
+    answer();
+    expect(await slow).toMatchObject({ statusCode: 200 });
+    await until("all pools to be gone", () => sender.pools() === 0 && receiver.open === 0);
   });
 
   it("never exceed the bound for one origin", async () => {
