@@ -160,6 +160,46 @@ describe("a name is looked up once a connection", () => {
   });
 });
 
+function lookUp(addresses: readonly string[]): Promise<unknown[]> {
+  const guard = createAddressGuard({
+    rules: createAddressRules([]),
+    ownAddresses: () => [],
+    resolve: answering(addresses),
+  });
+  return new Promise((resolve) => {
+    guard.lookupFor(443)("many.test", { all: true }, (...result) => resolve(result));
+  });
+}
+
+describe("a name with many addresses", () => {
+  const v4 = Array.from({ length: 200 }, (_, index) => `1.1.1.${index}`);
+  const v6 = Array.from({ length: 50 }, (_, index) => `2606:4700::${index + 1}`);
+
+  it("is tried at four of each family", async () => {
+    const [error, tried] = await lookUp([...v6, ...v4]);
+    expect(error).toBeNull();
+    expect(tried).toEqual([
+      ...v4.slice(0, 4).map((address) => ({ address, family: 4 })),
+      ...v6.slice(0, 4).map((address) => ({ address, family: 6 })),
+    ]);
+  });
+
+  it("is refused when the last of them is", async () => {
+    const [error] = await lookUp([...v4, ...v6, "::ffff:10.0.0.1"]);
+    expect(String(error)).toContain("::ffff:10.0.0.1 are not allowed: it is in 10.0.0.0/8");
+  });
+
+  it("is refused when there are more than 256", async () => {
+    const [error] = await lookUp([...v4, ...v4]);
+    expect(String(error)).toContain("more than 256 addresses");
+  });
+
+  it("is not found when there are none", async () => {
+    const [error] = await lookUp([]);
+    expect(error).toMatchObject({ code: "ENOTFOUND", syscall: "getaddrinfo" });
+  });
+});
+
 describe("the service's own listeners", () => {
   const allowNetworks = ["0.0.0.0/0", "::/0"];
 
