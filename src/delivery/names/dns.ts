@@ -11,6 +11,20 @@ const ASKING = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
  */
 const OTHER_FAMILY_MS = 1_000;
 
+/**
+ * As many names as there can be attempts. c-ares goes on asking for a while after an attempt has given
+ * up, and it must not come near the 65,536 numbers that tell questions apart.
+ */
+const MOST_NAMES = 10_000;
+
+export interface DnsOptions {
+  readonly clock: Clock;
+  /** DNS servers to ask instead of the system's, as `address:port`. */
+  readonly servers?: readonly string[];
+  /** Names asked for at once. */
+  readonly mostNames?: number;
+}
+
 interface Answer {
   readonly family: 4 | 6;
   readonly addresses: readonly string[];
@@ -22,23 +36,30 @@ interface Answer {
  * memory and nobody else's time, however many there are.
  */
 export class Dns {
-  readonly #servers: readonly string[] | undefined;
   readonly #clock: Clock;
+  readonly #servers: readonly string[] | undefined;
+  readonly #mostNames: number;
   #current: Resolver | undefined;
   #previous: Resolver | undefined;
   #madeAtMs = 0;
+  #underWay = 0;
 
-  /** @param servers `address` or `address:port`, to ask instead of the system's */
-  constructor(clock: Clock, servers?: readonly string[]) {
+  constructor({ clock, servers, mostNames = MOST_NAMES }: DnsOptions) {
     this.#clock = clock;
     this.#servers = servers;
+    this.#mostNames = mostNames;
   }
 
   /** All addresses of a name, the IPv4 ones first; rejects with the error of the server or of the way to it. */
   async addresses(name: string): Promise<readonly string[]> {
+    if (this.#underWay >= this.#mostNames) {
+      throw Object.assign(new Error("Too many names are being looked up."), { code: "EAGAIN" });
+    }
     const resolver = this.#resolver();
     const v4 = asked(4, resolver.resolve4(name));
     const v6 = asked(6, resolver.resolve6(name));
+    this.#underWay += 1;
+    void Promise.all([v4, v6]).then(() => (this.#underWay -= 1));
     const first = await Promise.race([v4, v6]);
     const other = first.family === 4 ? v6 : v4;
     const second = first.addresses.length > 0 ? await this.#within(OTHER_FAMILY_MS, other) : await other;

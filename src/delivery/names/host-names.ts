@@ -1,8 +1,7 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { isLocalhost } from "../../domain/handler-url.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { Dns } from "./dns.ts";
+import { Dns, type DnsOptions } from "./dns.ts";
 import { HOSTS_FILE, parseHosts } from "./hosts-file.ts";
 import { KeptFile } from "./kept-file.ts";
 import { namesToAsk, parseSearchList, RESOLVER_FILE } from "./search-list.ts";
@@ -19,12 +18,9 @@ export interface HostNames {
   close(): void;
 }
 
-export interface HostNamesOptions {
-  readonly clock: Clock;
+export interface HostNamesOptions extends DnsOptions {
   /** How long one look-up may take, completions of the name included. */
   readonly withinMs: number;
-  /** DNS servers to ask instead of the system's, as `address:port`. */
-  readonly servers?: readonly string[];
   readonly hostsFile?: string;
   readonly resolverFile?: string;
 }
@@ -38,10 +34,10 @@ const TRY_NEXT: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ESERVFA
  * are dead would hold up every other handler's look-ups.
  */
 export function createHostNames(options: HostNamesOptions): HostNames {
-  const { clock, withinMs, servers, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
+  const { clock, withinMs, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
   const hosts = new KeptFile(clock, hostsFile, parseHosts);
   const searchList = new KeptFile(clock, resolverFile, parseSearchList);
-  const dns = new Dns(clock, servers);
+  const dns = new Dns(options);
 
   async function find(hostname: string, isOver: () => boolean): Promise<readonly string[]> {
     const plain = hostname.toLowerCase().replace(/\.$/, "");

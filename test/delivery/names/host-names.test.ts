@@ -211,6 +211,18 @@ describe("a name server that never answers", () => {
     expect(new Set(await Promise.all(dead))).toEqual(new Set(["ETIMEOUT"]));
   });
 
+  it("has only so many names wait for it", async () => {
+    server.answer = () => "silent";
+    names = createHostNames({ clock, withinMs: 10_000, servers: [server.address], mostNames: 50 });
+    const dead = Array.from({ length: 50 }, (_, index) => lookUp(`h${index}.dead.test`));
+    await until("the questions to come", () => server.questions.length === 100);
+    expect(await lookUp("one.more.test")).toBe("EAGAIN");
+    names.close();
+    expect(new Set(await Promise.all(dead))).toEqual(new Set(["ECANCELLED"]));
+    server.answer = (_name, type) => (type === "A" ? ["192.0.2.1"] : []);
+    await until("there to be room again", async () => (await lookUp("live.test"))?.[0] === "192.0.2.1");
+  });
+
   it("does not keep a stop waiting", async () => {
     server.answer = () => "silent";
     const found = lookUp("dead.test");
