@@ -274,6 +274,16 @@ describe("fairness", () => {
     for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
     expect(concurrent.most).toBeLessThanOrEqual(5);
   });
+
+  it("opens connections to one origin for half of its attempts at most", async () => {
+    const concurrent = countConcurrent(receiver);
+    const subscriptions = await Promise.all(Array.from({ length: 8 }, () => bench.subscribe(receiver.url)));
+    for (const subscription of subscriptions) await bench.publish(subscription, 60);
+    await bench.engine({ maxInFlight: 16, maxInFlightPerSubscription: 4 }).start();
+    for (const subscription of subscriptions) await bench.untilDelivered(subscription, 60);
+    expect(concurrent.most).toBeLessThanOrEqual(8);
+    expect(receiver.accepted).toBeLessThanOrEqual(8);
+  });
 });
 
 describe("an idle engine", () => {
