@@ -1,3 +1,5 @@
+import { BlockList } from "node:net";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalAddress, createAddressRules, parseNetwork } from "../../src/domain/address.ts";
 
@@ -261,5 +263,72 @@ describe("canonicalAddress", () => {
     expect(new Set(["127.0.0.1", "::ffff:127.0.0.1", "::FFFF:7f00:1"].map(canonicalAddress)).size).toBe(1);
     expect(new Set(["::1", "0:0:0:0:0:0:0:1", "0000::0001"].map(canonicalAddress)).size).toBe(1);
     expect(canonicalAddress("localhost")).toBeUndefined();
+  });
+});
+
+/** The two last groups of an IPv6 address that are these four bytes. */
+function hex([a = 0, b = 0, c = 0, d = 0]: readonly number[]): string {
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
+
+describe("any address at all", () => {
+  /** The registries once more, for an implementation that has nothing in common with ours. */
+  const special = new BlockList();
+  for (const cidr of words(`
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
+    192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4
+    240.0.0.0/4 168.63.129.16/32`)) {
+    const [base = "", length = "32"] = cidr.split("/");
+    special.addSubnet(base, Number(length), "ipv4");
+  }
+  const isSpecial = (address: string): boolean => special.check(address, "ipv4");
+
+  const byte = fc.oneof(
+    fc.integer({ min: 0, max: 255 }),
+    fc.constantFrom(0, 10, 100, 127, 169, 254, 172, 16, 192, 168, 198, 18, 203, 224, 255),
+  );
+  const v4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
+
+  it("of IPv4 is refused where the registry says so, and nowhere else", () => {
+    fc.assert(
+      fc.property(v4, (address) => {
+        expect(closed.refusal(address) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`::ffff:${address}`) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`64:ff9b::${address}`) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`2a00:1::5efe:${address}`) !== undefined).toBe(isSpecial(address));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it("that hides a refused one of IPv4 is refused, also where its own block is opened", () => {
+    const rules = createAddressRules(["2001::/16", "2002::/16", "64:ff9b::/96", "64:ff9b:1::/48", "::/16"]);
+    fc.assert(
+      fc.property(v4.filter(isSpecial), (address) => {
+        const groups = hex(address.split(".").map(Number));
+        const inverted = hex(address.split(".").map((part) => 255 - Number(part)));
+        for (const form of [
+          `::ffff:0:${address}`,
+          `64:ff9b::${address}`,
+          `2002:${groups}::1`,
+          `2001:0:${groups}:0:0:f7f7:f7f7`,
+          `2001:0:808:808::${inverted}`,
+        ]) {
+          expect(rules.refusal(form), form).toEqual(expect.any(String));
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("is judged whole, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended()), (text) => {
+        const refusal = closed.refusal(text);
+        if (refusal === undefined) expect(canonicalAddress(text)).toBeDefined();
+        expect(closed.refusal(text.toUpperCase())).toBe(refusal);
+      }),
+      { numRuns: 3_000 },
+    );
   });
 });
