@@ -58,11 +58,3 @@ export function mostOfQuick(window: number, free: number): number {
 export function mostOfSlow(window: number, room: number): number {
   return Math.max(1, Math.min(window, Math.floor(room * SLOW_SHARE)));
 }
-
-/**
- * Most connections to one origin, whose subscriptions may be many. All that is slow has no more than this under way, so
- * an attempt that finds none free waits, as a rule, for an answer that takes a moment.
- */
-export function mostOfOrigin(most: number, mostWindow: number): number {
-  return Math.max(mostWindow, Math.ceil(most * SLOW_PART));
-}

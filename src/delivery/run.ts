@@ -7,7 +7,6 @@ import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, unsentResult } from "./attempt.ts";
-import { mostOfOrigin } from "./bulkhead.ts";
 import { Claimer } from "./claimer.ts";
 import { Finisher } from "./finisher.ts";
 import type { Flow } from "./flow.ts";
@@ -75,7 +74,8 @@ export class Run {
       clock,
       guard,
       timeoutMs,
-      maxPerOrigin: mostOfOrigin(most, mostWindow),
+      // Fewer, and handlers that hang could take all connections from those at the same origin that answer.
+      maxPerOrigin: most,
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, version, sender: this.#sender });

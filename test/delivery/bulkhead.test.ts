@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
   type Load,
-  mostOfOrigin,
   mostOfQuick,
   mostOfSlow,
   roomOfTier,
@@ -77,14 +76,5 @@ describe("the part of a quick one", () => {
     }
     expect(free()).toBeGreaterThanOrEqual(7);
     expect(Math.min(...busy)).toBeGreaterThanOrEqual(7);
-  });
-});
-
-describe("the connections of one origin", () => {
-  it("are half of all places, and as many as one subscription may need", () => {
-    expect(mostOfOrigin(256, 32)).toBe(128);
-    expect(mostOfOrigin(5, 2)).toBe(3);
-    expect(mostOfOrigin(64, 48)).toBe(48);
-    expect(mostOfOrigin(1, 1)).toBe(1);
   });
 });
