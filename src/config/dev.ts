@@ -1,8 +1,7 @@
+import { LOOPBACK_NETWORKS } from "../domain/address.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Config } from "./config.ts";
 import { isLoopbackHost } from "./loopback.ts";
-
-const LOOPBACK_NETWORKS = ["127.0.0.0/8", "::1/128"];
 
 /**
  * What `serve --dev` makes of a configuration: no token needed, and `http:` and loopback handlers allowed.

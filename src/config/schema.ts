@@ -128,7 +128,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "networks" },
     default: [],
     description:
-      "Networks in CIDR form that handlers may be in although they are private, such as 10.1.0.0/16.",
+      "Networks in CIDR form that handlers may be in although they are private, such as 10.1.0.0/16. The metadata services of clouds stay closed unless one is named exactly (/32, /128).",
     env: "EVREG_DELIVERY_ALLOW_NETWORKS",
   },
   {

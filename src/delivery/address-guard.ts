@@ -1,24 +1,23 @@
-import { lookup, type LookupAddress } from "node:dns";
+import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { AddressRules } from "../domain/address.ts";
 import { EvregError } from "../domain/error.ts";
+import { lookupError, type Resolve } from "./names/host-names.ts";
 import { isOwnListener } from "./own-listeners.ts";
 
-/** Finds every address of a host name, or fails as `dns.lookup` does. */
-export type Resolve = (
-  hostname: string,
-  callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
-) => void;
-
-/** As the system resolves names, its hosts file and search domains included. */
-const systemResolve: Resolve = (hostname, callback) => {
-  lookup(hostname, { all: true, order: "verbatim" }, (error, addresses) => callback(error, addresses ?? []));
-};
+/** Each address answered is checked, which takes a few microseconds of the thread that does all the rest. */
+const MOST_ADDRESSES = 256;
+/** A name with hundreds of addresses must not have this service knock at hundreds of doors. */
+const MOST_TRIED_OF_FAMILY = 4;
 
 export interface AddressGuard {
   /** An `EvregError` when the address may not be connected to. */
   check(address: string, port: number): EvregError | undefined;
-  /** For `net.connect` to a port: answers only addresses that were checked, and none when one of them is refused. */
+  /**
+   * For `net.connect` to a port: answers only addresses that were checked, and none when one of them is refused. A name
+   * that has a public and a private address is a trap or a mistake, and one that works on some attempts and not on
+   * others would be found out by nobody.
+   */
   lookupFor(port: number): LookupFunction;
 }
 
@@ -26,10 +25,10 @@ export function createAddressGuard(parts: {
   rules: AddressRules;
   /** What this service listens on, see `isOwnListener`; asked at each check, as it is not known before the start. */
   ownAddresses: () => readonly string[];
-  resolve?: Resolve;
+  resolve: Resolve;
 }): AddressGuard {
   const { rules, ownAddresses } = parts;
-  const resolve = shared(parts.resolve ?? systemResolve);
+  const resolve = shared(parts.resolve);
 
   function check(address: string, port: number): EvregError | undefined {
     const reason = isOwnListener(address, port, ownAddresses())
@@ -39,27 +38,43 @@ export function createAddressGuard(parts: {
     return new EvregError("forbidden", `Deliveries to ${address} are not allowed: it is ${reason}.`);
   }
 
+  function firstRefused(addresses: readonly LookupAddress[], port: number): EvregError | undefined {
+    for (const { address } of addresses) {
+      const refused = check(address, port);
+      if (refused !== undefined) return refused;
+    }
+    return undefined;
+  }
+
   return {
     check,
     lookupFor: (port) => (hostname, options, callback) => {
       resolve(hostname, (error, addresses) => {
-        const [first] = addresses;
         if (error !== null) return callback(error, "", 0);
-        if (first === undefined) return callback(notFound(hostname), "", 0);
-        for (const { address } of addresses) {
-          const refused = check(address, port);
-          if (refused !== undefined) return callback(refused, "", 0);
-        }
-        if (options.all === true) return callback(null, [...addresses]);
+        const refused = addresses.length > MOST_ADDRESSES ? tooMany(hostname) : firstRefused(addresses, port);
+        if (refused !== undefined) return callback(refused, "", 0);
+        const tried = [4, 6].flatMap((family) =>
+          addresses.filter((each) => each.family === family).slice(0, MOST_TRIED_OF_FAMILY),
+        );
+        const [first] = tried;
+        if (first === undefined) return callback(lookupError(hostname, "ENOTFOUND"), "", 0);
+        if (options.all === true) return callback(null, tried);
         return callback(null, first.address, first.family);
       });
     },
   };
 }
 
+function tooMany(hostname: string): EvregError {
+  return new EvregError(
+    "forbidden",
+    `Deliveries to ${hostname} are not allowed: it has more than ${MOST_ADDRESSES} addresses.`,
+  );
+}
+
 /**
- * Lets callers that ask for the same name at the same time share one look-up. The system's resolver has only a few
- * threads; without this, one handler whose name server is slow could take them all.
+ * Lets callers that ask for the same name at the same time share one look-up: a handler whose name server is slow then
+ * has one under way, however many attempts wait for it.
  */
 function shared(resolve: Resolve): Resolve {
   const waiting = new Map<string, Parameters<Resolve>[1][]>();
@@ -76,11 +91,4 @@ function shared(resolve: Resolve): Resolve {
       for (const each of callbacks) each(error, addresses);
     });
   };
-}
-
-function notFound(hostname: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), {
-    code: "ENOTFOUND",
-    syscall: "getaddrinfo",
-  });
 }

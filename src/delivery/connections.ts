@@ -7,19 +7,21 @@ export interface ConnectionOptions {
   readonly guard: AddressGuard;
   /** How long a connection may take to be made. */
   readonly timeoutMs: number;
-  /** Most connections to one origin. */
-  readonly maxInFlight: number;
+  /** Most connections to one origin; while a pool is replaced, those that end their last request come on top. */
+  readonly maxPerOrigin: number;
   /** How long an unused connection stays open at most. */
   readonly keepAliveMs?: number;
+  /** How long a connection is used again at most, however busy it is. */
+  readonly lifeMs?: number;
   /** PEM of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
 }
 
 export interface Connections {
-  /** The pool for an origin, which stays until every user has called `release` and a while has passed. */
+  /** The pool for an origin, which stays until every user has called `release`. */
   acquire(destination: Destination): { readonly pool: Dispatcher; readonly release: () => void };
-  /** Origins that have a pool. */
-  origins(): number;
+  /** One an origin, and those whose time is over and that still have requests. */
+  pools(): number;
   /** Drops all connections; what is under way on them ends with an error. */
   close(): Promise<void>;
 }
@@ -30,12 +32,19 @@ export interface Connections {
  */
 const UNTOLD_KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MS = 30_000;
+/**
+ * A connection leads to where its name led, and was allowed to lead, when it was made. A handler that is always busy
+ * would otherwise be sent there for ever, though its name has moved.
+ */
+const LIFE_MS = 5 * 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
 
 interface Held {
   readonly pool: Pool;
+  /** By `performance.now()`, as is the next. */
+  readonly madeAtMs: number;
   users: number;
-  /** `performance.now()` when the last user went. */
+  /** When the last user went. */
   unusedSinceMs: number;
 }
 
@@ -44,9 +53,11 @@ interface Held {
  * undici's Agent, which keeps a pool for ever once it had to queue a request for an origin that cannot be reached.
  */
 export function createConnections(options: ConnectionOptions): Connections {
-  const { guard, timeoutMs, maxInFlight, keepAliveMs = KEEP_ALIVE_MS, ca } = options;
+  const { guard, timeoutMs, maxPerOrigin, keepAliveMs = KEEP_ALIVE_MS, lifeMs = LIFE_MS, ca } = options;
   const connecting = new Set<Socket>();
   const held = new Map<string, Held>();
+  /** Pools that get no more requests, until those they have are done. */
+  const retired = new Set<Held>();
   let sweeping: NodeJS.Timeout | undefined;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
@@ -78,7 +89,7 @@ export function createConnections(options: ConnectionOptions): Connections {
 
   function createPool(destination: Destination): Pool {
     return new Pool(destination.origin, {
-      connections: maxInFlight,
+      connections: maxPerOrigin,
       connect: connectorTo(destination),
       allowH2: false,
       pipelining: 1,
@@ -92,13 +103,19 @@ export function createConnections(options: ConnectionOptions): Connections {
   }
 
   function sweep(): void {
-    const untilMs = performance.now() - keepAliveMs;
+    const nowMs = performance.now();
     for (const [origin, entry] of held) {
-      if (entry.users > 0 || entry.unusedSinceMs > untilMs) continue;
+      const isUnused = entry.users === 0 && nowMs - entry.unusedSinceMs >= keepAliveMs;
+      if (!isUnused && nowMs - entry.madeAtMs < lifeMs) continue;
       held.delete(origin);
+      retired.add(entry);
+    }
+    for (const entry of retired) {
+      if (entry.users > 0) continue;
+      retired.delete(entry);
       void entry.pool.destroy();
     }
-    if (held.size > 0) return;
+    if (held.size + retired.size > 0) return;
     clearInterval(sweeping);
     sweeping = undefined;
   }
@@ -107,7 +124,7 @@ export function createConnections(options: ConnectionOptions): Connections {
     acquire(destination) {
       let entry = held.get(destination.origin);
       if (entry === undefined) {
-        entry = { pool: createPool(destination), users: 0, unusedSinceMs: 0 };
+        entry = { pool: createPool(destination), madeAtMs: performance.now(), users: 0, unusedSinceMs: 0 };
         held.set(destination.origin, entry);
         sweeping ??= setInterval(sweep, keepAliveMs / 2).unref();
       }
@@ -121,11 +138,12 @@ export function createConnections(options: ConnectionOptions): Connections {
         },
       };
     },
-    origins: () => held.size,
+    pools: () => held.size + retired.size,
     async close() {
       clearInterval(sweeping);
-      const pools = [...held.values()].map((entry) => entry.pool);
+      const pools = [...held.values(), ...retired].map((entry) => entry.pool);
       held.clear();
+      retired.clear();
       const destroyed = Promise.all(pools.map((pool) => pool.destroy()));
       for (const socket of connecting) socket.destroy();
       connecting.clear();

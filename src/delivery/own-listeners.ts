@@ -1,4 +1,4 @@
-import { canonicalAddress } from "../domain/address.ts";
+import { canonicalAddress, reachedAddresses } from "../domain/address.ts";
 import { isOfThisMachine } from "../runtime/this-machine.ts";
 
 /**
@@ -9,18 +9,27 @@ import { isOfThisMachine } from "../runtime/this-machine.ts";
  *   stands for every address of this machine
  */
 export function isOwnListener(address: string, port: number, listeners: readonly string[]): boolean {
-  const target = canonicalAddress(address);
-  if (target === undefined) return false;
-  return listeners.some((listener) => {
-    const colon = listener.lastIndexOf(":");
-    if (Number(listener.slice(colon + 1)) !== port) return false;
-    const host = listener.slice(0, colon).replace(/^\[|\]$/g, "");
-    const own = host === "localhost" ? "127.0.0.1" : canonicalAddress(host);
-    if (own === undefined) return false;
-    // A dual-stack or second listener is close enough to the one named: all of loopback counts as one place.
-    if (own === target || (isLoopback(own) && isLoopback(target))) return true;
-    return isWildcard(own) && (isLoopback(target) || isOfThisMachine(target));
-  });
+  // First the port, as that is cheap and nearly always another.
+  const hosts = listeners.filter((listener) => portOf(listener) === port).map(hostOf);
+  return (
+    hosts.length > 0 && reachedAddresses(address).some((target) => hosts.some((own) => isAt(own, target)))
+  );
+}
+
+function isAt(own: string | undefined, target: string): boolean {
+  if (own === undefined) return false;
+  // A dual-stack or second listener is close enough to the one named: all of loopback counts as one place.
+  if (own === target || (isLoopback(own) && isLoopback(target))) return true;
+  return isWildcard(own) && (isLoopback(target) || isOfThisMachine(target));
+}
+
+function portOf(listener: string): number {
+  return Number(listener.slice(listener.lastIndexOf(":") + 1));
+}
+
+function hostOf(listener: string): string | undefined {
+  const host = listener.slice(0, listener.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+  return host === "localhost" ? "127.0.0.1" : canonicalAddress(host);
 }
 
 /** The unspecified address as a destination means loopback on most systems. */

@@ -15,6 +15,7 @@ import { Grace } from "./grace.ts";
 import { InFlight, type Interruptible } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
+import { createHostNames, type HostNames } from "./names/host-names.ts";
 import { createSender, type Sender } from "./sender.ts";
 import { Tempo } from "./tempo.ts";
 
@@ -26,7 +27,10 @@ export interface RunParts {
   readonly config: DeliveryConfig;
   readonly ownAddresses: () => readonly string[];
   readonly version: string;
+  /** PEM of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
+  /** DNS servers to ask for handlers' addresses instead of the system's, as `address:port`. */
+  readonly dnsServers?: readonly string[];
 }
 
 /** What a lease has beyond the deadline of an attempt, for waiting to be begun and for storing its result. */
@@ -42,6 +46,7 @@ const UNSTORED_PER_PLACE = 4;
  */
 export class Run {
   readonly #parts: RunParts;
+  readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
   readonly #inFlight = new InFlight();
@@ -54,16 +59,23 @@ export class Run {
   #stopped: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
-    const { store, clock, random, logger, config, ownAddresses, version, ca } = parts;
+    const { store, clock, random, logger, config, ownAddresses, version, ca, dnsServers } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
     const leaseMs = timeoutMs + LEASE_MARGIN_MS;
     this.#parts = parts;
-    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses });
+    this.#names = createHostNames({
+      clock,
+      withinMs: timeoutMs,
+      ...(dnsServers === undefined ? {} : { servers: dnsServers }),
+    });
+    const { resolve } = this.#names;
+    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
     this.#sender = createSender({
       clock,
       guard,
       timeoutMs,
-      maxInFlight: most,
+      // Fewer, and handlers that hang could take all connections from those at the same origin that answer.
+      maxPerOrigin: most,
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, version, sender: this.#sender });
@@ -155,6 +167,7 @@ export class Run {
     await this.#inFlight.settled();
     await this.#finisher.close();
     await this.#sender.close();
+    this.#names.close();
   }
 
   /** A look may still bring claims, claims bring results, and results have to be stored: hence in this order. */

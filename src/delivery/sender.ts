@@ -19,8 +19,8 @@ export interface Sender {
    * @returns ends the request as `interrupted`
    */
   send(request: SendRequest, done: (result: SendResult) => void): Interruptible;
-  /** Origins that have a pool of connections. */
-  origins(): number;
+  /** Pools of connections there are. */
+  pools(): number;
   /** Drops all connections; what is under way ends with an error. */
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export function createSender(options: SenderOptions): Sender {
   const deadlines = new Deadlines(clock, timeoutMs);
 
   return {
-    origins: () => connections.origins(),
+    pools: () => connections.pools(),
     close: () => connections.close(),
     send({ url, headers, body }, done) {
       const destination = destinationOf(url);

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { createAddressRules, type AddressRules } from "./address.ts";
+import { createAddressRules, LOOPBACK_NETWORKS } from "./address.ts";
 import { invalidField, type EvregError } from "./error.ts";
 import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
 
@@ -49,15 +49,8 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   }
   if (handler.includes("#")) throw refuse("must not hold a fragment (#…), which is never sent");
   if (url.port === "0") throw refuse("must not name port 0, which nothing can listen on");
-  const refusal = hostRefusal(url, createAddressRules(policy.allowNetworks));
-  if (refusal !== undefined) {
-    const own = refusal.startsWith("loopback")
-      ? "; on one's own machine `evreg serve --dev` allows loopback"
-      : "";
-    throw refuse(
-      `its host is not allowed: it is ${refusal}; only addresses on the public internet, or in networks of delivery.allowNetworks, take deliveries${own}`,
-    );
-  }
+  const refusal = hostRefusal(url, policy.allowNetworks);
+  if (refusal !== undefined) throw refuse(refusal);
   return handler;
 }
 
@@ -73,13 +66,32 @@ function holdsUserInfo(handler: string, url: URL | undefined): boolean {
   return /^[^/?#]*[/\\]{2,}[^/?#\\]*@/.test(handler);
 }
 
-function hostRefusal(url: URL, rules: AddressRules): string | undefined {
+/** What is wrong with the host, as a sentence without its subject, or `undefined`. */
+function hostRefusal(url: URL, allowNetworks: readonly string[]): string | undefined {
+  const rules = createAddressRules(allowNetworks);
+  const addresses = knownAddresses(url);
+  const refused = addresses.map((address) => ({ address, reason: rules.refusal(address) }));
+  const [first] = refused;
+  // Of a name, one address that is allowed is enough for now: which of them it has is seen at each connect.
+  if (first?.reason === undefined || refused.some(({ reason }) => reason === undefined)) return undefined;
+  const { address, reason } = first;
+  const length = address.includes(":") ? 128 : 32;
+  const loopback = createAddressRules(LOOPBACK_NETWORKS);
+  const onOwnMachine =
+    loopback.refusal(address) === undefined
+      ? "; on one's own machine `evreg serve --dev` allows loopback"
+      : "";
+  return `its host is not allowed: ${address} is ${reason}. Deliveries go to addresses on the public internet only; an operator can open others with delivery.allowNetworks, this one with ${address}/${length}${onOwnMachine}`;
+}
+
+/** Where the host leads as far as that needs no looking up. RFC 6761: these names are loopback wherever they are asked for. */
+function knownAddresses(url: URL): readonly string[] {
   const literal = literalAddress(url);
-  if (literal !== undefined) return rules.refusal(literal);
-  // RFC 6761: these names are loopback wherever they are looked up, so they need no looking up.
-  if (/^(.*\.)?localhost\.?$/.test(url.hostname)) {
-    const refusals = ["127.0.0.1", "::1"].map((address) => rules.refusal(address));
-    if (refusals.every((refusal) => refusal !== undefined)) return "loopback (RFC 6761)";
-  }
-  return undefined;
+  if (literal !== undefined) return [literal];
+  return isLocalhost(url.hostname) ? ["127.0.0.1", "::1"] : [];
+}
+
+/** Whether a name stands for loopback by RFC 6761, wherever it is looked up. */
+export function isLocalhost(hostname: string): boolean {
+  return /^(?:.*\.)?localhost\.?$/i.test(hostname);
 }

@@ -274,6 +274,24 @@ describe("fairness", () => {
     for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
     expect(concurrent.most).toBeLessThanOrEqual(5);
   });
+
+  it("delivers to a handler while many others at its origin hang", async () => {
+    receiver.answer = ({ path }) => (path === "/hang" ? "hang" : {});
+    const healthy = await bench.subscribe(receiver.url);
+    await bench.publish(healthy);
+    const engine = bench.engine({ maxInFlight: 32, maxInFlightPerSubscription: 16 });
+    await engine.start();
+    await bench.untilDelivered(healthy, 1);
+    const hanging = receiver.url.replace("/hook", "/hang");
+    for (let count = 0; count < 40; count += 1) await bench.publish(await bench.subscribe(hanging), 5);
+    engine.wake();
+    await until("some to hang", () => receiver.requests.length > 5);
+    await bench.advance(3_000);
+    await bench.publish(healthy, 100);
+    engine.wake();
+    await bench.untilDelivered(healthy, 101);
+    expect(receiver.open).toBeLessThanOrEqual(32);
+  });
 });
 
 describe("an idle engine", () => {

@@ -2,7 +2,8 @@ import type { LookupAddress } from "node:dns";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAddressGuard, type Resolve } from "../../src/delivery/address-guard.ts";
+import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import type { Resolve } from "../../src/delivery/names/host-names.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { createSender, type Sender, type SenderOptions } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/address.ts";
@@ -32,13 +33,13 @@ interface SenderSetup extends Partial<Omit<SenderOptions, "guard">> {
 }
 
 function senderWith(setup: SenderSetup = {}): Sender {
-  const { allowNetworks = LOOPBACK, ownAddresses = [], resolve, ...options } = setup;
+  const { allowNetworks = LOOPBACK, ownAddresses = [], resolve = names({}), ...options } = setup;
   const guard = createAddressGuard({
     rules: createAddressRules(allowNetworks),
     ownAddresses: () => ownAddresses,
-    ...(resolve === undefined ? {} : { resolve }),
+    resolve,
   });
-  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxInFlight: 64, ...options, guard });
+  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 64, ...options, guard });
   cleanups.push(() => sender.close());
   return sender;
 }
@@ -286,7 +287,7 @@ describe("the deadline", () => {
     const tls = senderWith({ clock, timeoutMs: 10_000 });
     // The connection opens; the TLS handshake that must follow never does.
     const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
-    await until("the connection to open", () => tls.origins() === 1);
+    await until("the connection to open", () => tls.pools() === 1);
     await clock.advance(10_000);
     expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
   });
@@ -393,14 +394,14 @@ describe("TLS", () => {
 
 describe("connections nobody uses", () => {
   it("are closed, and their pools with them", async () => {
-    const sender = senderWith({ keepAliveMs: 30, maxInFlight: 8 });
+    const sender = senderWith({ keepAliveMs: 30, maxPerOrigin: 8 });
     const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
     await Promise.all(
       receivers.flatMap((receiver) => [post(sender, receiver.url), post(sender, receiver.url)]),
     );
     expect(receivers.every((receiver) => receiver.requests.length === 2)).toBe(true);
     await until("all connections to be closed", () => receivers.every((receiver) => receiver.open === 0));
-    await until("all pools to be gone", () => sender.origins() === 0);
+    await until("all pools to be gone", () => sender.pools() === 0);
   });
 
   it("leave nothing behind for origins that cannot be reached", async () => {
@@ -417,12 +418,28 @@ describe("connections nobody uses", () => {
         return post(sender, urls[index % 3] ?? "");
       }),
     );
-    await until("all pools to be gone", () => sender.origins() === 0);
+    await until("all pools to be gone", () => sender.pools() === 0);
+  });
+
+  it("do not outlive their time, though one request follows the other, and cut none short", async () => {
+    const receiver = await receiverWith();
+    const sender = senderWith({ keepAliveMs: 40, lifeMs: 60 });
+    const { promise: isTime, resolve: answer } = Promise.withResolvers<void>();
+    receiver.script({ after: isTime });
+    const slow = post(sender, receiver.url);
+    await receiver.received(1);
+    await until("two more pools to be needed", async () => {
+      expect(await post(sender, receiver.url)).toMatchObject({ statusCode: 200 });
+      return receiver.accepted >= 4;
+    });
+    answer();
+    expect(await slow).toMatchObject({ statusCode: 200 });
+    await until("all pools to be gone", () => sender.pools() === 0 && receiver.open === 0);
   });
 
   it("never exceed the bound for one origin", async () => {
     const receiver = await receiverWith();
-    const sender = senderWith({ maxInFlight: 4 });
+    const sender = senderWith({ maxPerOrigin: 4 });
     await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
     expect(receiver.accepted).toBeLessThanOrEqual(4);
     expect(receiver.requests).toHaveLength(40);

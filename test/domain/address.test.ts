@@ -1,3 +1,5 @@
+import { BlockList } from "node:net";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalAddress, createAddressRules, parseNetwork } from "../../src/domain/address.ts";
 
@@ -47,12 +49,15 @@ const REFUSED_V6 = `
   2620:4f:8000:: 2620:4f:8000::1 3fff:: 3fff::1 3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff
   4000:: 4000::1 5f00::1 6000::1 8000::1 a000::1 c000::1 e000::1 f000::1
   fc00:: fc00::1 fd00::1 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
+  2a00:1::5efe:10.0.0.1 2a00:1::5efe:7f00:1 2606:4700::200:5efe:192.168.0.1 2a00:1::5efe:169.254.169.254
+  2a00:64::169.254.169.254 2a00:64::a9fe:a9fe 2a00:64::6464:64c8 2a00:64::a83f:8110 fd00:a9fe:a9fe::1
   fe00::1 fe80:: fe80::1 fe80::a9fe:a9fe febf::1 fec0::1 feff::1 ff00::1 ff02::1 ff0e::1
   ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`;
 
 const ALLOWED_V6 = `
   2000:: 2000::1 2001:200:: 2001:200::1 2001:4860:4860::8888 2001:db7:ffff::1 2001:db9::1 2001:ffff::1 2003::1
   2400:cb00::1 2600:1f18::1 2606:4700:4700::1111 2620:4f:7fff::1 2620:4f:8001::1 2a00:1450:4001::1
+  2a00:1::5efe:8.8.8.8 2a00:1::200:5efe:808:808 2a00:64::8.8.8.8 2a00:1::5eff:10.0.0.1
   3ffe::1 3fff:1000::1 64:ff9b::8.8.8.8 64:ff9b::808:808 ::ffff:8.8.8.8 ::FFFF:808:808`;
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
@@ -87,14 +92,23 @@ describe("without opened networks", () => {
     " 1.1.1.1",
     "1.1.1.1/32",
     "[2606:4700::1]",
-    "2606:4700::1%eth0",
-    "fe80::1%1",
     "1.1.1",
     "256.1.1.1",
     ":::",
     "1::2::3",
   ])("refuses %j, which is not an address in its usual form", (address) => {
     expect(closed.refusal(address)).toBe("not an IP address");
+  });
+  it.each(["2606:4700::1%eth0", "fe80::1%1"])("refuses %s, whatever is opened", (address) => {
+    for (const rules of [closed, createAddressRules(["::/0", "fe80::/10"])]) {
+      expect(rules.refusal(address)).toContain("one network interface");
+    }
+  });
+  it("tells the network that refuses an address, and what hides in it", () => {
+    expect(closed.refusal("10.1.2.3")).toBe("in 10.0.0.0/8, a private network (RFC 1918)");
+    expect(closed.refusal("64:ff9b::10.1.2.3")).toBe(
+      "a form of 10.1.2.3, which is in 10.0.0.0/8, a private network (RFC 1918)",
+    );
   });
 });
 
@@ -133,8 +147,8 @@ describe("with opened networks", () => {
     }
   });
 
-  it("never opens a metadata service, however wide the block", () => {
-    const rules = createAddressRules(["0.0.0.0/0", "::/0", "169.254.169.254/32", "168.63.129.16"]);
+  it("does not open a metadata service, however wide the block", () => {
+    const rules = createAddressRules(["0.0.0.0/0", "::/0", "169.254.169.254/31", "fd00::/8", "64:ff9b::/96"]);
     for (const address of [
       "169.254.169.254",
       "::ffff:169.254.169.254",
@@ -144,11 +158,51 @@ describe("with opened networks", () => {
       "169.254.170.2",
       "fd00:ec2::254",
       "fd20:ce::254",
+      "64:ff9b::169.254.169.254",
+      "64:ff9b::168.63.129.16",
+      "64:ff9b:1::169.254.169.254",
+      "64:ff9b:1:a9fe:a9:fe00::",
+      "2002:a9fe:a9fe::1",
+      "2001:0:a9fe:a9fe::1",
+      "2001:0:808:808::5601:5601",
+      "::169.254.169.254",
+      "::ffff:0:169.254.169.254",
+      "2a00:1::5efe:169.254.169.254",
+      "2a00:1::200:5efe:169.254.169.254",
+      // A translator's prefix of one's own.
+      "fd64::169.254.169.254",
+      "2a00:64::100.100.100.200",
     ]) {
       expect(rules.refusal(address), address).toBe("a cloud's metadata service");
     }
     expect(rules.refusal("169.254.1.1")).toBeUndefined();
     expect(rules.refusal("fe80::1")).toBeUndefined();
+  });
+
+  it("opens a metadata service that is named itself", () => {
+    const rules = createAddressRules(["168.63.129.16/32", "fd00:ec2::254", "::ffff:100.100.100.200/128"]);
+    for (const address of ["168.63.129.16", "::ffff:168.63.129.16", "fd00:ec2::254", "100.100.100.200"]) {
+      expect(rules.refusal(address), address).toBeUndefined();
+    }
+    for (const address of ["64:ff9b::168.63.129.16", "169.254.169.254", "2002:a83f:8110::1"]) {
+      expect(rules.refusal(address), address).toEqual(expect.any(String));
+    }
+  });
+
+  it("judges what lies behind a translator that was opened by itself", () => {
+    const rules = createAddressRules(["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "10.0.0.0/8"]);
+    for (const address of [
+      "64:ff9b::10.1.2.3",
+      "64:ff9b::8.8.8.8",
+      "64:ff9b:1::10.1.2.3",
+      "64:ff9b:1:a01:2:300::",
+      "2002:a01:203::1",
+    ]) {
+      expect(rules.refusal(address), address).toBeUndefined();
+    }
+    for (const address of ["64:ff9b::127.0.0.1", "64:ff9b:1::192.168.0.1", "2002:7f00:1::1"]) {
+      expect(rules.refusal(address), address).toContain("a form of");
+    }
   });
 
   it("opens the address itself, not what a translator makes of it", () => {
@@ -209,5 +263,72 @@ describe("canonicalAddress", () => {
     expect(new Set(["127.0.0.1", "::ffff:127.0.0.1", "::FFFF:7f00:1"].map(canonicalAddress)).size).toBe(1);
     expect(new Set(["::1", "0:0:0:0:0:0:0:1", "0000::0001"].map(canonicalAddress)).size).toBe(1);
     expect(canonicalAddress("localhost")).toBeUndefined();
+  });
+});
+
+/** The two last groups of an IPv6 address that are these four bytes. */
+function hex([a = 0, b = 0, c = 0, d = 0]: readonly number[]): string {
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
+
+describe("any address at all", () => {
+  /** The registries once more, for an implementation that has nothing in common with ours. */
+  const special = new BlockList();
+  for (const cidr of words(`
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
+    192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4
+    240.0.0.0/4 168.63.129.16/32`)) {
+    const [base = "", length = "32"] = cidr.split("/");
+    special.addSubnet(base, Number(length), "ipv4");
+  }
+  const isSpecial = (address: string): boolean => special.check(address, "ipv4");
+
+  const byte = fc.oneof(
+    fc.integer({ min: 0, max: 255 }),
+    fc.constantFrom(0, 10, 100, 127, 169, 254, 172, 16, 192, 168, 198, 18, 203, 224, 255),
+  );
+  const v4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
+
+  it("of IPv4 is refused where the registry says so, and nowhere else", () => {
+    fc.assert(
+      fc.property(v4, (address) => {
+        expect(closed.refusal(address) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`::ffff:${address}`) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`64:ff9b::${address}`) !== undefined).toBe(isSpecial(address));
+        expect(closed.refusal(`2a00:1::5efe:${address}`) !== undefined).toBe(isSpecial(address));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it("that hides a refused one of IPv4 is refused, also where its own block is opened", () => {
+    const rules = createAddressRules(["2001::/16", "2002::/16", "64:ff9b::/96", "64:ff9b:1::/48", "::/16"]);
+    fc.assert(
+      fc.property(v4.filter(isSpecial), (address) => {
+        const groups = hex(address.split(".").map(Number));
+        const inverted = hex(address.split(".").map((part) => 255 - Number(part)));
+        for (const form of [
+          `::ffff:0:${address}`,
+          `64:ff9b::${address}`,
+          `2002:${groups}::1`,
+          `2001:0:${groups}:0:0:f7f7:f7f7`,
+          `2001:0:808:808::${inverted}`,
+        ]) {
+          expect(rules.refusal(form), form).toEqual(expect.any(String));
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("is judged whole, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended()), (text) => {
+        const refusal = closed.refusal(text);
+        if (refusal === undefined) expect(canonicalAddress(text)).toBeDefined();
+        expect(closed.refusal(text.toUpperCase())).toBe(refusal);
+      }),
+      { numRuns: 3_000 },
+    );
   });
 });

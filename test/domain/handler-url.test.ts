@@ -238,6 +238,19 @@ it("tells who is on their own machine what allows its addresses there", () => {
   expect(refusal("https://10.0.0.1/").message).not.toContain("--dev");
 });
 
+it("tells which network refuses an address, and what an operator has to open", () => {
+  expect(refusal("https://012.1/").message).toContain(
+    "10.0.0.1 is in 10.0.0.0/8, a private network (RFC 1918).",
+  );
+  expect(refusal("https://012.1/").message).toContain("delivery.allowNetworks, this one with 10.0.0.1/32");
+  expect(refusal("https://[fd00::1]/").message).toContain("fd00::1 is in fc00::/7");
+  expect(refusal("https://[fd00::1]/").message).toContain("this one with fd00::1/128");
+  expect(refusal("https://localhost/").message).toContain("127.0.0.1 is in 127.0.0.0/8, loopback");
+  expect(refusal("https://169.254.169.254/").message).toContain(
+    "169.254.169.254 is a cloud's metadata service",
+  );
+});
+
 describe("literalAddress", () => {
   it("is the address without brackets, or nothing for a name", () => {
     expect(literalAddress(new URL("https://0x7f.1/"))).toBe("127.0.0.1");

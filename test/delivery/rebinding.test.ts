@@ -1,0 +1,225 @@
+import { connect } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import type { SendResult } from "../../src/delivery/exchange.ts";
+import { createHostNames } from "../../src/delivery/names/host-names.ts";
+import { createSender, type Sender } from "../../src/delivery/sender.ts";
+import { createAddressRules } from "../../src/domain/address.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { startCanaries, type Canaries } from "../support/canaries.ts";
+import { startDnsServer, type DnsRecord, type DnsServer } from "../support/dns-server.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { Bench } from "./engine-setup.ts";
+
+/** Stands for a public address: the one that is opened here. Its receiver shares its port with the canaries. */
+const HARMLESS = "127.77.7.7";
+const OPENED = [`${HARMLESS}/32`];
+
+let dns: DnsServer;
+let harmless: Receiver;
+let canaries: Canaries;
+/** Addresses of canaries, and forms of them, by the type of their record. */
+let bad: { readonly A: readonly string[]; readonly AAAA: readonly string[] };
+
+beforeAll(async () => {
+  dns = await startDnsServer();
+  harmless = await startReceiver({ host: HARMLESS });
+  // The next attempt has to connect anew, and to look the name up for it.
+  harmless.answer = () => ({ headers: { Connection: "close" } });
+  canaries = await startCanaries(harmless.port);
+  const v4 = canaries.addresses.filter((address) => !address.includes(":"));
+  const v6 = canaries.addresses.filter((address) => address.includes(":"));
+  bad = {
+    A: [...v4, "0.0.0.0", "127.77.7.6", "127.77.7.8", "10.0.0.1", "169.254.169.254"],
+    AAAA: [
+      ...v6,
+      ...v4.flatMap((address) => [`::ffff:${address}`, `::${address}`, `64:ff9b::${address}`]),
+      "::",
+      "fd00:ec2::254",
+      "2002:7f00:1::1",
+    ],
+  };
+});
+
+afterAll(async () => {
+  await canaries.close();
+  await harmless.close();
+  await dns.close();
+});
+
+type Answers = (round: number, type: "A" | "AAAA") => readonly DnsRecord[];
+
+/** What a name answers, `round` by round of look-ups; `pick` takes the next bad address of a type. */
+const SCENARIOS: Readonly<Record<string, (pick: (type: "A" | "AAAA") => string) => Answers>> = {
+  "harmless first, then private": (pick) => (round, type) => {
+    if (round === 0) return type === "A" ? [HARMLESS] : [];
+    return [pick(type)];
+  },
+  "harmless first, then private, with an hour to live": (pick) => (round, type) => {
+    const ttlSeconds = 3_600;
+    if (round === 0) return type === "A" ? [{ data: HARMLESS, ttlSeconds }] : [];
+    return [{ data: pick(type), ttlSeconds }];
+  },
+  "private first, then harmless, then private": (pick) => (round, type) => {
+    if (round === 1) return type === "A" ? [HARMLESS] : [];
+    return [pick(type)];
+  },
+  "one family harmless, the other private": (pick) => (_round, type) =>
+    type === "A" ? [HARMLESS] : [pick("AAAA")],
+  "harmless mapped into IPv6, private in IPv4": (pick) => (_round, type) =>
+    type === "A" ? [pick("A")] : [`::ffff:${HARMLESS}`],
+  "harmless and private together": (pick) => (_round, type) =>
+    type === "A" ? [HARMLESS, pick("A"), HARMLESS] : [],
+  "a private one after a hundred harmless ones": (pick) => (_round, type) =>
+    type === "A" ? [...Array.from({ length: 100 }, () => HARMLESS), pick("A")] : [],
+  "a chain of names that ends in private": (pick) => (_round, type) => [
+    "a.chain.test",
+    { name: "a.chain.test", data: "b.chain.test" },
+    { name: "b.chain.test", data: pick(type) },
+  ],
+  "a chain of names, harmless on the way": (pick) => (_round, type) => [
+    "a.chain.test",
+    ...(type === "A" ? [{ name: "a.chain.test", data: HARMLESS }] : []),
+    { name: "a.chain.test", data: "b.chain.test" },
+    { name: "b.chain.test", data: pick(type) },
+  ],
+  "records of another name and of the wrong type": (pick) => (_round, type) => [
+    { name: "other.test", data: pick(type) },
+    pick(type === "A" ? "AAAA" : "A"),
+    pick(type),
+  ],
+};
+
+function newSender(): { readonly sender: Sender; readonly close: () => Promise<void> } {
+  const names = createHostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
+  const guard = createAddressGuard({
+    rules: createAddressRules(OPENED),
+    ownAddresses: () => [],
+    resolve: names.resolve,
+  });
+  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 8, guard });
+  return {
+    sender,
+    close: async () => {
+      await sender.close();
+      names.close();
+    },
+  };
+}
+
+function post(sender: Sender, name: string): Promise<SendResult> {
+  const url = `http://${name}:${harmless.port}/hook`;
+  return new Promise((resolve) => {
+    sender.send({ url, headers: {}, body: Buffer.from("{}") }, resolve);
+  });
+}
+
+it("the canaries would see a connection", async () => {
+  for (const host of canaries.addresses) {
+    await new Promise((resolve, reject) => {
+      connect({ host, port: canaries.port }).on("close", resolve).on("error", reject);
+    });
+  }
+  expect(canaries.accepted).toBe(canaries.addresses.length);
+  expect(canaries.addresses).not.toContain(HARMLESS);
+});
+
+describe("rebinding", () => {
+  const NAMES_EACH = 40;
+  const ROUNDS = 3;
+
+  it("ends at none of the canaries, 1,000 answers long", async () => {
+    const before = canaries.accepted;
+    const asked = dns.questions.length;
+    const plans = new Map<string, { readonly answers: Answers; round: number }>();
+    let picked = 0;
+    const pick = (type: "A" | "AAAA"): string => {
+      picked += 1;
+      return bad[type][picked % bad[type].length] ?? "127.0.0.1";
+    };
+    for (const [number, make] of Object.values(SCENARIOS).entries()) {
+      for (let index = 0; index < NAMES_EACH; index += 1) {
+        plans.set(`n${index}.s${number}.test`, { answers: make(pick), round: 0 });
+      }
+    }
+    dns.answer = (name, type) => {
+      const plan = plans.get(name);
+      return plan === undefined ? "nxdomain" : plan.answers(plan.round, type);
+    };
+    const { sender, close } = newSender();
+    const ended: Record<string, number> = {};
+    for (const [name, plan] of plans) {
+      for (plan.round = 0; plan.round < ROUNDS; plan.round += 1) {
+        const sent = await post(sender, name);
+        const end = sent.kind === "error" ? sent.errorCode : String(sent.statusCode);
+        ended[end] = (ended[end] ?? 0) + 1;
+      }
+    }
+    await close();
+    expect(picked).toBeGreaterThanOrEqual(1_000);
+    expect(canaries.accepted).toBe(before);
+    // What was harmless was delivered: once for each name of the first three scenarios.
+    expect(ended).toEqual({ "200": 3 * NAMES_EACH, address_refused: 27 * NAMES_EACH });
+    // No attempt asked twice: what was checked is what was connected to.
+    expect(dns.questions.length - asked).toBe(2 * ROUNDS * plans.size);
+  }, 60_000);
+});
+
+describe("the engine", () => {
+  let bench: Bench;
+
+  beforeEach(async () => {
+    bench = await Bench.open();
+  });
+
+  afterEach(() => bench.close());
+
+  it("delivers to a name while it is harmless, and not where it leads afterwards", async () => {
+    const before = canaries.accepted;
+    let round = 0;
+    dns.answer = (_name, type) => {
+      if (round === 0) return type === "A" ? [HARMLESS] : [];
+      return [bad[type][round % bad[type].length] ?? ""];
+    };
+    const engine = bench.engine({ allowNetworks: OPENED }, { dnsServers: [dns.address] });
+    const subscription = await bench.subscribe(`http://moving.test:${harmless.port}/hook`, 0);
+    await bench.publish(subscription);
+    await engine.runOnce();
+    expect((await bench.delivery(subscription)).status).toBe("delivered");
+    for (round = 1; round <= 20; round += 1) {
+      await bench.publish(subscription);
+      await engine.runOnce();
+      const { status, last_error } = await bench.delivery(subscription);
+      expect({ status, last_error }, `round ${round}`).toEqual({
+        status: "failed",
+        last_error: "address_refused",
+      });
+    }
+    expect(canaries.accepted).toBe(before);
+  });
+
+  it("goes on delivering while name servers of many other handlers never answer", async () => {
+    dns.answer = (name, type) => {
+      if (name.endsWith("dead.test")) return "silent";
+      return type === "A" ? [HARMLESS] : [];
+    };
+    const dead = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => bench.subscribe(`http://h${index}.dead.test/`)),
+    );
+    const live = await bench.subscribe(`http://live.test:${harmless.port}/hook`);
+    const engine = bench.engine({ allowNetworks: OPENED, maxInFlight: 64 }, { dnsServers: [dns.address] });
+    await engine.start();
+    await bench.publish(live);
+    engine.wake();
+    await bench.untilDelivered(live, 1);
+    for (const subscription of dead) await bench.publish(subscription, 5);
+    engine.wake();
+    await bench.advance(2_000);
+    const began = performance.now();
+    await bench.publish(live, 30);
+    engine.wake();
+    await bench.untilDelivered(live, 31);
+    expect(performance.now() - began).toBeLessThan(1_500);
+    await engine.stop(0);
+  });
+});
