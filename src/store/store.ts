@@ -116,7 +116,7 @@ export interface Backlog {
   readonly isWhole: boolean;
 }
 
-export interface BacklogPart {
+interface BacklogPart {
   readonly deliveries: number;
   /** Milliseconds since the epoch; `undefined` where there is none, or no such time. */
   readonly sinceMs: number | undefined;

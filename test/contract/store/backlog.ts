@@ -58,7 +58,6 @@ export function backlogSuite(open: OpenStore): void {
   });
 
   it("comes with what committing took: every write in one transaction, and none for a refused one", async () => {
-    const total = (counts: Float64Array): number => counts.reduce((sum, count) => sum + count, 0);
     const action = await on.action();
     const { commitSeconds, transactionSeconds, writes } = on.store.commits();
     const before = { commits: total(commitSeconds.counts), writes: writes.sum };
@@ -72,4 +71,8 @@ export function backlogSuite(open: OpenStore): void {
     expect(commitSeconds.sum).toBeGreaterThan(0);
     expect(transactionSeconds.sum).toBeGreaterThanOrEqual(commitSeconds.sum);
   });
+}
+
+function total(counts: Float64Array): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
