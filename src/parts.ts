@@ -96,7 +96,7 @@ export async function buildParts(
   };
 }
 
-/** What makes text of them is loaded when somebody asks: not every server is scraped, and no command is. */
+/** What makes text of them is loaded when somebody asks: not every server is scraped, and hardly a command needs it. */
 function metricsOf(sources: MetricSources): () => Promise<string> {
   let loading: Promise<{ metrics(): Promise<string> }> | undefined;
   return async () => {

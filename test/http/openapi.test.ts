@@ -91,6 +91,15 @@ describe("the document", () => {
     }
   });
 
+  test("every answer is JSON but the metrics", () => {
+    for (const { path, operation } of operations()) {
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        const mediaType = path === "/metrics" && status === "200" ? "text/plain" : "application/json";
+        if (content !== undefined) expect(Object.keys(content), `${path} ${status}`).toEqual([mediaType]);
+      }
+    }
+  });
+
   test("each path parameter is declared, as a required one", () => {
     for (const { path, operation } of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
