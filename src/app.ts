@@ -59,7 +59,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   ]);
   try {
     const parts = await buildParts({ ...options, config, command: "serve" });
-    const { service, store, owner } = parts;
+    const { service, store, owner, published, loop } = parts;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
@@ -74,6 +74,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       logger,
       clock,
       version: options.version,
+      counts: published,
     });
     const http = await serveHttp({ app, host: config.host, port: config.port, logger, clock });
     undo.push(() => http.close(0));
@@ -81,10 +82,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
+    loop.start(clock.now());
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
     const stop = async (): Promise<void> => {
       endRest();
+      loop.stop();
       const graceMs = config.shutdownGraceMs;
       const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
       await store.close();
@@ -142,6 +145,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     deliveries: evreg.deliveries,
     tokens: evreg.tokens,
     health: () => evreg.health(),
+    metrics: () => evreg.metrics(),
     close: () => (closing ??= close()),
   };
 }

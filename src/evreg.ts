@@ -40,6 +40,11 @@ export interface Evreg {
   readonly deliveries: DeliveriesPort;
   readonly tokens: TokensPort;
   health(): Promise<Answer<Health>>;
+  /**
+   * What the server has counted and measured since it started, in the text format of Prometheus. Needs `read` for all
+   * applications.
+   */
+  metrics(): Promise<string>;
   /** Gives back what the port holds (connections, the data folder). Safe to call twice. */
   close(): Promise<void>;
 }

@@ -1,9 +1,14 @@
 import type { Config } from "./config/config.ts";
+import { DeliveryCounts } from "./delivery/delivery-counts.ts";
 import type { Engine } from "./delivery/engine.ts";
 import type { EvregError } from "./domain/error.ts";
+import type { Health } from "./domain/health.ts";
+import { LoopWatch } from "./metrics/loop-watch.ts";
+import type { MetricSources } from "./metrics/metrics.ts";
 import { systemClock, toIso, type Clock } from "./runtime/clock.ts";
 import type { Logger } from "./runtime/logger.ts";
 import type { Owner } from "./runtime/owner-file.ts";
+import { PublishCounts } from "./runtime/publish-counts.ts";
 import { systemRandom, type Random } from "./runtime/random.ts";
 import type { Service } from "./service/service.ts";
 import type { Store } from "./store/store.ts";
@@ -22,6 +27,10 @@ export interface Parts {
   readonly owner: Owner;
   readonly store: Store;
   readonly service: Service;
+  /** For whatever else refuses to publish. */
+  readonly published: PublishCounts;
+  /** Of this thread; for a server to start. */
+  readonly loop: LoopWatch;
   /** Makes the engine once it is known which addresses are the service's own; the service wakes it from then on. */
   createEngine(ownAddresses: () => readonly string[]): Promise<Engine>;
 }
@@ -46,6 +55,11 @@ export async function buildParts(
     import("./service/service.ts"),
   ]);
   let engine: Engine | undefined;
+  const published = new PublishCounts();
+  const delivered = new DeliveryCounts();
+  const loop = new LoopWatch();
+  const engineState = (): Health["engine"] => engine?.state() ?? "stopped";
+  const metrics = metricsOf({ published, delivered, store, engineState, loop, clock, version });
   const service = createService({
     store,
     clock,
@@ -55,16 +69,38 @@ export async function buildParts(
     instance: owner.instance,
     config: { limits: config.limits, delivery: config.delivery },
     wake: () => engine?.wake(),
-    engineState: () => engine?.state() ?? "stopped",
+    engineState,
+    counts: published,
+    metrics,
   });
   return {
     owner,
     store,
     service,
+    published,
+    loop,
     async createEngine(ownAddresses) {
       const { createEngine } = await import("./delivery/engine.ts");
-      engine = createEngine({ store, clock, random, logger, config: config.delivery, ownAddresses, version });
+      engine = createEngine({
+        store,
+        clock,
+        random,
+        logger,
+        config: config.delivery,
+        ownAddresses,
+        version,
+        counts: delivered,
+      });
       return engine;
     },
+  };
+}
+
+/** What makes text of them is loaded when somebody asks: not every server is scraped, and hardly a command needs it. */
+function metricsOf(sources: MetricSources): () => Promise<string> {
+  let loading: Promise<{ metrics(): Promise<string> }> | undefined;
+  return async () => {
+    loading ??= import("./metrics/metrics.ts").then(({ createMetrics }) => createMetrics(sources));
+    return (await loading).metrics();
   };
 }

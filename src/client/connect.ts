@@ -44,6 +44,10 @@ export function connect(options: ConnectOptions): Evreg {
       const response = await channel.send("GET", "/health", { also: [503] });
       return jsonAnswer(response) as Answer<Health>;
     },
+    async metrics() {
+      const { bytes } = await channel.send("GET", "/metrics");
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+    },
     close: () => channel.close(),
   };
 }

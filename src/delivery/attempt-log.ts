@@ -10,6 +10,7 @@ export interface BegunAttempt {
   readonly failures: number;
   readonly subscription: ClaimedSubscription;
   readonly startedAtMs: number;
+  readonly publishedAtMs: number;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, ClaimedEvent } from "../store/store.ts";
 import { type BegunAttempt, logAttempt } from "./attempt-log.ts";
 import { deliveryBody } from "./body.ts";
+import type { DeliveryCounts } from "./delivery-counts.ts";
 import type { SendResult } from "./exchange.ts";
 import type { Interruptible } from "./in-flight.ts";
 import type { Sender } from "./sender.ts";
@@ -15,6 +16,7 @@ export interface AttemptParts {
   readonly random: Random;
   readonly sender: Sender;
   readonly logger: Logger;
+  readonly counts: DeliveryCounts;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
 }
@@ -34,7 +36,7 @@ export class Attempts {
    * @returns cuts it short; the delivery is then handed back
    */
   begin(claim: Claim, ended: (result: AttemptResult) => void): Interruptible {
-    const { clock, random, sender, logger, version } = this.#parts;
+    const { clock, random, sender, logger, counts, version } = this.#parts;
     const { event, subscription, attempt } = claim;
     // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
     const begun: BegunAttempt = {
@@ -45,6 +47,7 @@ export class Attempts {
       failures: claim.failures,
       subscription,
       startedAtMs: clock.now(),
+      publishedAtMs: event.timestampedMs,
     };
     const body = this.#body(event, attempt);
     const headers = deliveryHeaders({
@@ -59,6 +62,7 @@ export class Attempts {
     });
     return sender.send({ url: subscription.handler, headers, body }, (sent) => {
       const result = attemptResult(begun, sent, clock.now(), random.fraction());
+      counts.ended(result, begun.publishedAtMs);
       logAttempt(logger, begun, result);
       ended(result);
     });

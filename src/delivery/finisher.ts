@@ -3,6 +3,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
+import type { DeliveryCounts } from "./delivery-counts.ts";
 import type { Tempo } from "./tempo.ts";
 
 const MAX_BATCH = 1_000;
@@ -14,6 +15,7 @@ export interface FinisherParts {
   readonly clock: Clock;
   readonly tempo: Tempo;
   readonly logger: Logger;
+  readonly counts: DeliveryCounts;
   /** Called after each batch that was stored. */
   readonly onStored: (results: readonly AttemptResult[]) => void;
 }
@@ -95,7 +97,7 @@ export class Finisher {
   }
 
   async #store(batch: readonly AttemptResult[]): Promise<void> {
-    const { store, clock, logger } = this.#parts;
+    const { store, clock, logger, counts } = this.#parts;
     let applied: readonly boolean[];
     try {
       applied = await store.finishAttempts(batch, clock.now());
@@ -114,11 +116,10 @@ export class Finisher {
       return;
     }
     applied.forEach((isApplied, index) => {
-      if (isApplied || batch[index]?.next.kind === "unsent") return;
-      logger.warn(
-        { delivery: batch[index]?.deliveryId },
-        "An attempt ended after its lease; its delivery had moved on.",
-      );
+      const { deliveryId, next } = batch[index]!;
+      if (isApplied) return counts.stored(next);
+      if (next.kind === "unsent") return;
+      logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
     });
   }
 

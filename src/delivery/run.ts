@@ -8,6 +8,7 @@ import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, unsentResult } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
+import { DeliveryCounts } from "./delivery-counts.ts";
 import { Finisher } from "./finisher.ts";
 import type { Flow } from "./flow.ts";
 import { Flows } from "./flows.ts";
@@ -27,6 +28,8 @@ export interface RunParts {
   readonly config: DeliveryConfig;
   readonly ownAddresses: () => readonly string[];
   readonly version: string;
+  /** Goes on over all runs. */
+  readonly counts?: DeliveryCounts;
   /** PEM of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
   /** DNS servers to ask for handlers' addresses instead of the system's, as `address:port`. */
@@ -60,6 +63,7 @@ export class Run {
 
   constructor(parts: RunParts) {
     const { store, clock, random, logger, config, ownAddresses, version, ca, dnsServers } = parts;
+    const { counts = new DeliveryCounts() } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
     const leaseMs = timeoutMs + LEASE_MARGIN_MS;
     this.#parts = parts;
@@ -78,7 +82,7 @@ export class Run {
       maxPerOrigin: most,
       ...(ca === undefined ? {} : { ca }),
     });
-    this.#attempts = new Attempts({ clock, random, logger, version, sender: this.#sender });
+    this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     const flows = new Flows(mostWindow);
     const inFlight = this.#inFlight;
     const tempo = new Tempo();
@@ -108,6 +112,7 @@ export class Run {
       clock,
       tempo,
       logger,
+      counts,
       onStored: (results) => this.#onStored(results),
     });
     this.#grace = new Grace(clock);

@@ -4,9 +4,11 @@ import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { PublishCounts } from "../runtime/publish-counts.ts";
 import { AnswerMemory } from "./answer-memory.ts";
 import type { AnswerLimits } from "./answer-memory.ts";
 import { createAuthenticate } from "./authenticate.ts";
+import { CallerGone } from "./body.ts";
 import { createFinish } from "./finish.ts";
 import type { Finish } from "./finish.ts";
 import { Incoming } from "./incoming.ts";
@@ -23,12 +25,15 @@ export interface HttpAppOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly answers?: Partial<AnswerLimits>;
+  readonly counts?: PublishCounts;
 }
 
 /** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
-export function createHttpApp({ service, config, logger, clock, version, answers }: HttpAppOptions): H3 {
+export function createHttpApp(options: HttpAppOptions): H3 {
+  const { service, config, logger, clock, version, answers, counts = new PublishCounts() } = options;
   const authenticate = createAuthenticate(service, config);
-  const context: RouteContext = { limits: config.limits, version, memory: new AnswerMemory(clock, answers) };
+  const memory = new AnswerMemory(clock, answers);
+  const context: RouteContext = { limits: config.limits, version, memory, counts };
   const finish = createFinish({ logger, clock });
 
   const app = new H3({
@@ -43,10 +48,12 @@ export function createHttpApp({ service, config, logger, clock, version, answers
         if (route.query === undefined) incoming.checkNoQuery();
         return route.handle(evreg, incoming, context);
       };
-      const handler = handlerOf(finish, clock, (incoming) => {
+      const begin = (incoming: Incoming): Reply | Promise<Reply> => {
         const evreg = authenticate(incoming, route.access);
         return evreg instanceof Promise ? evreg.then((port) => act(port, incoming)) : act(evreg, incoming);
-      });
+      };
+      const refused = route.access === "publish" ? (failure: unknown) => counts.refuse(failure) : undefined;
+      const handler = handlerOf(finish, clock, begin, refused);
       app.on(route.method, path, handler);
       // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.
       if (route.method === "GET") app.on("HEAD", path, handler);
@@ -73,10 +80,12 @@ export function createHttpApp({ service, config, logger, clock, version, answers
   return app;
 }
 
+/** @param refused told why a request came to nothing, unless its caller left */
 function handlerOf(
   finish: Finish,
   clock: Clock,
   act: (incoming: Incoming) => Reply | Promise<Reply>,
+  refused?: (failure: unknown) => void,
 ): EventHandler {
   return async (event: H3Event) => {
     const startedMs = clock.now();
@@ -85,6 +94,7 @@ function handlerOf(
       checkTarget(incoming);
       return finish.replied(incoming, startedMs, await act(incoming));
     } catch (error) {
+      if (!(error instanceof CallerGone)) refused?.(error);
       return finish.failed(incoming, startedMs, error);
     }
   };

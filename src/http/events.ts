@@ -66,10 +66,11 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [],
-    async handle(evreg, incoming, { limits }) {
+    async handle(evreg, incoming, { limits, counts }) {
       const options = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
       const result = await evreg.events.publishBatch(items, options);
+      counts.refuseItems(result);
       if (!loopPace.mayGoOn()) await loopPace.breathe();
       return batchReply(result);
     },

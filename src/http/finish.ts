@@ -38,7 +38,8 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
       ["x-request-id", requestId],
     ];
     if (status !== 204) {
-      headers.push(["content-type", "application/json"], ["content-length", String(bytes)]);
+      const { mediaType = "application/json" } = reply;
+      headers.push(["content-type", mediaType], ["content-length", String(bytes)]);
     }
     if (reply.headers !== undefined) headers.push(...reply.headers);
     const request = incoming.nodeRequest;

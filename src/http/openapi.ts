@@ -152,14 +152,19 @@ function responsesOf(route: Route): Record<string, unknown> {
   return responses;
 }
 
-function response({ description, schema, headers = {} }: DocumentedAnswer): Record<string, unknown> {
+function response({
+  description,
+  mediaType = "application/json",
+  schema,
+  headers = {},
+}: DocumentedAnswer): Record<string, unknown> {
   return {
     description,
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/RequestId" },
       ...Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, { schema: header }])),
     },
-    content: { "application/json": { schema } },
+    content: { [mediaType]: { schema } },
   };
 }
 

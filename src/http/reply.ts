@@ -3,9 +3,10 @@ import { encodeJson } from "../json/encode.ts";
 /** One answer before the headers that all answers share. */
 export interface Reply {
   readonly status: number;
-  /** A whole JSON document. A string goes out in one piece with its headers, which is the cheapest for small ones. */
+  /** A whole document, of JSON unless `mediaType` names another. A string goes out in one piece with its headers, which is the cheapest for small ones. */
   readonly body: string | Pieces;
   readonly headers?: readonly HeaderPair[];
+  readonly mediaType?: string;
   /** Called once the answer is out, or its caller gone. */
   readonly release?: () => void;
 }

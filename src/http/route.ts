@@ -39,6 +39,8 @@ export interface Route {
 
 export interface DocumentedAnswer {
   readonly description: string;
+  /** JSON unless said. */
+  readonly mediaType?: string;
   readonly schema: JsonSchema;
   readonly headers?: Readonly<Record<string, JsonSchema>>;
 }

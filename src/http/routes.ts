@@ -2,6 +2,7 @@ import { ACTION_ROUTES } from "./actions.ts";
 import { DELIVERY_ROUTES } from "./deliveries.ts";
 import { EVENT_ROUTES } from "./events.ts";
 import { HEALTH_ROUTE } from "./health.ts";
+import { METRICS_ROUTE } from "./metrics.ts";
 import type { Route } from "./route.ts";
 import { SUBSCRIPTION_ROUTES } from "./subscriptions.ts";
 import { TOKEN_ROUTES } from "./tokens.ts";
@@ -14,4 +15,5 @@ export const ROUTES: readonly Route[] = [
   ...DELIVERY_ROUTES,
   ...TOKEN_ROUTES,
   HEALTH_ROUTE,
+  METRICS_ROUTE,
 ];

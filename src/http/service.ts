@@ -1,5 +1,6 @@
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
+import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 
 /** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
@@ -28,4 +29,6 @@ export interface RouteContext {
   readonly version: string;
   /** Through which large reads go. */
   readonly memory: AnswerMemory;
+  /** Told of what is refused. */
+  readonly counts: PublishCounts;
 }

@@ -1,6 +1,7 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
@@ -16,6 +17,7 @@ export interface ServiceContext {
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
   readonly tokens: TokenCache;
+  readonly counts: PublishCounts;
   /** Tells the engine that something may be due. */
   readonly wake: () => void;
 }

@@ -96,7 +96,10 @@ export class PublishBatch {
 
   /** Answers whether a schema had changed meanwhile. */
   #take(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
+    const { counts, wake } = this.#parts.context;
     let deliveries = 0;
+    let recorded = 0;
+    let replayed = 0;
     let deferred = 0;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
@@ -108,11 +111,16 @@ export class PublishBatch {
         isStale = true;
         this.#prepared[index] = undefined;
       }
+      recorded += outcome.kind === "recorded" ? 1 : 0;
       deliveries += outcome.kind === "recorded" ? outcome.deliveries : 0;
       deferred += outcome.kind === "deferred" ? 1 : 0;
-      this.#replayed += outcome.kind === "replayed" ? 1 : 0;
+      replayed += outcome.kind === "replayed" ? 1 : 0;
     }
-    if (deliveries > 0) this.#parts.context.wake();
+    this.#replayed += replayed;
+    counts.batch += recorded;
+    counts.replayedBatch += replayed;
+    counts.queuedDeliveries += deliveries;
+    if (deliveries > 0) wake();
     if (deferred > 0) this.#portion = 2 * (sent.length - deferred);
     if (!this.#atomic) this.#keepOpen();
     else this.#open = [];

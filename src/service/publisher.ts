@@ -43,7 +43,7 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { store, clock } = this.#context;
+    const { store, clock, counts } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     const value = payloadValue(input.payload);
@@ -54,8 +54,14 @@ export class Publisher {
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;
       if (event === undefined) continue;
-      if (outcome.kind === "recorded" && outcome.deliveries > 0) this.#context.wake();
-      return { data: event, replayed: outcome.kind === "replayed" };
+      const replayed = outcome.kind === "replayed";
+      if (replayed) counts.replayedSingle += 1;
+      else counts.single += 1;
+      if (outcome.kind === "recorded" && outcome.deliveries > 0) {
+        counts.queuedDeliveries += outcome.deliveries;
+        this.#context.wake();
+      }
+      return { data: event, replayed };
     }
     throw restless(input.action);
   }

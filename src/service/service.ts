@@ -5,6 +5,7 @@ import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import { Access } from "./access.ts";
@@ -33,6 +34,10 @@ export interface ServiceOptions {
   /** Tells the delivery engine that something may be due. */
   readonly wake: () => void;
   readonly engineState: () => Health["engine"];
+  /** Added to with each event. */
+  readonly counts: PublishCounts;
+  /** All metrics as text. */
+  readonly metrics: () => Promise<string>;
 }
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
@@ -52,6 +57,7 @@ export interface Service {
 
 export function createService(options: ServiceOptions): Service {
   const { store, clock, random, logger, version, instance, config, wake, engineState } = options;
+  const { counts, metrics } = options;
   const tokens = new TokenCache(store, clock, logger);
   const context: ServiceContext = {
     store,
@@ -62,6 +68,7 @@ export function createService(options: ServiceOptions): Service {
     delivery: config.delivery,
     actions: new ActionCache(store),
     tokens,
+    counts,
     wake,
   };
   const health = (): Health => healthOf(store.condition(), engineState(), { version, instance });
@@ -75,6 +82,10 @@ export function createService(options: ServiceOptions): Service {
         deliveries: guarded(deliveriesPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
         health: () => Promise.resolve({ data: health() }),
+        async metrics() {
+          access.require("read");
+          return metrics();
+        },
         close: () => Promise.resolve(),
       };
     },

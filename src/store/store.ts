@@ -3,6 +3,7 @@ import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts }
 import type { Event } from "../domain/event.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
+import type { CommitCounts } from "./commit-counts.ts";
 
 /**
  * Where everything is kept, in tasks.
@@ -85,6 +86,10 @@ export interface Store {
   touchTokens(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
 
   // Condition
+  /** What is unfinished. Its cost has a bound that does not grow with what there is, and no write waits for it. */
+  countBacklog(nowMs: number): Promise<Backlog>;
+  /** What committing took since the store was opened; asks nothing of the engine behind. */
+  commits(): CommitCounts;
   /** What the last commits showed; asks nothing of the engine behind. */
   condition(): StoreCondition;
   /** Waits for what was begun, then lets go of the engine behind. Safe to call twice. */
@@ -95,6 +100,26 @@ export interface StoreCondition {
   readonly status: "ok" | "unavailable" | "closed";
   /** A sentence, when not ok. */
   readonly reason?: string;
+}
+
+/** Unfinished deliveries, each in one of the parts; those of deleted subscriptions in none. */
+export interface Backlog {
+  /** To be sent now. `sinceMs`: when the first of them came due. */
+  readonly due: BacklogPart;
+  /** To be sent at a time to come. */
+  readonly waiting: BacklogPart;
+  /** Leased. `sinceMs`: since when the first of them is. */
+  readonly delivering: BacklogPart;
+  /** Of paused subscriptions. `sinceMs`: when the first of them came due. */
+  readonly held: BacklogPart;
+  /** Whether all were counted. Otherwise there are at least as many of each as it says. */
+  readonly isWhole: boolean;
+}
+
+interface BacklogPart {
+  readonly deliveries: number;
+  /** Milliseconds since the epoch; `undefined` where there is none, or no such time. */
+  readonly sinceMs: number | undefined;
 }
 
 export interface ActionRecord {

@@ -8,7 +8,7 @@ import { publishContract } from "./evreg-publish.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
-import { useEvreg } from "./harness.ts";
+import { refusal, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 /**
@@ -36,6 +36,14 @@ export function evregContract(name: string, open: OpenEvreg): void {
         expect(data.version).toMatch(/^\d+\.\d+\.\d+/);
         expect(data.instance).not.toBe("");
         expect(data).not.toHaveProperty("reason");
+      });
+
+      it("tells its metrics to whoever may read everything", async () => {
+        const text = await (await under.as(["read"])).metrics();
+        expect(text).toContain("# TYPE evreg_events_published_total counter\n");
+        for (const scopes of [["read:crm"], ["publish", "write"], ["admin:crm"]]) {
+          await refusal((await under.as(scopes)).metrics(), "forbidden");
+        }
       });
 
       it("can be closed twice", async () => {

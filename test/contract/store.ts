@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { actionSuite } from "./store/actions.ts";
+import { backlogSuite } from "./store/backlog.ts";
 import { claimSuite } from "./store/claims.ts";
 import { concurrencySuite } from "./store/concurrency.ts";
 import { deliveryFilterSuite } from "./store/delivery-filters.ts";
@@ -27,6 +28,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("finishing", () => finishSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
+    describe("the backlog and commits", () => backlogSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

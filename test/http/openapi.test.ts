@@ -70,6 +70,7 @@ describe("the document", () => {
       "PUT /v1/subscriptions/{id}",
       "DELETE /v1/subscriptions/{id}",
       "GET /health",
+      "GET /metrics",
     ];
     for (const route of specified) expect(documented, route).toContain(route);
   });
@@ -85,7 +86,17 @@ describe("the document", () => {
     expect(new Set(names).size).toBe(names.length);
     for (const { path, operation } of operations()) {
       expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
-      expect(operation.security.length === 0).toBe(!path.startsWith("/v1/"));
+      const isOpen = !path.startsWith("/v1/") && path !== "/metrics";
+      expect(operation.security.length === 0, path).toBe(isOpen);
+    }
+  });
+
+  test("every answer is JSON but the metrics", () => {
+    for (const { path, operation } of operations()) {
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        const mediaType = path === "/metrics" && status === "200" ? "text/plain" : "application/json";
+        if (content !== undefined) expect(Object.keys(content), `${path} ${status}`).toEqual([mediaType]);
+      }
     }
   });
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { CommitCounts } from "../../src/store/commit-counts.ts";
 import { FlightQueue } from "../../src/store/libsql/flight-queue.ts";
 import { Keeper } from "../../src/store/libsql/keeper.ts";
 import { createLibsqlStore } from "../../src/store/libsql/libsql-store.ts";
@@ -23,7 +24,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     messages.push(cargo.ops.length);
     return keeper.fly(cargo);
   });
-  const store = createLibsqlStore(keeper, queue, () => keeper.close());
+  const store = createLibsqlStore(keeper, queue, new CommitCounts(), () => keeper.close());
 
   const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   const named = {

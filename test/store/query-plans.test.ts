@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { countBacklog } from "../../src/store/libsql/backlog.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
@@ -141,6 +142,16 @@ describe("what the engine does for each task", () => {
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
     }
+  });
+
+  it("the backlog is counted through the index of what waits", () => {
+    const some = { most: 9, slice: 1, firstLook: 1 };
+    const plans = plansOf((sql) => complete(countBacklog(sql, 9, some)));
+    expect(scans(plans)).toEqual([]);
+    const ofDeliveries = plans.filter((detail) => /(SCAN|SEARCH) (delivery|w)\b/.test(detail));
+    expect(ofDeliveries.length).toBeGreaterThan(5);
+    for (const detail of ofDeliveries) expect(detail).toMatch(/^SEARCH .* COVERING INDEX delivery_due/);
+    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
   it("events are counted and deleted without a look at all of them", () => {

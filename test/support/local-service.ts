@@ -6,7 +6,11 @@ import { LOCAL_OWNER } from "../../src/domain/token.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
+import { LoopWatch } from "../../src/metrics/loop-watch.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
+import { PublishCounts } from "../../src/runtime/publish-counts.ts";
 import { systemRandom } from "../../src/runtime/random.ts";
 import { createService } from "../../src/service/service.ts";
 import type { Service } from "../../src/service/service.ts";
@@ -47,12 +51,23 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const opened = await openLibsqlStore({ folder, owner, logger });
   const store = around(opened);
   let wakes = 0;
+  const published = new PublishCounts();
+  const version = "0.0.0-test";
+  const metrics = createMetrics({
+    published,
+    delivered: new DeliveryCounts(),
+    store,
+    engineState,
+    loop: new LoopWatch(),
+    clock,
+    version,
+  });
   const service = createService({
     store,
     clock,
     random: systemRandom,
     logger,
-    version: "0.0.0-test",
+    version,
     instance: "test",
     config: {
       limits: { payloadBytes: PAYLOAD_BYTES },
@@ -62,6 +77,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       wakes += 1;
     },
     engineState,
+    counts: published,
+    metrics: () => metrics.metrics(),
   });
   return {
     service,

@@ -32,6 +32,8 @@ export class Connection {
   readonly #steps = new Map<string, Statement>();
   /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
+  /** What the last commit took; whoever wants to know of a certain one clears it before. */
+  lastCommitMs: number | undefined;
   /** Known once it is open. */
   #place: FilePlace | undefined;
 
@@ -77,7 +79,9 @@ export class Connection {
     this.#step("begin", "BEGIN IMMEDIATE");
     try {
       const result = work(this.read);
+      const startedMs = performance.now();
       this.#step("commit", "COMMIT");
+      this.lastCommitMs = performance.now() - startedMs;
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
       return result;

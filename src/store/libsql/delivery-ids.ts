@@ -39,11 +39,25 @@ export function* gatherDue(
   return ids;
 }
 
-/** Steps from one to the next through the index of what waits; idle ones cost nothing. */
 function* activeWithDue(sql: Sql): Steps<readonly number[]> {
-  const found: number[] = [];
+  const found = yield* subscriptionsWithDue(sql);
+  return found.flatMap(({ id, isActive, isDeleted }) => (isActive && !isDeleted ? [id] : []));
+}
+
+export interface SubscriptionWithDue {
+  readonly id: number;
+  readonly isActive: boolean;
+  readonly isDeleted: boolean;
+}
+
+/**
+ * The subscriptions that have unfinished deliveries. Steps from one to the next through the index of what waits; idle ones
+ * cost nothing.
+ */
+export function* subscriptionsWithDue(sql: Sql): Steps<readonly SubscriptionWithDue[]> {
+  const found: SubscriptionWithDue[] = [];
   for (let last = 0; ;) {
-    const some = sql.rows<{ id: number; is_active: number }>(
+    const some = sql.rows<{ id: number; active: number; is_deleted: number }>(
       `WITH RECURSIVE waiting (id) AS (
           SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
             WHERE due_ms IS NOT NULL AND subscription_id > ?1)
@@ -53,12 +67,14 @@ function* activeWithDue(sql: Sql): Steps<readonly number[]> {
           FROM waiting WHERE waiting.id IS NOT NULL
           LIMIT ?2
         )
-        SELECT id, s.active = 1 AND s.deleted_ms IS NULL AS is_active
+        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted
         FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
       last,
       SLICE,
     );
-    for (const { id, is_active: isActive } of some) if (isActive === 1) found.push(id);
+    for (const { id, active, is_deleted: isDeleted } of some) {
+      found.push({ id, isActive: active === 1, isDeleted: isDeleted === 1 });
+    }
     if (some.length < SLICE) return found;
     last = some.at(-1)?.id ?? last;
     yield;

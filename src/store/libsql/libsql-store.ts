@@ -1,3 +1,4 @@
+import type { CommitCounts } from "../commit-counts.ts";
 import type { Store } from "../store.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
 import { claimAnswer, claimCall } from "./claim-call.ts";
@@ -21,7 +22,12 @@ import { recordWrite } from "./packed-writes.ts";
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
  * @param letGo called once, after the last write and before the file is free
  */
-export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () => Promise<void>): Store {
+export function createLibsqlStore(
+  keeper: Keeper,
+  queue: FlightQueue,
+  commits: CommitCounts,
+  letGo: () => Promise<void>,
+): Store {
   let closing: Promise<void> | undefined;
   const fanOut = new FanOut();
 
@@ -103,6 +109,8 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
       if (uses.length > 0) await write("touchTokens", uses);
     },
 
+    countBacklog: (nowMs) => ask("countBacklog", nowMs),
+    commits: () => commits,
     condition: () => keeper.condition(),
     close: () => (closing ??= letGo()),
   };

@@ -1,4 +1,5 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
+import type { CommitReport } from "../commit-counts.ts";
 import type { FailureKind } from "./engine-failure.ts";
 import type { FileId } from "./file-place.ts";
 import type { FinishCall } from "./finish-call.ts";
@@ -78,6 +79,8 @@ export type FromWorker =
   | {
       readonly kind: "landed";
       readonly flights: readonly { readonly id: number; readonly packed: PackedOutcomes }[];
+      /** Absent when every write of it was refused, so that nothing was committed. */
+      readonly commit?: CommitReport;
       readonly bytes?: ArrayBuffer;
     }
   /** The flight of these messages as a whole did nothing, or (`fatal`) nobody knows. */

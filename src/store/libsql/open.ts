@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
+import { CommitCounts } from "../commit-counts.ts";
 import type { Store } from "../store.ts";
 import { dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import { readFileVersion } from "./file-header.ts";
@@ -39,7 +40,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   if (giveBack === undefined) throw inUse(folder);
   try {
     if (await isServed(folder)) throw inUse(folder);
-    const { keeper, report } = await openFile(options, clock);
+    const commits = new CommitCounts();
+    const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
     const letGo = async (): Promise<void> => {
       await queue.close();
@@ -55,7 +57,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       throw error;
     }
     tell(logger, report);
-    return createLibsqlStore(keeper, queue, letGo);
+    return createLibsqlStore(keeper, queue, commits, letGo);
   } catch (error) {
     giveBack();
     throw error;
@@ -74,12 +76,13 @@ async function isServed(folder: string): Promise<boolean> {
 async function openFile(
   { folder, logger, onFatal }: OpenOptions,
   clock: Clock,
+  commits: CommitCounts,
 ): Promise<{ keeper: Keeper; report: OpenReport }> {
   readFileVersion(dataFileOf(folder));
   const path = prepareFile(folder);
   let keeper: Keeper | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
-    WorkerHost.start({ path, ...which, nowMs: clock.now() }, (reason) => keeper?.lose(reason));
+    WorkerHost.start({ path, ...which, nowMs: clock.now() }, (reason) => keeper?.lose(reason), commits);
   const worker = await startAlone(folder, () => start({ release: true }));
   const startWorker = (): Promise<WorkerHost> => start({ release: false, expected: worker.report.file });
   keeper = new Keeper({ clock, logger, startWorker, onFatal: (error) => onFatal?.(error) }, worker);

@@ -1,5 +1,6 @@
 import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
 import type { EventSelection } from "../store.ts";
+import { countBacklog } from "./backlog.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { claimDue } from "./claim-due.ts";
 import { findDelivery, retryDelivery } from "./deliveries.ts";
@@ -37,6 +38,7 @@ export const READS = {
 export const READS_IN_STEPS = {
   listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
   listDeliveries,
+  countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
 } as const;
 
 /** What is done one by one inside a flight, each in its own savepoint. */

@@ -1,5 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
+import { CommitCounts } from "../commit-counts.ts";
 import type {
   Cargo,
   FromWorker,
@@ -52,19 +53,28 @@ const PATIENCE_MS = 2_000;
 export class WorkerHost {
   readonly report: OpenReport;
   readonly #worker: Worker;
+  readonly #commits: CommitCounts;
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   #ended: WireFailure | undefined;
   readonly #exited: Promise<void>;
 
-  private constructor(worker: Worker, report: OpenReport, exited: Promise<void>) {
+  private constructor(worker: Worker, report: OpenReport, commits: CommitCounts, exited: Promise<void>) {
     this.#worker = worker;
+    this.#commits = commits;
     this.report = report;
     this.#exited = exited;
   }
 
-  /** @throws WorkerRefused once the thread has ended and let go of the file */
-  static start(setup: WorkerSetup, onCrash: (reason: string) => void): Promise<WorkerHost> {
+  /**
+   * @param commits told of each commit
+   * @throws WorkerRefused once the thread has ended and let go of the file
+   */
+  static start(
+    setup: WorkerSetup,
+    onCrash: (reason: string) => void,
+    commits: CommitCounts = new CommitCounts(),
+  ): Promise<WorkerHost> {
     const worker = new Worker(workerEntry(), {
       name: "evreg-store",
       workerData: setup,
@@ -80,8 +90,9 @@ export class WorkerHost {
       let refusal: WireFailure | WireError | undefined;
       let crash = "it ended without being told to";
       worker.on("message", (message: FromWorker) => {
-        if (message.kind === "ready") resolve((host = new WorkerHost(worker, message.report, exited)));
-        else if (message.kind === "refused") ({ refusal } = message);
+        if (message.kind === "ready") {
+          resolve((host = new WorkerHost(worker, message.report, commits, exited)));
+        } else if (message.kind === "refused") ({ refusal } = message);
         else if (host !== undefined) host.#take(message);
       });
       worker.on("messageerror", (error) => (crash = error.message));
@@ -145,6 +156,7 @@ export class WorkerHost {
   #take(message: Exclude<FromWorker, { kind: "ready" | "refused" }>): void {
     switch (message.kind) {
       case "landed":
+        if (message.commit !== undefined) this.#commits.note(message.commit);
         for (const { id, packed } of message.flights) {
           this.#claim(id)?.resolve({ outcomes: unpackOutcomes(packed), bytes: message.bytes });
         }

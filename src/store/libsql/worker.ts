@@ -1,6 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
+import type { CommitReport } from "../commit-counts.ts";
 import { board, type Message } from "./boarding.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
@@ -117,14 +118,17 @@ function answerFlight(connection: Connection): void {
   const ids = parties.map(({ id }) => id);
   if (spoiled !== undefined) return say({ kind: "aborted", ids, failure: spoiled });
   try {
+    connection.lastCommitMs = undefined;
+    const startedMs = performance.now();
     const landed = fly(connection, ops, bytes);
+    const commit = commitReport(connection, ops.length, performance.now() - startedMs);
     let place = 0;
     const answers = parties.map(({ id, ops: own }) => {
       const outcomes = landed.outcomes.slice(place, place + own.length);
       place += own.length;
       return { id, packed: packOutcomes(own, outcomes) };
     });
-    say({ kind: "landed", flights: answers, ...withBytes(landed.bytes) }, landed.bytes);
+    say({ kind: "landed", flights: answers, ...commit, ...withBytes(landed.bytes) }, landed.bytes);
   } catch (error) {
     gatherIn(connection, error);
     const failure = failureOf(error);
@@ -173,6 +177,14 @@ function checkpointIfPossible(connection: Connection): void {
 
 function say(message: FromWorker, bytes?: ArrayBuffer): void {
   port?.postMessage(message, bytes === undefined ? [] : [bytes]);
+}
+
+function commitReport(
+  { lastCommitMs: commitMs }: Connection,
+  writes: number,
+  tookMs: number,
+): { commit?: CommitReport } {
+  return commitMs === undefined ? {} : { commit: { writes, tookMs, commitMs } };
 }
 
 function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {

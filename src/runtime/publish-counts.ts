@@ -1,0 +1,54 @@
+import type { BatchResult } from "../domain/event.ts";
+import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
+
+/** Why an event was not taken. A closed set, as it is a label. */
+export const REFUSAL_REASONS = [
+  "malformed",
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "too_large",
+  "unsupported_media_type",
+  "invalid",
+  "rate_limited",
+  "unavailable",
+  "internal",
+  /** Nothing wrong with it; another item of its atomic batch was refused. */
+  "withheld",
+] as const satisfies readonly (EvregErrorCode | "withheld")[];
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+/** What came of publishing since the start. Plain numbers, as they are added to on the path that must stay the fastest. */
+export class PublishCounts {
+  /** Events stored. */
+  single = 0;
+  batch = 0;
+  /** Answered with an earlier event; nothing stored. */
+  replayedSingle = 0;
+  replayedBatch = 0;
+  /** Deliveries stored with events. */
+  queuedDeliveries = 0;
+  readonly refused: Record<RefusalReason, number> = Object.fromEntries(
+    REFUSAL_REASONS.map((reason) => [reason, 0]),
+  ) as Record<RefusalReason, number>;
+
+  /** A request that was refused as a whole. */
+  refuse(failure: unknown): void {
+    this.#refuse(asEvregError(failure).code);
+  }
+
+  /** The items of a batch that were refused while the batch as a whole was answered. */
+  refuseItems({ errors, meta }: BatchResult): void {
+    for (const { code } of errors) this.#refuse(codeOfStatus(code));
+    this.refused.withheld += meta.rejected - errors.length;
+  }
+
+  #refuse(code: EvregErrorCode): void {
+    this.refused[isReason(code) ? code : "internal"] += 1;
+  }
+}
+
+function isReason(code: EvregErrorCode): code is EvregErrorCode & RefusalReason {
+  return (REFUSAL_REASONS as readonly string[]).includes(code);
+}

@@ -1,0 +1,27 @@
+import { Histogram } from "../runtime/histogram.ts";
+
+const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
+
+/** One transaction, as the one who did it measured it. */
+export interface CommitReport {
+  /** Calls that were done together in it. */
+  readonly writes: number;
+  /** From its beginning until it was durable. */
+  readonly tookMs: number;
+  /** The end of it: what making it durable took. */
+  readonly commitMs: number;
+}
+
+/** What committing took since the store was opened. */
+export class CommitCounts {
+  readonly commitSeconds = new Histogram(SECONDS);
+  readonly transactionSeconds = new Histogram(SECONDS);
+  readonly writes = new Histogram(WRITES);
+
+  note({ writes, tookMs, commitMs }: CommitReport): void {
+    this.writes.observe(writes);
+    this.transactionSeconds.observe(tookMs / 1_000);
+    this.commitSeconds.observe(commitMs / 1_000);
+  }
+}

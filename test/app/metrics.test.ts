@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ATTEMPT_ERROR_CODES } from "../../src/domain/delivery.ts";
+import { REFUSAL_REASONS } from "../../src/runtime/publish-counts.ts";
+import type { RunningServer } from "../../src/app.ts";
+import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { dataFolder, start } from "./setup.ts";
+
+const bad = { action: "order.placed", payload: {} };
+
+const LOOPBACK = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
+
+describe("GET /metrics", () => {
+  let server: RunningServer;
+  let receiver: Receiver;
+  let token: string;
+  /** All that must not be found in any metric. */
+  let secret: string[];
+
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    server = await start(dataFolder(), { delivery: LOOPBACK });
+    token = await tokenWith("admin");
+    secret = [token, "order.placed", "kitchen", "invoices", "shop-7", String(receiver.port)];
+    await server.evreg.actions.create({
+      action: "order.placed",
+      application: "shop-7",
+      schemata: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
+    });
+  });
+  afterEach(() => receiver.close());
+
+  async function tokenWith(...scopes: string[]): Promise<string> {
+    return (await server.evreg.tokens.create({ name: "t", scopes })).data.token;
+  }
+
+  async function subscribe(subscription: string, maxRetries = 5): Promise<number> {
+    const { data } = await server.evreg.subscriptions.create({
+      application: "kitchen",
+      subscription,
+      action: "order.placed",
+      handler: `${receiver.url}/${subscription}`,
+      max_retries: maxRetries,
+    });
+    secret.push(data.secret);
+    return data.rowid;
+  }
+
+  function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<number> {
+    const all = { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers };
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    return fetch(server.url + path, { method: "POST", headers: all, body: text }).then(
+      async (response) => (await response.arrayBuffer(), response.status),
+    );
+  }
+
+  async function scrape(): Promise<ReadonlyMap<string, Family>> {
+    const response = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    return parseMetrics(await response.text());
+  }
+
+  test("adds up after a known run", async () => {
+    receiver.answer = ({ path }) => {
+      if (path.endsWith("/ok")) return { status: 204 };
+      if (path.endsWith("/no")) return { status: 404 };
+      if (path.endsWith("/cut")) return "reset";
+      return { status: 503, headers: { "retry-after": "3600" } };
+    };
+    await subscribe("ok");
+    await subscribe("no", 0);
+    await subscribe("cut", 0);
+    const later = await subscribe("later");
+    await subscribe("much-later");
+
+    for (let n = 0; n < 6; n += 1) expect(await post("/v1/events", good(String(n)))).toBe(201);
+    const key = { "idempotency-key": "k" };
+    expect(await post("/v1/events", good("k"), key)).toBe(201);
+    expect(await post("/v1/events", good("k"), key)).toBe(200);
+    expect(await post("/v1/events", good("other"), key)).toBe(409);
+    expect(await post("/v1/events", bad)).toBe(422);
+    expect(await post("/v1/events", { action: "none", payload: {} })).toBe(404);
+    expect(await post("/v1/events", "{")).toBe(400);
+    expect(await post("/v1/events", good("1"), { "content-type": "text/plain" })).toBe(415);
+    expect(await post("/v1/events", good("1"), { authorization: "Bearer x" })).toBe(401);
+    const reader = `Bearer ${await tokenWith("read")}`;
+    expect(await post("/v1/events", good("1"), { authorization: reader })).toBe(403);
+    expect(await post("/v1/events/batch", { events: [] })).toBe(422);
+    const again = { ...good("k"), idempotency_key: "k" };
+    expect(await post("/v1/events/batch", { events: [good("a"), bad, again, good("b"), 7] })).toBe(207);
+    expect(await post("/v1/events/batch?atomic=true", { events: [good("c"), bad, good("d")] })).toBe(422);
+
+    const events = 9;
+    await until("all deliveries to have ended or to wait", async () => {
+      const counts = await Promise.all(
+        (["delivered", "failed", "waiting"] as const).map(async (status) => {
+          const { data } = await server.evreg.deliveries.list({ status, limit: 500 });
+          return data.length;
+        }),
+      );
+      return counts.join() === [events, 2 * events, 2 * events].join();
+    });
+    await server.evreg.subscriptions.update(later, { active: false });
+
+    const metrics = await scrape();
+    const value = (name: string, labels?: Record<string, string>) => valueOf(metrics, name, labels);
+    expect(value("evreg_events_published_total", { via: "single" })).toBe(7);
+    expect(value("evreg_events_published_total", { via: "batch" })).toBe(2);
+    expect(value("evreg_events_replayed_total", { via: "single" })).toBe(1);
+    expect(value("evreg_events_replayed_total", { via: "batch" })).toBe(1);
+    const refused = Object.fromEntries(
+      REFUSAL_REASONS.map((reason) => [reason, value("evreg_events_refused_total", { reason })]),
+    );
+    expect(refused).toEqual({
+      ...Object.fromEntries(REFUSAL_REASONS.map((reason) => [reason, 0])),
+      conflict: 1,
+      // Alone, an empty batch, in a batch (one does not conform, one is no event), in an atomic one.
+      invalid: 1 + 1 + 2 + 1,
+      not_found: 1,
+      malformed: 1,
+      unsupported_media_type: 1,
+      unauthorized: 1,
+      forbidden: 1,
+      withheld: 2,
+    });
+
+    expect(value("evreg_deliveries_queued_total")).toBe(5 * events);
+    expect(value("evreg_deliveries_finished_total", { outcome: "delivered" })).toBe(events);
+    expect(value("evreg_deliveries_finished_total", { outcome: "failed" })).toBe(2 * events);
+    const attempts = metrics.get("evreg_attempts_total")!.series.filter((one) => one.value > 0);
+    expect(attempts.map(({ labels, value: count }) => [Object.values(labels).join(" "), count])).toEqual([
+      ["delivered 2xx ", events],
+      ["failed 4xx ", events],
+      ["failed 5xx ", 2 * events],
+      ["failed  connection_reset", events],
+    ]);
+    expect(value("evreg_attempt_duration_seconds_count")).toBe(5 * events);
+    expect(value("evreg_delivery_latency_seconds_count")).toBe(events);
+    expect(value("evreg_delivery_latency_seconds_sum")).toBeLessThan(events * 10);
+
+    const backlog = (state: string) => value("evreg_backlog_deliveries", { state });
+    expect(["due", "waiting", "delivering", "held"].map(backlog)).toEqual([0, events, 0, events]);
+    expect(value("evreg_backlog_counted_fully")).toBe(1);
+    expect(value("evreg_backlog_oldest_age_seconds", { state: "due" })).toBe(0);
+
+    expect(value("evreg_store_available")).toBe(1);
+    expect(value("evreg_engine_running")).toBe(1);
+    expect(value("evreg_build_info", { version: "1.2.3", node: process.versions.node })).toBe(1);
+    // One at least for each publish that was stored, as they came one after the other.
+    expect(value("evreg_store_commit_duration_seconds_count")).toBeGreaterThanOrEqual(8);
+    expect(value("evreg_store_commit_writes_count")).toBe(value("evreg_store_commit_duration_seconds_count"));
+    expect(value("process_resident_memory_bytes")).toBeGreaterThan(10e6);
+    expect(value("process_cpu_seconds_total", { mode: "user" })).toBeGreaterThan(0);
+    expect(Math.abs(value("process_start_time_seconds") * 1_000 - performance.timeOrigin)).toBeLessThan(
+      1_000,
+    );
+  });
+
+  test("has the same lines whatever happens, none of which tells a name or a secret", async () => {
+    const before = linesOf(await scrape());
+    receiver.answer = ({ body }) => ({ status: body.includes("1") ? 200 : 418 });
+    for (const name of ["invoices", "invoices-2"]) await subscribe(name, 1);
+    for (let n = 0; n < 20; n += 1) await post("/v1/events", good(String(n)));
+    await post("/v1/events", { action: "no.such-action", payload: {} });
+    await receiver.received(40);
+    const after = await scrape();
+    expect(linesOf(after)).toEqual(before);
+    expect(before.length).toBeLessThan(200);
+    for (const word of [...secret, "no.such-action", server.url]) expect(before.join()).not.toContain(word);
+
+    const known: Record<string, readonly string[]> = {
+      via: ["single", "batch"],
+      reason: REFUSAL_REASONS,
+      outcome: ["delivered", "failed", "returned"],
+      status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
+      error_code: ["", ...ATTEMPT_ERROR_CODES],
+      state: ["due", "waiting", "delivering", "held"],
+      quantile: ["0.5", "0.99", "1"],
+      mode: ["user", "system"],
+      version: ["1.2.3"],
+      node: [process.versions.node],
+    };
+    for (const { series } of after.values()) {
+      for (const [label, value] of series.flatMap(({ labels }) => Object.entries(labels))) {
+        if (label !== "le") expect(known[label], label).toContain(value);
+        else expect(value).toMatch(/^(\d+(\.\d+)?|\+Inf)$/);
+      }
+    }
+  });
+
+  async function get(authorization?: string, method = "GET"): Promise<number> {
+    const headers = authorization === undefined ? {} : { authorization: `Bearer ${authorization}` };
+    const response = await fetch(`${server.url}/metrics`, { method, headers });
+    expect((await response.text()).includes("evreg_events")).toBe(method === "GET" && response.ok);
+    return response.status;
+  }
+
+  test("needs a token that may read everything", async () => {
+    expect(await get()).toBe(401);
+    expect(await get("evreg_no")).toBe(401);
+    expect(await get(await tokenWith("read:shop-7", "publish"))).toBe(403);
+    expect(await get(await tokenWith("write"))).toBe(403);
+    expect(await get(await tokenWith("read"))).toBe(200);
+    expect(await get(await tokenWith("read"), "HEAD")).toBe(200);
+    expect(await get(token, "POST")).toBe(405);
+  });
+
+  test("says the same in a thousand scrapes, while events come in", async () => {
+    await subscribe("ok");
+    const first = await scrape();
+    let published = 0;
+    for (let round = 0; round < 50; round += 1) {
+      const all = await Promise.all(Array.from({ length: 20 }, () => scrape()));
+      for (const metrics of all) {
+        expect([...metrics.keys()]).toEqual([...first.keys()]);
+        expect(valueOf(metrics, "evreg_events_published_total", { via: "single" })).toBe(published);
+      }
+      expect(await post("/v1/events", good(String(round)))).toBe(201);
+      published += 1;
+    }
+    await until("all to be delivered", async () => {
+      const metrics = await scrape();
+      return valueOf(metrics, "evreg_deliveries_finished_total", { outcome: "delivered" }) === published;
+    });
+  });
+});
+
+function good(id: string): { action: string; payload: { id: string } } {
+  return { action: "order.placed", payload: { id } };
+}
+
+function linesOf(metrics: ReadonlyMap<string, Family>): string[] {
+  return [...metrics.values()].flatMap(({ series }) =>
+    series.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`),
+  );
+}

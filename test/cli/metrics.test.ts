@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { parseMetrics, valueOf } from "../support/prometheus.ts";
+import { startProgram, temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const { run } = commandLine(folder.path, { EVREG_DATA: join(folder.path, "data") });
+afterAll(() => folder.remove());
+
+test("metrics are those of the server, else of the data folder itself", async () => {
+  const create = "actions create order.created --application shop --schema -".split(" ");
+  await run(create, { input: '{"type": "object"}' });
+  const subscribe =
+    "subscriptions create --application billing --name invoices --action order.created --handler https://example.com/ --no-active";
+  await run(subscribe.split(" "));
+  await run(["subscriptions", "update", "1", "--active"]);
+  await run(["publish", "order.created", "{}"]);
+  await run(["subscriptions", "update", "1", "--no-active"]);
+
+  const alone = parseMetrics((await run(["metrics"])).stdout);
+  expect(valueOf(alone, "evreg_backlog_deliveries", { state: "held" })).toBe(1);
+  expect(valueOf(alone, "evreg_engine_running")).toBe(0);
+
+  const server = await startProgram(join(folder.path, "data"), ["--dev"]);
+  try {
+    await run(["publish", "order.created", "{}"]);
+    const asked = parseMetrics((await run(["metrics"])).stdout);
+    expect(valueOf(asked, "evreg_events_published_total", { via: "single" })).toBe(1);
+    expect(valueOf(asked, "evreg_engine_running")).toBe(1);
+    const { data } = JSON.parse((await run(["metrics", "--json"])).stdout) as { data: string };
+    expect([...parseMetrics(data).keys()]).toEqual([...asked.keys()]);
+  } finally {
+    await server.end("SIGTERM");
+  }
+});

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
+import type { AttemptResult } from "../../src/store/store.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { Bench, storeWith } from "./engine-setup.ts";
+
+describe("what the engine counts", () => {
+  let bench: Bench;
+  let receiver: Receiver;
+  let counts: DeliveryCounts;
+  beforeEach(async () => {
+    [bench, receiver] = await Promise.all([Bench.open(), startReceiver()]);
+    counts = new DeliveryCounts();
+  });
+  afterEach(async () => {
+    await bench.close();
+    await receiver.close();
+  });
+
+  it("is one attempt for each, and one end for each delivery that came to it", async () => {
+    const engine = bench.engine({}, { counts });
+    receiver.script({ status: 302, headers: { location: "/" } }, { status: 500 }, "reset", { status: 999 });
+    await bench.publish(await bench.subscribe(receiver.url, 3));
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      await engine.runOnce();
+      await bench.clock.advance(10_000);
+    }
+    receiver.script({ status: 410 });
+    await bench.publish(await bench.subscribe(receiver.url));
+    await engine.runOnce();
+    const atMs = bench.clock.now();
+    await bench.publish(await bench.subscribe(receiver.url), 2);
+    bench.clock.set(atMs + 700);
+    // A new one gets a single attempt at a time.
+    for (let round = 0; round < 2; round += 1) await engine.runOnce();
+
+    expect(counts.failedByStatus).toEqual({ "3xx": 1, "4xx": 1, "5xx": 1, other: 1 });
+    expect(counts.failedByError).toMatchObject({ connection_reset: 1, timeout: 0, interrupted: 0 });
+    expect(counts.deliveredAttempts).toBe(2);
+    expect(counts.finished).toEqual({ delivered: 2, failed: 2 });
+    expect(counts.attemptSeconds.counts.reduce((sum, count) => sum + count)).toBe(7);
+    // The clock stands still while an attempt is under way.
+    expect(counts.latencySeconds.sum).toBeCloseTo(1.4);
+  });
+
+  it("has an attempt that is cut short as handed back", async () => {
+    const engine = bench.engine({}, { counts });
+    receiver.script("hang");
+    await bench.publish(await bench.subscribe(receiver.url));
+    const round = engine.runOnce();
+    await receiver.received(1);
+    await bench.clock.advance(10_000);
+    await round;
+    expect(counts.failedByError).toMatchObject({ timeout: 1, interrupted: 0 });
+    await engine.start();
+    receiver.script("hang");
+    engine.wake();
+    await receiver.received(2);
+    await engine.stop(0);
+    expect(counts.failedByError).toMatchObject({ timeout: 1, interrupted: 1 });
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0 });
+  });
+
+  it("has no delivery as ended whose result came after its lease", async () => {
+    const engine = bench.engine({}, { counts, store: storeWith(bench.store, { finishAttempts: refuseAll }) });
+    await bench.publish(await bench.subscribe(receiver.url));
+    await engine.runOnce();
+    expect(counts.deliveredAttempts).toBe(1);
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0 });
+  });
+});
+
+function refuseAll(results: readonly AttemptResult[]): Promise<boolean[]> {
+  return Promise.resolve(results.map(() => false));
+}

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import { LoopWatch } from "../../src/metrics/loop-watch.ts";
+import { createMetrics, type MetricSources } from "../../src/metrics/metrics.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { PublishCounts } from "../../src/runtime/publish-counts.ts";
+import { openLocalService, type LocalService } from "../support/local-service.ts";
+import { parseMetrics, valueOf } from "../support/prometheus.ts";
+
+async function withStore(run: (local: LocalService) => Promise<void>): Promise<void> {
+  const local = await openLocalService();
+  try {
+    await run(local);
+  } finally {
+    await local.close();
+  }
+}
+
+function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSources> = {}) {
+  const registry = createMetrics({
+    published: new PublishCounts(),
+    delivered: new DeliveryCounts(),
+    store,
+    engineState: () => "stopped",
+    loop: new LoopWatch(),
+    clock,
+    version: "1",
+    ...changes,
+  });
+  return async () => parseMetrics(await registry.metrics());
+}
+
+describe("the metrics", () => {
+  test("ask the store once a second for the backlog, however many ask for them", () =>
+    withStore(async (local) => {
+      let asked = 0;
+      const store = {
+        commits: () => local.store.commits(),
+        condition: () => local.store.condition(),
+        countBacklog: (nowMs: number) => ((asked += 1), local.store.countBacklog(nowMs)),
+      };
+      const read = metricsOf(local, { store });
+      await Promise.all(Array.from({ length: 50 }, () => read()));
+      await local.clock.advance(999);
+      await read();
+      expect(asked).toBe(1);
+      await local.clock.advance(1);
+      await read();
+      expect(asked).toBe(2);
+      local.clock.set(local.clock.now() - 60_000);
+      await read();
+      expect(asked).toBe(3);
+    }));
+
+  test("are told without the backlog while the store cannot be asked", () =>
+    withStore(async (local) => {
+      const store = {
+        commits: () => local.store.commits(),
+        condition: () => ({ status: "unavailable", reason: "x" }) as const,
+        countBacklog: () => Promise.reject(new EvregError("unavailable", "No.")),
+      };
+      const metrics = await metricsOf(local, { store })();
+      expect(metrics.get("evreg_backlog_deliveries")?.series).toEqual([]);
+      expect(valueOf(metrics, "evreg_store_available")).toBe(0);
+      expect(valueOf(metrics, "evreg_engine_running")).toBe(0);
+    }));
+
+  test("tell for how long the oldest has been due", () =>
+    withStore(async (local) => {
+      const { evreg, clock } = local;
+      await evreg.actions.create({ action: "a", application: "x", schemata: {} });
+      const target = { subscription: "s", action: "a", handler: "https://hooks.example.com/" };
+      await evreg.subscriptions.create({ application: "x", ...target });
+      const { data: paused } = await evreg.subscriptions.create({ application: "y", ...target });
+      await evreg.events.publish({ action: "a", payload: RawJson.fromText("{}") });
+      await evreg.subscriptions.update(paused.rowid, { active: false });
+      await clock.advance(90_000);
+      const metrics = await metricsOf(local)();
+      for (const state of ["due", "held"]) {
+        expect(valueOf(metrics, "evreg_backlog_deliveries", { state })).toBe(1);
+        expect(valueOf(metrics, "evreg_backlog_oldest_age_seconds", { state })).toBe(90);
+      }
+      expect(valueOf(metrics, "evreg_backlog_oldest_age_seconds", { state: "delivering" })).toBe(0);
+    }));
+});
+
+describe("the watch on the event loop", () => {
+  test("tells a stall, until a stretch without one is over", async () => {
+    const loop = new LoopWatch();
+    expect(loop.read(0)).toBeUndefined();
+    loop.start(0);
+    try {
+      await turn();
+      const endMs = performance.now() + 150;
+      while (performance.now() < endMs);
+      await turn();
+      const stalled = loop.read(9_000);
+      expect(stalled?.maxSeconds).toBeGreaterThan(0.1);
+      expect(stalled?.maxSeconds).toBeGreaterThanOrEqual(stalled?.p99Seconds ?? Infinity);
+      expect(stalled?.p99Seconds).toBeGreaterThanOrEqual(stalled?.medianSeconds ?? Infinity);
+      const kept = loop.read(10_000);
+      expect(kept?.maxSeconds).toBeGreaterThan(0.1);
+      await turn();
+      // A second reader hears of the same stretch.
+      expect(loop.read(19_000)).toBe(kept);
+      expect(loop.read(20_000)?.maxSeconds).toBeLessThan(kept?.maxSeconds ?? 0);
+    } finally {
+      loop.stop();
+    }
+    expect(loop.read(30_000)).toBeUndefined();
+  });
+});
+
+/** A few ticks of the watch. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 20);
+  });
+}

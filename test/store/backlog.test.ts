@@ -1,0 +1,103 @@
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { countBacklog } from "../../src/store/libsql/backlog.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { WRITES } from "../../src/store/libsql/operations.ts";
+import { complete } from "../../src/store/libsql/read-steps.ts";
+import { useScratch } from "./scratch.ts";
+
+const NOW = 1_000;
+
+describe("counting a long backlog", () => {
+  const scratch = useScratch();
+  let connection: Connection;
+
+  beforeEach(() => {
+    const file = join(scratch.path, "one.db");
+    connection = Connection.open(file, (sql) => admitFile(sql, file));
+    migrateFile(connection, file);
+    connection.write((sql) => {
+      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      const subscription = { application: "x", handler: "h", maxRetries: 1, active: true, secret: "s" };
+      for (let id = 1; id <= 50; id += 1) {
+        const own = { ...subscription, subscription: `s${id}`, action: "a", active: id % 5 > 0 };
+        WRITES.createSubscription(sql, own, 1);
+      }
+    });
+  });
+
+  /** Deliveries `from` up to `to`, with SQL of `n` for their subscription and the time they are due. */
+  function fill(from: number, to: number, subscription: string, dueMs: string): void {
+    const series = `WITH RECURSIVE n (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM n WHERE n < ${to})`;
+    connection.write((sql) => {
+      sql.run(
+        `${series} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+          SELECT n, 1, 1, 1, x'7b7d' FROM n`,
+      );
+      sql.run(
+        `${series} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, due_ms)
+          SELECT n, n, ${subscription}, 1, ${dueMs} FROM n`,
+      );
+    });
+  }
+
+  /** The same with a look at all of them. */
+  function countedPlainly(): Record<string, number> {
+    const [row] = connection.read.rows<Record<string, number>>(
+      `SELECT count(*) FILTER (WHERE s.active AND d.due_ms <= ${NOW}) AS due,
+          count(*) FILTER (WHERE s.active AND d.due_ms > ${NOW}) AS waiting,
+          count(*) FILTER (WHERE NOT s.active) AS held
+        FROM delivery AS d JOIN subscription AS s ON s.rowid = d.subscription_id`,
+    );
+    return row!;
+  }
+
+  const counted = (limits?: { most?: number; slice?: number; firstLook?: number }) => {
+    const { due, waiting, held, isWhole } = complete(countBacklog(connection.read, NOW, limits));
+    return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
+  };
+
+  it("comes to the same as looking at each, whatever the slices are, also where many are due at once", () => {
+    fill(1, 3_000, "1 + n % 50", "n % 7 * 250");
+    fill(3_001, 6_000, "3", "500 + n % 900");
+    fill(6_001, 6_500, "5", "1");
+    const plain = countedPlainly();
+    for (const limits of [
+      {},
+      { slice: 1, firstLook: 1 },
+      { slice: 7, firstLook: 3 },
+      { firstLook: 10_000 },
+    ]) {
+      expect(counted(limits)).toEqual({ ...plain, isWhole: true });
+    }
+  });
+
+  it("ends at its limit, says so, and never tells more than there is", () => {
+    fill(1, 20_000, "1 + n % 4", "n");
+    const plain = countedPlainly();
+    const { isWhole, ...parts } = counted({ most: 2_000, slice: 100, firstLook: 10 });
+    expect(isWhole).toBe(false);
+    const sum = parts.due + parts.waiting + parts.held;
+    expect(sum).toBeGreaterThanOrEqual(1_500);
+    expect(sum).toBeLessThanOrEqual(2_200);
+    for (const [part, most] of Object.entries(plain)) {
+      expect(parts[part as keyof typeof parts]).toBeLessThanOrEqual(most);
+    }
+    const since = complete(countBacklog(connection.read, NOW, { most: 1 })).due.sinceMs;
+    expect(since).toBe(1);
+  });
+
+  it("leaves out what is under way from what is due", () => {
+    fill(1, 1_000, "1", "n % 10");
+    connection.write((sql) =>
+      sql.run(
+        `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
+          SELECT rowid, 1, 700 + rowid, 9000 FROM delivery WHERE due_ms < 2`,
+      ),
+    );
+    const backlog = complete(countBacklog(connection.read, NOW, { slice: 50, firstLook: 20 }));
+    expect(backlog.due).toEqual({ deliveries: 800, sinceMs: 2 });
+    expect(backlog.delivering).toEqual({ deliveries: 200, sinceMs: 701 });
+  });
+});
