@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { dropMiddleAttempts } from "../../src/store/libsql/attempt-limit.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
@@ -92,6 +93,7 @@ describe("what the engine does for each task", () => {
     };
     expect(scans(plansOf(deliver))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
+    expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
   });
