@@ -81,12 +81,18 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
+    const retention = await parts.createRetention();
+    retention?.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
     const stop = async (): Promise<void> => {
       endRest();
       const graceMs = config.shutdownGraceMs;
-      const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
+      const drained = await Promise.allSettled([
+        http.close(graceMs),
+        engine.stop(graceMs),
+        retention?.stop(),
+      ]);
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
