@@ -145,6 +145,19 @@ describe("what the engine does for each task", () => {
     }
   });
 
+  it("expired events are found and removed without a look at all of them", () => {
+    const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
+    const plans = [
+      ...plansOf((sql) => complete(READS_IN_STEPS.findExpired(sql, query))),
+      ...plansOf((sql) => {
+        sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
+        return WRITES.removeEvents(sql, [1, 2]);
+      }),
+    ];
+    expect(scans(plans)).toEqual([]);
+    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+  });
+
   it("events are counted and deleted without a look at all of them", () => {
     expect(scans(plansOf((sql) => sealBlocks(sql, 2, 1, { rowids: 2, fanOut: 1, levels: 2 })))).toEqual([]);
     const plans = plansOf((sql) => {

@@ -51,7 +51,7 @@ export const WRITES = {
   deleteSubscription,
   retryDelivery,
   claimDue,
-  removeEvents,
+  removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,
   revokeToken,

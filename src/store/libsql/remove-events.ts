@@ -4,7 +4,7 @@ import { UNFINISHED } from "./delivery-row.ts";
 import { deleteEvents } from "./event-deletes.ts";
 import type { Sql } from "./sql.ts";
 
-/** Deliveries and attempts that one call deletes; each takes some five microseconds. */
+/** Deliveries and attempts that one call deletes, and as many events; each takes some five microseconds. */
 export const REMOVED_ROWS = 400;
 /** Payload of the events that one call deletes: the engine looks at every page of it, a quarter of a millisecond a MiB. */
 const REMOVED_BYTES = 2 * 1024 * 1024;
@@ -22,9 +22,9 @@ interface Owned {
  * Deletes events in the order given, each with its deliveries and their attempts, until a transaction has enough. One with
  * more deliveries than that loses some in each call, and goes with the last. One with an unfinished delivery stays.
  */
-export function removeEvents(sql: Sql, eventIds: readonly number[]): RemovedEvents {
-  const asked = fittingPayloads(sql, eventIds);
-  const { owned, cutOff } = loadOwned(sql, asked);
+export function removeEvents(sql: Sql, eventIds: readonly number[], mostRows = REMOVED_ROWS): RemovedEvents {
+  const asked = fittingPayloads(sql, eventIds.slice(0, mostRows));
+  const { owned, cutOff } = loadOwned(sql, asked, mostRows);
   const kept = new Set(owned.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
   const whole = asked.slice(0, cutOff === undefined ? asked.length : asked.indexOf(cutOff));
   // The one whose deliveries are cut off is left for the next call, unless none is before it.
@@ -45,22 +45,22 @@ export function removeEvents(sql: Sql, eventIds: readonly number[]): RemovedEven
 
 /** The first of them, as many as have little enough payload together, and at least one. */
 function fittingPayloads(sql: Sql, eventIds: readonly number[]): readonly number[] {
-  const some = eventIds.slice(0, REMOVED_ROWS);
   const rows = sql.rows<{ id: number; bytes: number }>(
     `SELECT e.rowid AS id, length(e.payload) AS bytes
       FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value`,
-    JSON.stringify(some),
+    JSON.stringify(eventIds),
   );
   const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
   let sum = 0;
-  const end = some.findIndex((id, index) => (sum += bytes.get(id) ?? 0) > REMOVED_BYTES && index > 0);
-  return end < 0 ? some : some.slice(0, end);
+  const end = eventIds.findIndex((id, index) => (sum += bytes.get(id) ?? 0) > REMOVED_BYTES && index > 0);
+  return end < 0 ? eventIds : eventIds.slice(0, end);
 }
 
 /** Their deliveries, event by event, as many as one call may delete, and at least one; the event that has more. */
 function loadOwned(
   sql: Sql,
   eventIds: readonly number[],
+  mostRows: number,
 ): { owned: readonly Owned[]; cutOff: number | undefined } {
   const found = sql.rows<Owned>(
     `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows, ${UNFINISHED} AS is_unfinished
@@ -69,10 +69,10 @@ function loadOwned(
       LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * KEPT_AT_EACH_END,
-    REMOVED_ROWS + 1,
+    mostRows + 1,
   );
   let sum = 0;
-  const end = found.findIndex(({ rows }, index) => (sum += rows) > REMOVED_ROWS && index > 0);
+  const end = found.findIndex(({ rows }, index) => (sum += rows) > mostRows && index > 0);
   return { owned: end < 0 ? found : found.slice(0, end), cutOff: found[end]?.event };
 }
 
