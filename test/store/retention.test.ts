@@ -101,7 +101,7 @@ describe("removing events", () => {
           else if (one.kind === "change") world.change(one.place, one.to);
           else if (one.kind === "release") world.releaseLeases();
           else if (one.kind === "retry") world.retry(one.place);
-          else if (one.kind === "skip") world.skipRowids(4_000);
+          else if (one.kind === "skip") world.skipRowids(4_096);
           else {
             world.prune(one);
             world.expectRight(fromMs, toMs);
