@@ -79,9 +79,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => http.close(0));
     noteOwner(config.data, { ...owner, url: http.url }, logger);
 
+    const retention = await parts.createRetention();
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
-    const retention = await parts.createRetention();
     retention?.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
