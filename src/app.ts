@@ -80,16 +80,22 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => http.close(0));
     noteOwner(config.data, { ...owner, url: http.url }, logger);
 
+    const retention = await parts.createRetention();
     const engine = await parts.createEngine(() => http.addresses);
     await engine.start();
     loop.start(clock.now());
+    retention?.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
     const stop = async (): Promise<void> => {
       endRest();
       loop.stop();
       const graceMs = config.shutdownGraceMs;
-      const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
+      const drained = await Promise.allSettled([
+        http.close(graceMs),
+        engine.stop(graceMs),
+        retention?.stop(),
+      ]);
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };

@@ -10,6 +10,7 @@ import type { Logger } from "./runtime/logger.ts";
 import type { Owner } from "./runtime/owner-file.ts";
 import { PublishCounts } from "./runtime/publish-counts.ts";
 import { systemRandom, type Random } from "./runtime/random.ts";
+import type { Retention } from "./service/retention.ts";
 import type { Service } from "./service/service.ts";
 import type { Store } from "./store/store.ts";
 
@@ -33,6 +34,8 @@ export interface Parts {
   readonly loop: LoopWatch;
   /** Makes the engine once it is known which addresses are the service's own; the service wakes it from then on. */
   createEngine(ownAddresses: () => readonly string[]): Promise<Engine>;
+  /** Makes what removes old events; `undefined` when they are kept for good. */
+  createRetention(): Promise<Retention | undefined>;
 }
 
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
@@ -92,6 +95,12 @@ export async function buildParts(
         counts: delivered,
       });
       return engine;
+    },
+    async createRetention() {
+      const keepMs = config.retention.events;
+      if (keepMs === undefined) return undefined;
+      const { Retention } = await import("./service/retention.ts");
+      return new Retention({ store, clock, logger, keepMs });
     },
   };
 }

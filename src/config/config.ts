@@ -7,6 +7,7 @@ export interface Config {
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
   readonly limits: LimitsConfig;
+  readonly retention: RetentionConfig;
   readonly delivery: DeliveryConfig;
   readonly log: LogConfig;
   readonly remote: RemoteConfig;
@@ -24,6 +25,11 @@ interface AuthConfig {
 export interface LimitsConfig {
   /** Most bytes in one payload (`EVREG_ENVELOPE`, alias `SERVICE_ENVELOPE`). */
   readonly payloadBytes: number;
+}
+
+interface RetentionConfig {
+  /** How long events are kept, in milliseconds; for good when absent. */
+  readonly events?: number;
 }
 
 export interface DeliveryConfig {

@@ -1,6 +1,8 @@
 /** How a key's value is read and checked; see `values.ts` for each kind's rules. */
 export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
+  /** `30m`, `12h` or `30d`; milliseconds in the configuration. */
+  | { readonly kind: "duration" }
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "host" }
@@ -93,6 +95,14 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description: "Most bytes in the payload of one event.",
     env: "EVREG_ENVELOPE",
     envAlias: "SERVICE_ENVELOPE",
+  },
+  {
+    path: "retention.events",
+    type: { kind: "duration" },
+    default: null,
+    description:
+      "How long events are kept, such as 30d, 12h or 30m; older ones are removed with their deliveries, attempts and idempotency keys, but not before all their deliveries are finished. Not set: for good.",
+    env: "EVREG_RETENTION_EVENTS",
   },
   {
     path: "delivery.timeoutMs",

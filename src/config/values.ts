@@ -40,6 +40,11 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
       typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max,
     fromText: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined),
   },
+  duration: {
+    allowed: () => "a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d",
+    takes: (_type, value): value is string => durationMs(value) !== undefined,
+    tidy: (value) => durationMs(value) ?? value,
+  },
   boolean: {
     allowed: () => "true or false",
     takes: (_type, value): value is boolean => typeof value === "boolean",
@@ -81,6 +86,17 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
 
 function kindOf(type: KeyKind): Kind {
   return KINDS[type.kind];
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const LONGEST_MS = 36_500 * 86_400_000;
+
+/** `undefined` for what is no duration. */
+function durationMs(value: unknown): number | undefined {
+  const parts = typeof value === "string" ? /^([1-9]\d{0,9})([mhd])$/.exec(value) : null;
+  if (parts === null) return undefined;
+  const ms = Number(parts[1]) * (UNIT_MS[parts[2] ?? ""] ?? 0);
+  return ms <= LONGEST_MS ? ms : undefined;
 }
 
 function isServerUrl(text: string): boolean {

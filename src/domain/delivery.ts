@@ -66,6 +66,7 @@ export const ATTEMPT_ERROR_CODES = [
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
 
 export interface DeliveryWithAttempts extends Delivery {
+  /** In order; of more than 100, the first 50 and the last 50. */
   readonly attempts: readonly Attempt[];
 }
 

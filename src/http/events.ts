@@ -23,7 +23,8 @@ export const EVENT_ROUTES: readonly Route[] = [
     operationId: "publishEvent",
     tag,
     summary: "Publish an event",
-    description: "Answered once the event and its deliveries are durable.",
+    description:
+      "Answered once the event and its deliveries are durable. An idempotency key is kept as long as its event: for good, or as `retention.events` of the configuration says.",
     access: "publish",
     scope: "publish",
     headers: {

@@ -127,7 +127,14 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
     response: { type: ["string", "null"], description: "First 1 KiB of the answer." },
   }),
-  DeliveryWithAttempts: record({ ...delivery, attempts: { type: "array", items: ref("Attempt") } }),
+  DeliveryWithAttempts: record({
+    ...delivery,
+    attempts: {
+      type: "array",
+      items: ref("Attempt"),
+      description: "In order; of more than 100, the first 50 and the last 50.",
+    },
+  }),
   Token: record(token),
   TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
   Health: record(

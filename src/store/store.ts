@@ -37,6 +37,19 @@ export interface Store {
   listEvents(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
   findEvent(id: number): Promise<StoredEvent | undefined>;
 
+  // Retention
+  /**
+   * Looks through events of a stretch of time for those that have no unfinished delivery (`pending`, `waiting`, `held` or
+   * `delivering`), in the order of their rowids. Holds up no write.
+   */
+  findExpired(query: ExpiredSelection): Promise<ExpiredEvents>;
+  /**
+   * Deletes events with their deliveries and attempts, in the order given, until a short transaction has enough: ask
+   * again with those that were not `handled`. One that has an unfinished delivery by now stays; one that is gone counts
+   * as handled.
+   */
+  removeEvents(eventIds: readonly number[]): Promise<RemovedEvents>;
+
   // Subscriptions
   /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
   createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
@@ -187,6 +200,32 @@ export interface EventSelection {
   /** From 1; ignored with `after`. */
   readonly page: number;
   readonly after?: number;
+}
+
+export interface ExpiredSelection {
+  /** Inclusive; from the first event on without. */
+  readonly fromMs?: number;
+  /** Exclusive. */
+  readonly beforeMs: number;
+  /** Only events with larger rowids. */
+  readonly after?: number;
+  /** How many events to look at. */
+  readonly most: number;
+}
+
+export interface ExpiredEvents {
+  /** Rowids of those found, rising. */
+  readonly events: readonly number[];
+  /** Where to go on; `undefined` when there are no more to look at. */
+  readonly after: number | undefined;
+}
+
+export interface RemovedEvents {
+  /** How many of those given are done with, from the first on. */
+  readonly handled: number;
+  /** Deleted by this call. */
+  readonly events: number;
+  readonly deliveries: number;
 }
 
 export interface SubscriptionRecord {

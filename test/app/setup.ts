@@ -27,12 +27,13 @@ export type Changes = {
 /** The defaults on any free port, with changes. */
 export function configFor(data: string, changes: Changes = {}): Config {
   const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
-  const { auth, limits, delivery, log, remote, ...rest } = changes;
+  const { auth, limits, retention, delivery, log, remote, ...rest } = changes;
   return {
     ...base,
     ...rest,
     auth: { ...base.auth, ...auth },
     limits: { ...base.limits, ...limits },
+    retention: { ...base.retention, ...retention },
     delivery: { ...base.delivery, ...delivery },
     log: { ...base.log, ...log },
     remote: { ...base.remote, ...remote },

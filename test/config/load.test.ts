@@ -69,6 +69,7 @@ describe("precedence", () => {
         EVREG_AUTH_ANONYMOUS_PUBLISH: "true",
         EVREG_BOOTSTRAP_TOKEN: "first",
         EVREG_ENVELOPE: "2048",
+        EVREG_RETENTION_EVENTS: " 36h ",
         EVREG_DELIVERY_TIMEOUT_MS: "50",
         EVREG_DELIVERY_MAX_IN_FLIGHT: "8",
         EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION: "7",
@@ -88,6 +89,7 @@ describe("precedence", () => {
       shutdownGraceMs: 5,
       auth: { mode: "off", anonymousPublish: true, bootstrapToken: "first" },
       limits: { payloadBytes: 2048 },
+      retention: { events: 36 * 3_600_000 },
       delivery: {
         timeoutMs: 50,
         maxInFlight: 8,
@@ -111,6 +113,18 @@ describe("precedence", () => {
       config.log,
     ];
     expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
+  });
+
+  test("how long events are kept is said in minutes, hours or days, and not set is for good", async () => {
+    expect((await load()).config.retention).toEqual({});
+    for (const [text, ms] of [
+      ["1m", 60_000],
+      ["12h", 43_200_000],
+      ["36500d", 3_153_600_000_000],
+    ] as const) {
+      put("evreg.config.yaml", `retention: { events: ${text} }`);
+      expect((await load()).config.retention.events).toBe(ms);
+    }
   });
 
   test("SERVICE_ENVELOPE means EVREG_ENVELOPE", async () => {

@@ -57,6 +57,17 @@ describe("a file's mistake is named with its key, line and column, and what is a
       "limits: { payloadBytes: 1 }",
       /1:25: limits\.payloadBytes must be a whole number from 2 to 16777216, not 1$/,
     ],
+    [
+      "retention: { events: 30 }",
+      "1:22: retention.events must be a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d, not 30",
+    ],
+    ["retention: { events: 30 d }", /1:22: retention\.events must be a whole number of .*, not "30 d"$/],
+    ["retention: { events: 0d }", /1:22: retention\.events must be a whole number of/],
+    ["retention: { events: -1d }", /1:22: retention\.events must be a whole number of/],
+    ["retention: { events: 1.5h }", /1:22: retention\.events must be a whole number of/],
+    ["retention: { events: 90s }", /1:22: retention\.events must be a whole number of/],
+    ["retention: { events: 30D }", /1:22: retention\.events must be a whole number of/],
+    ["retention: { events: 36501d }", /1:22: retention\.events must be a whole number of/],
     ["data: ''", /1:7: data must be the path of a folder/],
     ["hostt: a", "1:1: hostt is not a key of evreg; did you mean host?"],
     ["timeoutMs: 5", "1:1: timeoutMs is not a key of evreg; did you mean delivery.timeoutMs?"],
@@ -101,6 +112,10 @@ describe("a variable's mistake is named with the variable", () => {
     [
       { EVREG_DATA_DIR: "x" },
       "EVREG_DATA_DIR: this variable means nothing to evreg; did you mean EVREG_DATA?",
+    ],
+    [
+      { EVREG_RETENTION_EVENTS: "forever" },
+      /^EVREG_RETENTION_EVENTS: retention\.events must be a whole number/,
     ],
     [{ EVREG_TIMEOUT: "1" }, /^EVREG_TIMEOUT: this variable means nothing to evreg/],
   ])("%j", async (env, message) => {

@@ -10,6 +10,7 @@ import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
+import { retentionSuite } from "./store/retention.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -29,6 +30,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
+    describe("retention", () => retentionSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

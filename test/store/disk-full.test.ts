@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
+import { Retention } from "../../src/service/retention.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
 import type { RecordCall } from "../../src/store/libsql/record-call.ts";
@@ -118,6 +119,50 @@ describe.skipIf(!mounted)("a disk that is full (a tmpfs of 8 MiB; skipped where 
       expect.objectContaining({ code: "unavailable", message: expect.stringContaining(folder) }),
     );
     rmSync(filler);
+  });
+});
+
+describe.skipIf(!mounted)("old events on a disk that is full", () => {
+  const folder = join(small, "old");
+  const filler = join(small, "filler");
+
+  it("go as soon as there is room for that again, and are all there until then", async () => {
+    for (const name of readdirSync(small)) rmSync(join(small, name), { recursive: true });
+    const clock = new ManualClock();
+    mkdirSync(folder);
+    const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
+    const { rowid } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+    const payload = Buffer.alloc(2_000, "x");
+    const batch = Array.from({ length: 900 }, () => ({ actionId: rowid, revision: 1, payload }));
+    await store.recordEvents(batch, clock.now());
+    const total = async (): Promise<number> =>
+      (await store.listEvents({ order: "desc", limit: 1, page: 1 })).total;
+    await clock.advance(120_000);
+    // Takes all there is, to the last byte.
+    spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
+    const retention = new Retention({ store, clock, logger: silentLogger, keepMs: 60_000 });
+    const goOn = async (): Promise<void> => {
+      const next = clock.nextTimerMs;
+      if (next !== undefined) await clock.advance(next - clock.now());
+    };
+    retention.start();
+    await until("the store to find no room", async () => {
+      await goOn();
+      return store.condition().status === "unavailable";
+    });
+    for (let turn = 0; turn < 20; turn += 1) await goOn();
+    expect(store.condition().status).toBe("unavailable");
+    expect(await total()).toBe(900);
+
+    rmSync(filler);
+    await until("the old events to be gone", async () => {
+      await goOn();
+      return (await total()) === 0;
+    });
+    expect(store.condition().status).toBe("ok");
+    await retention.stop();
+    await store.close();
+    expect(rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 });
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { countBacklog } from "../../src/store/libsql/backlog.ts";
+import { dropMiddleAttempts } from "../../src/store/libsql/attempt-limit.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
@@ -93,6 +94,7 @@ describe("what the engine does for each task", () => {
     };
     expect(scans(plansOf(deliver))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
+    expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
   });
@@ -151,6 +153,19 @@ describe("what the engine does for each task", () => {
     const ofDeliveries = plans.filter((detail) => /(SCAN|SEARCH) (delivery|w)\b/.test(detail));
     expect(ofDeliveries.length).toBeGreaterThan(5);
     for (const detail of ofDeliveries) expect(detail).toMatch(/^SEARCH .* COVERING INDEX delivery_due/);
+    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+  });
+
+  it("expired events are found and removed without a look at all of them", () => {
+    const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
+    const plans = [
+      ...plansOf((sql) => complete(READS_IN_STEPS.findExpired(sql, query))),
+      ...plansOf((sql) => {
+        sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
+        return WRITES.removeEvents(sql, [1, 2]);
+      }),
+    ];
+    expect(scans(plans)).toEqual([]);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 

@@ -38,6 +38,9 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   failed: "d.state = 3",
 };
 
+/** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
+export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
+
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,

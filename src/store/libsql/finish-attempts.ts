@@ -1,3 +1,4 @@
+import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
 import type { FinishCall, ResultRow } from "./finish-call.ts";
 import type { Sql } from "./sql.ts";
 
@@ -25,6 +26,8 @@ interface Changes {
   readonly delivered: { readonly ids: number[]; readonly nowMs: number }[];
   readonly others: unknown[];
   readonly attempts: unknown[];
+  /** Rowids of deliveries that have more attempts than are kept. */
+  readonly long: number[];
   readonly gone: (readonly [subscriptionId: number, reason: string])[];
 }
 
@@ -46,7 +49,7 @@ export function finishAttempts(
   const all = batches.flatMap(({ rows }) => rows);
   const open = loadLeased(sql, all);
   const elsewhere = loadMoved(sql, all, open);
-  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], gone: [] };
+  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], long: [], gone: [] };
   const applied = batches.map(({ rows, nowMs, base }) => {
     const delivered: number[] = [];
     changes.delivered.push({ ids: delivered, nowMs });
@@ -87,6 +90,7 @@ function note(
     responseOffset === null ? null : at.base + responseOffset + 1,
     responseBytes,
   ]);
+  if (isPastLimit(leased.attempt)) changes.long.push(id);
   if (next.kind === "gone" && at.left === undefined) changes.gone.push([leased.subscription_id, next.reason]);
 }
 
@@ -140,7 +144,11 @@ function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
   return new Map(found.map((row) => [row.id, row]));
 }
 
-function write(sql: Sql, { ended, delivered, others, attempts, gone }: Changes, bytes: Uint8Array): void {
+function write(
+  sql: Sql,
+  { ended, delivered, others, attempts, long, gone }: Changes,
+  bytes: Uint8Array,
+): void {
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
@@ -154,6 +162,7 @@ function write(sql: Sql, { ended, delivered, others, attempts, gone }: Changes, 
     );
   }
   if (others.length > 0) moveOthers(sql, others);
+  if (long.length > 0) dropMiddleAttempts(sql, long);
   for (const [id, reason] of gone) {
     sql.run(
       "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",

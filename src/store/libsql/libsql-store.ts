@@ -17,6 +17,7 @@ import type {
   WriteResult,
 } from "./operations.ts";
 import { recordWrite } from "./packed-writes.ts";
+import { REMOVED_ROWS } from "./remove-events.ts";
 
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
@@ -74,6 +75,16 @@ export function createLibsqlStore(
     async findEvent(id) {
       const { value, bytes } = await read("findEvent", id);
       return value === undefined ? undefined : withPayload(value, bytes);
+    },
+
+    findExpired: (query) => ask("findExpired", query),
+    async removeEvents(eventIds) {
+      const { outcome } = await add({
+        bytes: 0,
+        rows: REMOVED_ROWS,
+        pack: () => ({ name: "removeEvents", args: [eventIds] }),
+      });
+      return valueOf(outcome) as WriteResult<"removeEvents">;
     },
 
     createSubscription: (input, nowMs) => write("createSubscription", input, nowMs),

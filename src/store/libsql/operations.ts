@@ -6,12 +6,14 @@ import { claimDue } from "./claim-due.ts";
 import { findDelivery, retryDelivery } from "./deliveries.ts";
 import { listDeliveries } from "./delivery-list.ts";
 import { findEvent, listEvents } from "./event-reads.ts";
+import { findExpired } from "./expired-events.ts";
 import { finishAttempts } from "./finish-attempts.ts";
 import type { FinishCall } from "./finish-call.ts";
 import type { Steps } from "./read-steps.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
+import { removeEvents } from "./remove-events.ts";
 import type { Sql } from "./sql.ts";
 import {
   createSubscription,
@@ -39,6 +41,7 @@ export const READS_IN_STEPS = {
   listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
   listDeliveries,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
+  findExpired,
 } as const;
 
 /** What is done one by one inside a flight, each in its own savepoint. */
@@ -50,6 +53,7 @@ export const WRITES = {
   deleteSubscription,
   retryDelivery,
   claimDue,
+  removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,
   revokeToken,

@@ -1,3 +1,4 @@
+import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
 import type { Sql } from "./sql.ts";
 
 /**
@@ -6,6 +7,7 @@ import type { Sql } from "./sql.ts";
  */
 export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
   const ended = which === "all" ? "TRUE" : "l.until_ms <= ?1";
+  const only = which === "all" ? [] : [nowMs];
   sql.run(
     `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code)
       SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted'
@@ -17,5 +19,12 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
       WHERE rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
     nowMs,
   );
-  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, ...(which === "all" ? [] : [nowMs]));
+  const attempted = sql.rows<{ id: number; attempt: number }>(
+    `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
+      WHERE ${ended}`,
+    ...only,
+  );
+  const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
+  if (long.length > 0) dropMiddleAttempts(sql, long);
+  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, ...only);
 }

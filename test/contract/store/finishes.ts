@@ -39,6 +39,25 @@ export function finishSuite(open: OpenStore): void {
     });
   });
 
+  it("keeps the first 50 and the last 50 attempts of a delivery that is sent again and again", async () => {
+    const first = await oneClaim();
+    const kept = async (): Promise<number[]> =>
+      ((await on.store.findDelivery(first.deliveryId))?.attempts ?? []).map(({ attempt }) => attempt);
+    for (let n = 1; n <= 130; n += 1) {
+      const hour = NOW + n * 3_600_000;
+      const [claim] = n === 1 ? [first] : (await on.claim({ nowMs: hour })).claims;
+      if (claim === undefined) throw new Error("it was due");
+      expect(claim.attempt).toBe(n);
+      // Some end in a crash of whoever sends.
+      if (n % 7 === 0 || n === 103) await on.store.releaseExpired(hour + 3_600_000);
+      else await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
+      if (n <= 100) expect(await kept()).toHaveLength(n);
+      else expect(await kept()).toEqual([...rising(1, 50), ...rising(n - 49, n)]);
+      await on.store.retryDelivery(first.deliveryId, NOW).catch(() => {});
+    }
+    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({ attempt: 130 });
+  });
+
   it("keeps the answer's text whatever is in it", async () => {
     const claim = await oneClaim();
     const response = "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20);
@@ -199,4 +218,8 @@ export function finishSuite(open: OpenStore): void {
       attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted", duration_ms: 30_000 }],
     });
   });
+}
+
+function rising(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }

@@ -1,0 +1,239 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Action } from "../../src/domain/action.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { Retention } from "../../src/service/retention.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { ExpiredSelection, Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/until.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+describe("removing old events", () => {
+  let folder: string;
+  let store: Store;
+  let action: Action;
+  const clock = new ManualClock();
+  /** What the loop asks of the real store. */
+  let asked: ("removeEvents" | ExpiredSelection)[];
+  /** Thrown by the next calls instead. */
+  let failures: Error[];
+  let lines: { level: string; fields: object; message: string }[];
+  let retention: Retention;
+
+  const keep =
+    (level: string) =>
+    (fields: object, message: string): void =>
+      void lines.push({ level, fields, message });
+
+  function make(): Retention {
+    return new Retention({
+      store: {
+        findExpired(query) {
+          asked.push(query);
+          const failure = failures.shift();
+          return failure === undefined ? store.findExpired(query) : Promise.reject(failure);
+        },
+        removeEvents(ids) {
+          asked.push("removeEvents");
+          const failure = failures.shift();
+          return failure === undefined ? store.removeEvents(ids) : Promise.reject(failure);
+        },
+      },
+      clock,
+      logger: { ...silentLogger, info: keep("info"), error: keep("error") },
+      keepMs: HOUR_MS,
+    });
+  }
+
+  beforeEach(async () => {
+    [asked, failures, lines] = [[], [], []];
+    folder = mkdtempSync(join(tmpdir(), "evreg-retention-"));
+    const owner = {
+      pid: process.pid,
+      command: "test",
+      instance: "t",
+      started_at: "2026-01-01T00:00:00.000Z",
+    };
+    store = await openLibsqlStore({ folder, owner, logger: silentLogger });
+    action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
+    retention = make();
+  });
+  afterEach(async () => {
+    await retention.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function publish(count: number): Promise<void> {
+    const record = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
+    await store.recordEvents(
+      Array.from({ length: count }, () => record),
+      clock.now(),
+    );
+  }
+
+  async function left(): Promise<number> {
+    return (await store.listEvents({ order: "desc", limit: 1, page: 1 })).total;
+  }
+
+  /** Lets steps and their rests pass until it waits for the next round. */
+  async function roundOver(): Promise<void> {
+    await until("the round to be over", async () => {
+      const next = clock.nextTimerMs;
+      if (next === undefined) return false;
+      if (next - clock.now() === 5 * MINUTE_MS) return true;
+      await clock.advance(next - clock.now());
+      return false;
+    });
+  }
+
+  async function nextRound(): Promise<void> {
+    asked = [];
+    await clock.advance(5 * MINUTE_MS);
+    await roundOver();
+  }
+
+  it("begins at the start, removes what is older than told, and says so in one line", async () => {
+    await publish(2_500);
+    await clock.advance(HOUR_MS + 1);
+    await publish(3);
+    retention.start();
+    retention.start();
+    await roundOver();
+    expect(await left()).toBe(3);
+    expect(lines).toEqual([
+      {
+        level: "info",
+        fields: { events: 2_500, deliveries: 0 },
+        message: "Events older than retention.events were removed.",
+      },
+    ]);
+    // In many small transactions.
+    expect(asked.filter((each) => each === "removeEvents").length).toBeGreaterThan(5);
+
+    await nextRound();
+    expect(await left()).toBe(3);
+    expect(asked).toHaveLength(1);
+    for (let round = 0; round < 12; round += 1) await nextRound();
+    expect(await left()).toBe(0);
+    expect(lines.map(({ fields }) => fields)).toEqual([
+      { events: 2_500, deliveries: 0 },
+      { events: 3, deliveries: 0 },
+    ]);
+  });
+
+  it("looks at an event that stays for its delivery once an hour, not in each round", async () => {
+    const subscription = await store.createSubscription(
+      {
+        application: "x",
+        subscription: "s",
+        action: "a.b",
+        handler: "h",
+        maxRetries: 1,
+        active: true,
+        secret: "s",
+      },
+      clock.now(),
+    );
+    await publish(1);
+    await store.updateSubscription(subscription.rowid, { active: false }, clock.now());
+    const publishedMs = clock.now();
+    await clock.advance(HOUR_MS + 1);
+    retention.start();
+    await roundOver();
+    const startedMs = clock.now();
+    expect(await left()).toBe(1);
+    await nextRound();
+    // From where the last round ended.
+    expect(asked).toMatchObject([{ fromMs: expect.any(Number) }]);
+    expect(asked[0]).not.toMatchObject({ fromMs: publishedMs });
+
+    await store.updateSubscription(subscription.rowid, { active: true }, clock.now());
+    const { claims } = await store.claimDue(claimRequest({ nowMs: clock.now() }));
+    const [claim] = claims;
+    if (claim === undefined) throw new Error("it is due");
+    const { deliveryId, claimId } = claim;
+    const result = { deliveryId, claimId, startedAtMs: clock.now(), durationMs: 1 };
+    await store.finishAttempts([{ ...result, next: { kind: "delivered" } }], clock.now());
+    while (clock.now() - startedMs < 54 * MINUTE_MS) await nextRound();
+    expect(await left()).toBe(1);
+    while (clock.now() - startedMs < 61 * MINUTE_MS) await nextRound();
+    expect(await left()).toBe(0);
+    expect(lines.map(({ fields }) => fields)).toEqual([{ events: 1, deliveries: 1 }]);
+  });
+
+  it("rests after each step, for longer the longer the store took", async () => {
+    await publish(10);
+    await clock.advance(2 * HOUR_MS);
+    const started = clock.now();
+    retention.start();
+    // The clock stands still, so the shortest.
+    await until("the first rest", () => clock.pending === 1);
+    expect(clock.nextTimerMs).toBe(started + 5);
+    expect(asked).toHaveLength(1);
+
+    const slow = store.removeEvents.bind(store);
+    store.removeEvents = async (ids) => {
+      const answer = await slow(ids);
+      clock.set(clock.now() + 30);
+      return answer;
+    };
+    await clock.advance(5);
+    await until("the second rest", () => clock.pending === 1);
+    expect(clock.nextTimerMs).toBe(started + 5 + 30 + 120);
+  });
+
+  it("waits while the store takes no writes, and goes on where it was", async () => {
+    await publish(1_500);
+    await clock.advance(2 * HOUR_MS);
+    const full = new EvregError("unavailable", "Nothing can be stored: the disk is full.");
+    retention.start();
+    await until("the first answer", () => clock.pending === 1);
+    failures = [full, full];
+    const began = clock.now();
+    await roundOver();
+    expect(clock.now() - began).toBeGreaterThanOrEqual(20_000);
+    expect(await left()).toBe(0);
+    // Nothing was looked for twice.
+    expect(asked.filter((each) => each !== "removeEvents")).toHaveLength(2);
+    expect(lines.map(({ level }) => level)).toEqual(["info"]);
+  });
+
+  it("gives up a round that fails in another way, says so, and begins anew in the next", async () => {
+    await publish(5);
+    await clock.advance(2 * HOUR_MS);
+    failures = [new EvregError("internal", "no idea")];
+    retention.start();
+    await roundOver();
+    expect(lines).toMatchObject([
+      { level: "error", message: expect.stringContaining("Removing old events") },
+    ]);
+    await nextRound();
+    expect(await left()).toBe(0);
+  });
+
+  it("stops after the step under way, whenever it is told, and twice", async () => {
+    await publish(3_000);
+    await clock.advance(2 * HOUR_MS);
+    for (const turns of [0, 1, 2, 3, 5, 8, 13, 21]) {
+      const loop = make();
+      loop.start();
+      for (let turn = 0; turn < turns; turn += 1) await clock.advance(5);
+      await Promise.all([loop.stop(), loop.stop()]);
+      expect(clock.pending).toBe(0);
+      const before = [asked.length, await left()];
+      await clock.advance(HOUR_MS);
+      expect([asked.length, await left()]).toEqual(before);
+    }
+    retention.start();
+    await roundOver();
+    expect(await left()).toBe(0);
+  });
+});

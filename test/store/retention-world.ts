@@ -1,0 +1,374 @@
+import { expect } from "vitest";
+import type { DeliveryStatus } from "../../src/domain/delivery.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
+import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
+import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
+import { sealPassed } from "../../src/store/libsql/event-counts.ts";
+import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { complete, type Steps } from "../../src/store/libsql/read-steps.ts";
+import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
+import { removeEvents } from "../../src/store/libsql/remove-events.ts";
+import type { ExpiredSelection } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+
+const LEASE_MS = 30_000;
+
+interface ModelEvent {
+  readonly rowid: number;
+  readonly action: number;
+  readonly atMs: number;
+  readonly key: string | null;
+}
+
+interface ModelSubscription {
+  readonly rowid: number;
+  readonly action: number;
+  isActive: boolean;
+  isDeleted: boolean;
+}
+
+interface ModelDelivery {
+  readonly rowid: number;
+  readonly event: number;
+  readonly subscription: ModelSubscription;
+  state: "open" | "delivered" | "failed";
+  leasedUntilMs: number | undefined;
+  failures: number;
+  attempts: number;
+}
+
+export type Ending = "delivered" | "failed" | "retry" | "returned" | "under way";
+
+/** A data file beside what must be in it. Places are shares of a list's length, from 0 to below 1. */
+export class RetentionWorld {
+  readonly #connection: Connection;
+  readonly #events = new Map<number, ModelEvent>();
+  readonly #deliveries = new Map<number, ModelDelivery>();
+  readonly #subscriptions: ModelSubscription[] = [];
+  #nowMs = 10_000_000;
+  /** How many events were removed in all. */
+  removed = 0;
+
+  constructor(connection: Connection, actions: number) {
+    this.#connection = connection;
+    connection.write((sql) => {
+      for (let action = 0; action < actions; action += 1) {
+        WRITES.createAction(sql, { action: `a${action}`, application: "x", schemata: {} }, 1);
+      }
+    });
+  }
+
+  publish(all: readonly (readonly [action: number, key: string | null])[], aheadMs: number): void {
+    this.#nowMs += aheadMs;
+    const call = {
+      nowMs: this.#nowMs,
+      atomic: false,
+      rows: all.flatMap(([action]) => [action + 1, 1, 0, 2]),
+      keys: all.map(([, key]) => key),
+    };
+    const [outcomes = []] = this.#connection.write((sql) =>
+      MERGED_WRITES.recordEvents(sql, [call], Buffer.from("{}")),
+    );
+    for (const [index, [action, key]] of all.entries()) {
+      const outcome = outcomes[index];
+      const used = key === null ? undefined : [...this.#events.values()].find((each) => each.key === key);
+      const kind = used === undefined ? "recorded" : used.action === action ? "replayed" : "key_conflict";
+      expect(outcome).toMatchObject(used === undefined ? { kind } : { kind, rowid: used.rowid });
+      if (outcome?.kind !== "recorded") continue;
+      const { rowid, timestampedMs: atMs } = outcome;
+      this.#events.set(rowid, { rowid, action, atMs, key });
+      this.#expectDeliveries(rowid, action);
+    }
+  }
+
+  #expectDeliveries(event: number, action: number): void {
+    const rows = this.#connection.read.rows<{ id: number; subscription: number }>(
+      "SELECT rowid AS id, subscription_id AS subscription FROM delivery WHERE event_id = ? ORDER BY 2",
+      event,
+    );
+    const awaiting = this.#subscriptions.filter(
+      (each) => each.action === action && each.isActive && !each.isDeleted,
+    );
+    expect(rows.map(({ subscription }) => subscription)).toEqual(awaiting.map(({ rowid }) => rowid));
+    for (const [index, { id: rowid }] of rows.entries()) {
+      const subscription = awaiting[index];
+      if (subscription === undefined) throw new Error("compared above");
+      const fresh = { state: "open", leasedUntilMs: undefined, failures: 0, attempts: 0 } as const;
+      this.#deliveries.set(rowid, { rowid, event, subscription, ...fresh });
+    }
+  }
+
+  subscribe(action: number): void {
+    const name = `s${this.#subscriptions.length}`;
+    const record = { application: "x", subscription: name, action: `a${action}`, handler: "h", secret: "s" };
+    const { rowid } = this.#connection.write((sql) =>
+      WRITES.createSubscription(sql, { ...record, maxRetries: 5, active: true }, 1),
+    );
+    this.#subscriptions.push({ rowid, action, isActive: true, isDeleted: false });
+  }
+
+  change(place: number, to: "paused" | "active" | "deleted"): void {
+    const found = at(
+      this.#subscriptions.filter(({ isDeleted }) => !isDeleted),
+      place,
+    );
+    if (found === undefined) return;
+    this.#connection.write((sql) => {
+      if (to === "deleted") WRITES.deleteSubscription(sql, found.rowid, 1);
+      else WRITES.updateSubscription(sql, found.rowid, { active: to === "active" });
+    });
+    if (to === "deleted") found.isDeleted = true;
+    else found.isActive = to === "active";
+  }
+
+  send(most: number, endings: readonly Ending[]): void {
+    const { claims } = this.#connection.write((sql) => {
+      const out = new BytesOut();
+      const request = claimRequest({ nowMs: this.#nowMs, limit: most, leaseMs: LEASE_MS });
+      return claimAnswer(WRITES.claimDue(sql, claimCall(request), out), out.pack());
+    });
+    for (const [index, { deliveryId, claimId, event }] of claims.entries()) {
+      const delivery = this.#deliveries.get(deliveryId);
+      if (delivery === undefined) throw new Error("a delivery came from nowhere");
+      expect(this.#events.has(event.eventId)).toBe(true);
+      expect(["pending", "waiting"]).toContain(statusOf(delivery));
+      delivery.leasedUntilMs = this.#nowMs + LEASE_MS;
+      const ending = endings[index % endings.length] ?? "delivered";
+      if (ending !== "under way") this.#finish(delivery, claimId, ending);
+    }
+  }
+
+  #finish(delivery: ModelDelivery, claimId: number, ending: Exclude<Ending, "under way">): void {
+    const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
+    const row = [delivery.rowid, claimId, 1, 1, 500, null, null, 0, next];
+    const call = { nowMs: this.#nowMs, results: JSON.stringify([row]) };
+    const applied = this.#connection.write((sql) =>
+      MERGED_WRITES.finishAttempts(sql, [call], new Uint8Array(1)),
+    );
+    expect(applied).toEqual([[true]]);
+    delivery.leasedUntilMs = undefined;
+    delivery.attempts += 1;
+    if (ending === "failed" || ending === "retry") delivery.failures += 1;
+    if (ending === "failed" || ending === "delivered") delivery.state = ending;
+  }
+
+  releaseLeases(): void {
+    this.#nowMs += LEASE_MS;
+    this.#connection.write((sql) => WRITES.releaseExpired(sql, this.#nowMs));
+    for (const delivery of this.#deliveries.values()) {
+      if (delivery.leasedUntilMs === undefined || delivery.leasedUntilMs > this.#nowMs) continue;
+      delivery.leasedUntilMs = undefined;
+      delivery.attempts += 1;
+    }
+  }
+
+  retry(place: number): void {
+    const delivery = at([...this.#deliveries.values()], place);
+    if (delivery === undefined) return;
+    const work = (): unknown =>
+      this.#connection.write((sql) => WRITES.retryDelivery(sql, delivery.rowid, this.#nowMs));
+    const may = ["failed", "waiting", "delivered"].includes(statusOf(delivery));
+    if (!may || delivery.subscription.isDeleted) {
+      expect(work).toThrow();
+      return;
+    }
+    work();
+    delivery.state = "open";
+    delivery.failures = 0;
+  }
+
+  /** Rowids go on in another block of the counts, as after thousands of events. */
+  skipRowids(by: number): void {
+    this.#connection.write((sql) => {
+      const { event } = loadEnds(sql);
+      if (sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", by) > 0) {
+        sealPassed(sql, event, event + by);
+      }
+    });
+  }
+
+  /**
+   * Removes what is old enough, while lists are being read; at most `calls` times, with `retryAt` between finding and
+   * removing.
+   */
+  prune(given: { keepMs: number; most: number; rows: number; calls: number; retryAt: number }): void {
+    const { keepMs, most, rows, retryAt } = given;
+    const beforeMs = this.#nowMs - keepMs;
+    const before = { events: this.#rowids(), deliveries: this.#deliveryRowids() };
+    const lists = this.#beginLists();
+    let { calls } = given;
+    for (let after: number | undefined = 0; after !== undefined && calls > 0;) {
+      const query: ExpiredSelection = { beforeMs, after, most };
+      const found = complete(READS_IN_STEPS.findExpired(this.#connection.read, query));
+      const upTo = found.after ?? Infinity;
+      const removable = this.#rowids().filter(
+        (id) => id > (after ?? 0) && id <= upTo && this.#isRemovable(id, beforeMs),
+      );
+      expect(found.events).toEqual(removable);
+      this.retry(retryAt);
+      for (let left = found.events; left.length > 0 && calls > 0; calls -= 1) {
+        const some = left;
+        const step = this.#connection.write((sql) => removeEvents(sql, some, rows));
+        lists.step();
+        expect(step.handled + step.deliveries).toBeGreaterThan(0);
+        this.#noteRemoved(left, step, beforeMs);
+        left = left.slice(step.handled);
+      }
+      ({ after } = found);
+    }
+    const { events, deliveries } = lists.end();
+    expectBetween(events, this.#rowids(), before.events);
+    expectBetween(deliveries, this.#deliveryRowids(), before.deliveries);
+  }
+
+  #noteRemoved(
+    asked: readonly number[],
+    step: { readonly handled: number; readonly events: number; readonly deliveries: number },
+    beforeMs: number,
+  ): void {
+    const gone = asked.slice(0, step.handled).filter((id) => this.#isRemovable(id, beforeMs));
+    expect(step.events).toBe(gone.length);
+    for (const id of gone) this.#events.delete(id);
+    // Of the first that is not handled, some deliveries may be gone.
+    const there = new Set(
+      this.#connection.read.rows<{ id: number }>("SELECT rowid AS id FROM delivery").map(({ id }) => id),
+    );
+    const reached = new Set(asked.slice(0, step.handled + 1));
+    let deliveries = 0;
+    for (const [id, delivery] of this.#deliveries) {
+      if (there.has(id)) continue;
+      expect(reached.has(delivery.event)).toBe(true);
+      expect(isUnfinished(delivery)).toBe(false);
+      this.#deliveries.delete(id);
+      deliveries += 1;
+    }
+    expect(step.deliveries).toBe(deliveries);
+    this.removed += gone.length;
+  }
+
+  #isRemovable(id: number, beforeMs: number): boolean {
+    const event = this.#events.get(id);
+    if (event === undefined || event.atMs >= beforeMs) return false;
+    return ![...this.#deliveries.values()].some((each) => each.event === id && isUnfinished(each));
+  }
+
+  #beginLists(): { step(): void; end(): { events: number[]; deliveries: number[] } } {
+    const sql = this.#connection.read;
+    const query = { order: "asc" as const, limit: 500, page: 1, applications: ["x"], fromMs: 1 };
+    const events = READS_IN_STEPS.listEvents(sql, query, new BytesOut());
+    const deliveries = READS_IN_STEPS.listDeliveries(sql, { limit: 500, fromMs: 1 });
+    const ends = [stepping(events), stepping(deliveries)] as const;
+    return {
+      step() {
+        for (const one of ends) one.step();
+      },
+      end: () => ({
+        events: ends[0].end().events.map(({ rowid }) => rowid),
+        deliveries: ends[1]
+          .end()
+          .map(({ rowid }) => rowid)
+          .toReversed(),
+      }),
+    };
+  }
+
+  #rowids(): number[] {
+    return [...this.#events.keys()];
+  }
+
+  #deliveryRowids(): number[] {
+    return [...this.#deliveries.keys()];
+  }
+
+  /** All that is left is what it must be, by lists, by look-ups and in the file itself. */
+  expectRight(fromMs: number, toMs: number): void {
+    const stretch = { fromMs: 10_000_000 + fromMs, toMs: 10_000_000 + toMs };
+    for (const query of [{}, { action: "a0" }, { action: "a1", ...stretch }, stretch]) {
+      const wanted = [...this.#events.values()].filter(
+        ({ action, atMs }) =>
+          (!("action" in query) || query.action === `a${action}`) &&
+          (!("fromMs" in query) || (atMs >= query.fromMs && atMs < query.toMs)),
+      );
+      expect(this.#walkEvents(query)).toEqual(wanted.map(({ rowid }) => rowid));
+    }
+    const sql = this.#connection.read;
+    const list = (status?: DeliveryStatus): unknown[] =>
+      complete(
+        READS_IN_STEPS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }),
+      )
+        .toReversed()
+        .map((each) => [each.rowid, each.event_id, each.status]);
+    const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
+    expect(list()).toEqual(all);
+    for (const status of ["pending", "delivering", "held", "cancelled", "failed"] as const) {
+      expect(list(status)).toEqual(all.filter((each) => each[2] === status));
+    }
+    const attempts = [...this.#deliveries.values()].reduce((sum, each) => sum + each.attempts, 0);
+    expect(sql.first("SELECT count(*) AS n FROM attempt")).toEqual({ n: attempts });
+    expect(sql.rows("PRAGMA foreign_key_check")).toEqual([]);
+    expect(sql.rows("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  }
+
+  #walkEvents(query: object): number[] {
+    const ids: number[] = [];
+    for (let after = 0; ;) {
+      const page = { order: "asc" as const, limit: 7, page: 1, after, ...query };
+      const { events } = complete(READS_IN_STEPS.listEvents(this.#connection.read, page, new BytesOut()));
+      ids.push(...events.map(({ rowid }) => rowid));
+      const last = events.at(-1);
+      if (last !== undefined) {
+        after = last.rowid;
+        continue;
+      }
+      const first = { ...page, after: 0 };
+      const { total } = complete(READS_IN_STEPS.listEvents(this.#connection.read, first, new BytesOut()));
+      expect(total).toBe(ids.length);
+      return ids;
+    }
+  }
+}
+
+function statusOf({ state, leasedUntilMs, failures, subscription }: ModelDelivery): DeliveryStatus {
+  if (state !== "open") return state;
+  if (leasedUntilMs !== undefined) return "delivering";
+  if (subscription.isDeleted) return "cancelled";
+  if (!subscription.isActive) return "held";
+  return failures > 0 ? "waiting" : "pending";
+}
+
+function isUnfinished(delivery: ModelDelivery): boolean {
+  return !["delivered", "failed", "cancelled"].includes(statusOf(delivery));
+}
+
+/** All that were there throughout, none that was not there at the beginning, in order. */
+function expectBetween(
+  found: readonly number[],
+  throughout: readonly number[],
+  first: readonly number[],
+): void {
+  expect(found).toEqual(found.toSorted((a, b) => a - b));
+  const all = new Set(found);
+  expect(throughout.filter((id) => !all.has(id))).toEqual([]);
+  const there = new Set(first);
+  expect(found.filter((id) => !there.has(id))).toEqual([]);
+}
+
+function stepping<T>(steps: Steps<T>): { step(): void; end(): T } {
+  let result: IteratorResult<void, T> | undefined;
+  const step = (): void => {
+    if (result?.done !== true) result = steps.next();
+  };
+  return {
+    step,
+    end() {
+      for (;;) {
+        step();
+        if (result?.done === true) return result.value;
+      }
+    },
+  };
+}
+
+function at<T>(all: readonly T[], place: number): T | undefined {
+  return all[Math.floor(place * all.length)];
+}

@@ -1,0 +1,207 @@
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
+import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { complete } from "../../src/store/libsql/read-steps.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { type Ending, RetentionWorld } from "./retention-world.ts";
+import { useScratch } from "./scratch.ts";
+
+const ACTIONS = 3;
+const KEYS = ["k1", "k2", "k3", "k4"];
+
+describe("removing events", () => {
+  const scratch = useScratch();
+  let connection: Connection | undefined;
+  let files = 0;
+  afterEach(() => connection?.close());
+
+  function open(): Connection {
+    connection?.close();
+    const file = join(scratch.path, `${(files += 1)}.db`);
+    connection = Connection.open(file, (sql) => admitFile(sql, file));
+    migrateFile(connection, file);
+    connection.read.run("PRAGMA synchronous = OFF");
+    return connection;
+  }
+
+  const place = fc.double({ min: 0, max: 0.999, noNaN: true });
+  const endings = fc.array(
+    fc.constantFrom<Ending>("delivered", "delivered", "failed", "retry", "returned", "under way"),
+    { minLength: 1, maxLength: 5 },
+  );
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant("publish" as const),
+        events: fc.array(fc.tuple(fc.nat(ACTIONS - 1), fc.option(fc.constantFrom(...KEYS), { freq: 2 })), {
+          minLength: 1,
+          maxLength: 12,
+          size: "max",
+        }),
+        // Now and then the clock is set back.
+        aheadMs: fc.oneof({ weight: 4, arbitrary: fc.nat(2_000) }, fc.constant(-4_000)),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant("subscribe" as const), action: fc.nat(ACTIONS - 1) }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("send" as const),
+        most: fc.integer({ min: 1, max: 60 }),
+        endings,
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant("change" as const),
+        place,
+        to: fc.constantFrom("paused" as const, "active" as const, "deleted" as const),
+      }),
+    },
+    fc.record({ kind: fc.constant("release" as const) }),
+    fc.record({ kind: fc.constant("retry" as const), place }),
+    fc.record({ kind: fc.constant("skip" as const) }),
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("prune" as const),
+        keepMs: fc.nat(4_000),
+        most: fc.integer({ min: 1, max: 30 }),
+        rows: fc.integer({ min: 1, max: 20 }),
+        calls: fc.oneof(fc.constant(1_000), fc.nat(6)),
+        retryAt: place,
+      }),
+    },
+  );
+
+  it("leaves exactly what is young or unfinished, whatever happens before, beside and after", () => {
+    let removed = 0;
+    const story = fc.tuple(
+      fc.array(step, { minLength: 10, maxLength: 40, size: "max" }),
+      fc.tuple(fc.integer({ min: -4_000, max: 20_000 }), fc.integer({ min: -4_000, max: 20_000 })),
+    );
+    fc.assert(
+      fc.property(story, ([steps, [fromMs, toMs]]) => {
+        const world = new RetentionWorld(open(), ACTIONS);
+        world.subscribe(0);
+        for (const one of steps) {
+          if (one.kind === "publish") world.publish(one.events, one.aheadMs);
+          else if (one.kind === "subscribe") world.subscribe(one.action);
+          else if (one.kind === "send") world.send(one.most, one.endings);
+          else if (one.kind === "change") world.change(one.place, one.to);
+          else if (one.kind === "release") world.releaseLeases();
+          else if (one.kind === "retry") world.retry(one.place);
+          else if (one.kind === "skip") world.skipRowids(4_096);
+          else {
+            world.prune(one);
+            world.expectRight(fromMs, toMs);
+          }
+        }
+        world.expectRight(fromMs, toMs);
+        removed += world.removed;
+      }),
+      { numRuns: 150 },
+    );
+    // The stories are about something.
+    expect(removed).toBeGreaterThan(1_000);
+  }, 60_000);
+
+  it("leaves its room to the events that come after, so the file does not grow", () => {
+    const file = open();
+    file.write((sql) => {
+      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      const given = { application: "x", subscription: "s", action: "a", handler: "h", secret: "s" };
+      WRITES.createSubscription(sql, { ...given, maxRetries: 1, active: true }, 1);
+    });
+    const fill = (): void => {
+      for (let call = 0; call < 10; call += 1) {
+        const rows = Array.from({ length: 500 }, () => [1, 1, 0, 900]).flat();
+        file.write((sql) => MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], payload));
+        deliverAll(file, payload);
+      }
+    };
+    const payload = Buffer.alloc(900, "x");
+    const pages = (): number => file.read.first<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
+    fill();
+    const first = pages();
+    for (let round = 0; round < 3; round += 1) {
+      removeAll(file);
+      expect(
+        file.read.first("SELECT (SELECT count(*) FROM event) + (SELECT count(*) FROM delivery) AS n"),
+      ).toEqual({ n: 0 });
+      fill();
+      // Larger rowids take a byte more here and there.
+      expect(pages()).toBeLessThanOrEqual(first * 1.02);
+    }
+  });
+
+  it("takes short transactions, however large the payloads are", () => {
+    const file = open();
+    file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    const payload = Buffer.alloc(1_000_000, "x");
+    const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
+    file.write((sql) => MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], payload));
+    const calls: number[] = [];
+    for (let left = [1, 2, 3, 4, 5, 6, 7]; left.length > 0;) {
+      const some = left;
+      const { handled } = file.write((sql) => WRITES.removeEvents(sql, some));
+      calls.push(handled);
+      left = left.slice(handled);
+    }
+    expect(calls).toEqual([2, 2, 2, 1]);
+  });
+
+  it("forgets steps of the clock that nothing is left before", () => {
+    const file = open();
+    file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {
+      const call = { nowMs, atomic: false, rows: [1, 1, 0, 2] };
+      file.write((sql) => MERGED_WRITES.recordEvents(sql, [call], Buffer.from("{}")));
+    }
+    const steps = (): unknown => file.read.rows("SELECT first_event FROM clock_step ORDER BY 1");
+    expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
+    file.write((sql) => WRITES.removeEvents(sql, [2, 3]));
+    expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
+    file.write((sql) => WRITES.removeEvents(sql, [1]));
+    expect(steps()).toEqual([]);
+  });
+});
+
+function removeAll(file: Connection): void {
+  const query = { beforeMs: Infinity, most: 1_000_000 };
+  const { events } = complete(READS_IN_STEPS.findExpired(file.read, query));
+  for (let left = events; left.length > 0;) {
+    const some = left;
+    left = left.slice(file.write((sql) => WRITES.removeEvents(sql, some)).handled);
+  }
+}
+
+function deliverAll(file: Connection, payload: Uint8Array): void {
+  file.write((sql) => {
+    const out = new BytesOut();
+    const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
+    const { claims } = claimAnswer(WRITES.claimDue(sql, claimCall(request), out), out.pack());
+    const rows = claims.map(({ deliveryId, claimId }) => [
+      deliveryId,
+      claimId,
+      1,
+      1,
+      200,
+      null,
+      0,
+      300,
+      { kind: "delivered" },
+    ]);
+    MERGED_WRITES.finishAttempts(sql, [{ nowMs: 9, results: JSON.stringify(rows) }], payload);
+  });
+}
