@@ -6,6 +6,7 @@ import { finishWrite } from "./finish-call.ts";
 import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
 import type { Keeper } from "./keeper.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
+import { OpenedSecrets } from "./opened-secrets.ts";
 import type {
   MergedResult,
   ReadArgs,
@@ -20,8 +21,15 @@ import { recordWrite } from "./packed-writes.ts";
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
  * @param letGo called once, after the last write and before the file is free
+ * @param key what the file's secrets are encrypted with, where they are
  */
-export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () => Promise<void>): Store {
+export function createLibsqlStore(
+  keeper: Keeper,
+  queue: FlightQueue,
+  letGo: () => Promise<void>,
+  key: Uint8Array | undefined,
+): Store {
+  const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
   const fanOut = new FanOut();
 
@@ -70,10 +78,11 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
       return value === undefined ? undefined : withPayload(value, bytes);
     },
 
-    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs),
+    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
     findSubscription: (id) => ask("findSubscription", id),
     listSubscriptions: (query) => ask("listSubscriptions", query),
-    updateSubscription: (id, patch) => write("updateSubscription", id, patch),
+    updateSubscription: (id, patch) => write("updateSubscription", id, patch, key),
+    rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
     deleteSubscription: (id, nowMs) => write("deleteSubscription", id, nowMs),
 
     listDeliveries: (query) => ask("listDeliveries", query),
@@ -86,7 +95,7 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
         rows: 1,
         pack: () => ({ name: "claimDue", args: [claimCall(request)] }),
       });
-      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes);
+      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes, secrets);
     },
     async finishAttempts(results, nowMs) {
       if (results.length === 0) return [];

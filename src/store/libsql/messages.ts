@@ -1,4 +1,5 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
+import type { EncryptionKeys } from "./encrypt-file.ts";
 import type { FailureKind } from "./engine-failure.ts";
 import type { FileId } from "./file-place.ts";
 import type { FinishCall } from "./finish-call.ts";
@@ -17,6 +18,7 @@ export interface WorkerSetup {
   readonly release: boolean;
   /** The file that must be there; any, when absent. */
   readonly expected?: FileId;
+  readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;
 }
 
@@ -68,6 +70,8 @@ export interface OpenReport {
   readonly migrated: readonly number[];
   readonly copy?: string;
   readonly released: number;
+  /** The subscriptions whose secrets were encrypted now; absent when there was nothing to do. */
+  readonly encrypted?: number;
 }
 
 export type FromWorker =

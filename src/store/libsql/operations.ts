@@ -17,6 +17,7 @@ import {
   deleteSubscription,
   findSubscription,
   listSubscriptions,
+  rotateSecret,
   updateSubscription,
 } from "./subscriptions.ts";
 import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./tokens.ts";
@@ -45,6 +46,7 @@ export const WRITES = {
   reviseAction,
   createSubscription,
   updateSubscription,
+  rotateSecret,
   deleteSubscription,
   retryDelivery,
   claimDue,
