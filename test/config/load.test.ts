@@ -68,6 +68,8 @@ describe("precedence", () => {
         EVREG_AUTH_MODE: "off",
         EVREG_AUTH_ANONYMOUS_PUBLISH: "true",
         EVREG_BOOTSTRAP_TOKEN: "first",
+        EVREG_ENCRYPTION_KEY: "ab".repeat(32),
+        EVREG_ENCRYPTION_KEY_PREVIOUS: "cd".repeat(32),
         EVREG_ENVELOPE: "2048",
         EVREG_DELIVERY_TIMEOUT_MS: "50",
         EVREG_DELIVERY_MAX_IN_FLIGHT: "8",
@@ -87,6 +89,7 @@ describe("precedence", () => {
       data: join(cwd, "here"),
       shutdownGraceMs: 5,
       auth: { mode: "off", anonymousPublish: true, bootstrapToken: "first" },
+      encryption: { key: "ab".repeat(32), previousKey: "cd".repeat(32) },
       limits: { payloadBytes: 2048 },
       delivery: {
         timeoutMs: 50,
