@@ -162,13 +162,13 @@ describe("a file that gets its key later", () => {
   });
 });
 
-describe("the key of an encrypted file", () => {
-  async function encrypted(): Promise<void> {
-    const store = await open({ key: A });
-    await fill(store, 10);
-    await store.close();
-  }
+async function encrypted(): Promise<void> {
+  const store = await open({ key: A });
+  await fill(store, 10);
+  await store.close();
+}
 
+describe("the key of an encrypted file", () => {
   it.each([
     ["no key", undefined, "no key was given: set EVREG_ENCRYPTION_KEY"],
     ["another key", { key: B }, "with another key than the one given"],
