@@ -226,3 +226,30 @@ describe("the key of an encrypted file", () => {
     await store.close();
   });
 });
+
+function kept(): unknown {
+  return rawSql(file(), "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret");
+}
+
+describe("secrets that are over", () => {
+  it("are gone from the file: a deleted subscription's, and one's whose overlap ended before a start", async () => {
+    const store = await open();
+    await fill(store, 5);
+    for (const n of [1, 2, 3]) await store.deleteSubscription(n, NOW);
+    await store.close();
+    const both = [
+      { id: 4, previous: null },
+      { id: 5, previous: secretOf(5) },
+    ];
+    expect(kept()).toEqual(both);
+    for (const [atMs, expected] of [
+      [NOW + HOUR_MS - 1, both],
+      [NOW + HOUR_MS, [both[0], { id: 5, previous: null }]],
+    ] as const) {
+      const clock = new ManualClock(atMs);
+      const next = { folder: scratch.path, owner: testOwner(), logger: silentLogger, clock };
+      await (await openLibsqlStore(next)).close();
+      expect(kept()).toEqual(expected);
+    }
+  });
+});
