@@ -1,6 +1,5 @@
 import { invalidField } from "./error.ts";
 import type { EvregError } from "./error.ts";
-import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
 
 /** Characters in an action's name and in a label. */
 export const NAME_LENGTH = 128;
@@ -60,14 +59,4 @@ export function nextVersionName(action: string): string {
 export function tooLong(field: string, value: string): EvregError {
   const start = `${value.slice(0, NAME_LENGTH).toWellFormed()}…`;
   return invalidField(field, `must have at most ${NAME_LENGTH} characters`, start);
-}
-
-/**
- * A subscription's own bearer value: what can stand in a header as it is.
- * @throws `invalid` with the field at fault, and never with the value
- */
-export function checkBearerToken(field: string, value: string): string {
-  const most = SUBSCRIPTION_LIMITS.bearerTokenLength;
-  if (value.length <= most && /^[!-~]+$/.test(value)) return value;
-  throw invalidField(field, `must be 1 to ${most} printable ASCII characters without spaces`);
 }

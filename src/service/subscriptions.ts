@@ -1,6 +1,7 @@
+import { checkBearerToken } from "../domain/bearer-token.ts";
 import { invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
-import { checkActionName, checkBearerToken, checkLabel } from "../domain/names.ts";
+import { checkActionName, checkLabel } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
 import {
   NEW_SUBSCRIPTION,

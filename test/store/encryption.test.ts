@@ -141,6 +141,22 @@ describe("a file that gets its key later", () => {
     expect(traces("whsec_")).toEqual([]);
   });
 
+  it("is encrypted as well when an earlier such start was cut off in the middle", async () => {
+    const plain = await open();
+    await fill(plain, 10);
+    await plain.close();
+    rawSql(
+      file(),
+      "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT",
+      "INSERT INTO free_pages (filler) VALUES (zeroblob(100000))",
+    );
+    const store = await open({ key: A });
+    expectAll(await claimed(store), upTo(10));
+    await store.close();
+    expect(traces("whsec_")).toEqual([]);
+    expect(rawSql(file(), "SELECT name FROM sqlite_schema WHERE name = 'free_pages'")).toEqual([]);
+  });
+
   it("tells of the copies that hold secrets as they were", async () => {
     const [first] = MIGRATIONS;
     rawSql(
