@@ -5,6 +5,7 @@ import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domai
 import type { Health } from "./domain/health.ts";
 import type {
   NewSubscription,
+  SecretRotation,
   Subscription,
   SubscriptionQuery,
   SubscriptionUpdate,
@@ -100,6 +101,11 @@ export interface SubscriptionsPort {
   get(id: number): Promise<Answer<Subscription>>;
   /** `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. */
   update(id: number, input: SubscriptionUpdate): Promise<Answer<Subscription>>;
+  /**
+   * Gives it a new secret, which is only ever in this answer; deliveries are signed with the one before as well until
+   * the overlap ends. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.
+   */
+  rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret>>;
   /** Answers the deleted record; its unfinished deliveries are cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription>>;
 }

@@ -1,4 +1,5 @@
 import type { Config } from "./config/config.ts";
+import { encryptionKeys } from "./config/encryption-keys.ts";
 import { DeliveryCounts } from "./delivery/delivery-counts.ts";
 import type { Engine } from "./delivery/engine.ts";
 import type { EvregError } from "./domain/error.ts";
@@ -50,7 +51,8 @@ export async function buildParts(
     started_at: toIso(clock.now()),
   };
   const { onFatal } = options;
-  const opening = { folder: config.data, owner, logger, clock };
+  const encryption = encryptionKeys(config.encryption);
+  const opening = { folder: config.data, owner, logger, clock, encryption };
   const [store, { createService }] = await Promise.all([
     import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),

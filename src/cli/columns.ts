@@ -62,6 +62,8 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Retries", of: (subscription) => subscription.max_retries },
   { title: "State", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
   { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
+  { title: "Bearer", of: bearerOf },
+  { title: "Old secret", of: oldSecretOf },
   { title: "Created", of: (subscription) => subscription.timestamped },
 ];
 
@@ -139,6 +141,15 @@ function preview(event: Event): string {
 
 function stateOf(subscription: Subscription): string {
   return subscription.active ? "active" : "paused";
+}
+
+/** Told where it is not the secret, as it is unless asked for. */
+function bearerOf({ bearer }: Subscription): string | undefined {
+  return { secret: undefined, own: "a value of its own", none: "none" }[bearer];
+}
+
+function oldSecretOf({ previous_secret_until: until }: Subscription): string | undefined {
+  return until === null ? undefined : `valid until ${until}`;
 }
 
 function subscriptionOf(delivery: Delivery): string {

@@ -23,6 +23,12 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
       const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input) });
       return jsonAnswer(received) as Answer<Subscription>;
     },
+    async rotateSecret(id, input = {}) {
+      const received = await channel.send("POST", `${PATH}/${id}/rotate-secret`, {
+        body: requestBody(input),
+      });
+      return jsonAnswer(received) as Answer<SubscriptionWithSecret>;
+    },
     async delete(id) {
       return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`)) as Answer<Subscription>;
     },

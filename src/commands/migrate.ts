@@ -3,6 +3,7 @@ import { BaseCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { Column } from "../cli/table.ts";
+import { encryptionKeys } from "../config/encryption-keys.ts";
 
 export default class Migrate extends BaseCommand {
   static override summary = "Bring the data file to the form this version of evreg needs.";
@@ -29,9 +30,10 @@ export default class Migrate extends BaseCommand {
     const { config } = await readSettings(flags);
     const { loadMigrations } = await import("../app.ts");
     const { inspectMigrations, migrate } = await loadMigrations();
+    const encryption = encryptionKeys(config.encryption);
     const data = flags.status
       ? inspectMigrations(config.data)
-      : await migrate(config.data, { dryRun: flags["dry-run"] });
+      : await migrate(config.data, { dryRun: flags["dry-run"], encryption });
     await this.outputFor(flags).record({ data }, COLUMNS);
     return EXIT.done;
   }

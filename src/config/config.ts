@@ -6,6 +6,7 @@ export interface Config {
   readonly data: string;
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
+  readonly encryption: EncryptionConfig;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
   readonly delivery: DeliveryConfig;
@@ -20,6 +21,14 @@ interface AuthConfig {
   readonly anonymousPublish: boolean;
   /** The first admin token, for a data folder that holds none; one is made when it is not given. */
   readonly bootstrapToken?: string;
+}
+
+/** Each key as text that `parseEncryptionKey` reads. */
+export interface EncryptionConfig {
+  /** Encrypts the secrets in the data file; without it they are kept as they are. */
+  readonly key?: string;
+  /** The one before, for the start that changes the key. */
+  readonly previousKey?: string;
 }
 
 export interface LimitsConfig {

@@ -21,6 +21,15 @@ export function applyRules(values: Values, found: Places): Problem[] {
       message: `auth.mode off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
     });
   }
+  const previousKey = found.get("encryption.previousKey");
+  if (previousKey !== undefined && !values.has("encryption.key")) {
+    problems.push({
+      name: previousKey.key.path,
+      place: previousKey.place,
+      message:
+        "encryption.previousKey is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
+    });
+  }
   const inFlight = found.get("delivery.maxInFlightPerSubscription");
   const total = Number(values.get("delivery.maxInFlight"));
   const most = Math.max(1, total - 1);

@@ -9,6 +9,7 @@ export type KeyKind =
   | { readonly kind: "folder" }
   | { readonly kind: "url" }
   | { readonly kind: "text" }
+  | { readonly kind: "encryptionKey" }
   | { readonly kind: "networks" };
 
 /** One key of the configuration, with every name it goes by. */
@@ -86,6 +87,24 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "The first admin token, taken over when the data folder holds none. Not set: one is made. Better given by EVREG_BOOTSTRAP_TOKEN_FILE than here.",
     env: "EVREG_BOOTSTRAP_TOKEN",
+    secret: true,
+  },
+  {
+    path: "encryption.key",
+    type: { kind: "encryptionKey" },
+    default: null,
+    description:
+      "Encrypts the secrets and bearer values of subscriptions in the data file: 32 bytes as base64 or hex, such as openssl rand -base64 32 prints. Once set it is needed for every start. Better given by EVREG_ENCRYPTION_KEY_FILE than here.",
+    env: "EVREG_ENCRYPTION_KEY",
+    secret: true,
+  },
+  {
+    path: "encryption.previousKey",
+    type: { kind: "encryptionKey" },
+    default: null,
+    description:
+      "The key before, for the start at which encryption.key is another one; what it encrypted is then encrypted anew, and it is not needed any more.",
+    env: "EVREG_ENCRYPTION_KEY_PREVIOUS",
     secret: true,
   },
   {

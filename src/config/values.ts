@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { parseEncryptionKey } from "../domain/encryption-key.ts";
 import type { ConfigKey, KeyKind } from "./schema.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[];
@@ -74,6 +75,11 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
     allowed: () => "a text of 1 to 4096 printable ASCII characters without spaces",
     takes: (_type, value): value is string =>
       typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value),
+  },
+  encryptionKey: {
+    allowed: () => "a key of 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints",
+    takes: (_type, value): value is string =>
+      typeof value === "string" && parseEncryptionKey(value) !== undefined,
   },
   networks: {
     allowed: () => "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",

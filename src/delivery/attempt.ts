@@ -21,6 +21,8 @@ export interface AttemptParts {
   readonly version: string;
 }
 
+const NOTHING_SENT: Interruptible = { interrupt: () => {} };
+
 /** Carries claims through: build, sign, send, judge. */
 export class Attempts {
   readonly #parts: AttemptParts;
@@ -50,22 +52,32 @@ export class Attempts {
       publishedAtMs: event.timestampedMs,
     };
     const body = this.#body(event, attempt);
+    const finish = (sent: SendResult): void => {
+      const result = attemptResult(begun, sent, clock.now(), random.fraction());
+      counts.ended(result, begun.publishedAtMs);
+      logAttempt(logger, begun, result);
+      ended(result);
+    };
+    const { secret, previous, bearer } = subscription;
+    if (secret === undefined) {
+      finish({ kind: "error", errorCode: "secret_unreadable" });
+      return NOTHING_SENT;
+    }
     const headers = deliveryHeaders({
       eventId: event.eventId,
       subscriptionId: subscription.subscriptionId,
       action: event.action,
       attempt,
       body,
-      secrets: [subscription.secret],
+      secret,
+      // Claimed ahead, it may be sent after the overlap's end.
+      previousSecret:
+        previous !== undefined && begun.startedAtMs < previous.untilMs ? previous.secret : undefined,
+      bearer,
       nowMs: begun.startedAtMs,
       version,
     });
-    return sender.send({ url: subscription.handler, headers, body }, (sent) => {
-      const result = attemptResult(begun, sent, clock.now(), random.fraction());
-      counts.ended(result, begun.publishedAtMs);
-      logAttempt(logger, begun, result);
-      ended(result);
-    });
+    return sender.send({ url: subscription.handler, headers, body }, finish);
   }
 
   #body({ eventId, action, payload, timestampedMs }: ClaimedEvent, attempt: number): Buffer {

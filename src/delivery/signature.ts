@@ -8,8 +8,11 @@ export interface SignedDelivery {
   readonly attempt: number;
   /** The exact bytes that are sent. */
   readonly body: Uint8Array;
-  /** The one in force first; while a secret is being rotated, also the one before. */
-  readonly secrets: readonly [string, ...string[]];
+  readonly secret: string;
+  /** The one before, while a rotation's overlap lasts. */
+  readonly previousSecret?: string | undefined;
+  /** In place of a secret in `Authorization`; `null` for no such header. */
+  readonly bearer?: string | null | undefined;
   /** When this attempt is sent. */
   readonly nowMs: number;
   /** Of evreg, for `User-Agent`. */
@@ -22,27 +25,34 @@ export interface SignedDelivery {
  * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
  * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what `whsec_` stands before, base64
  * decoded; the text signed is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
- * With several secrets `webhook-signature` holds one signature each, separated by spaces, and `X-Evreg-Signature` one
- * each, separated by commas; `Authorization` carries the first.
+ *
+ * While a rotation's overlap lasts, `webhook-signature` holds a signature by each secret, separated by a space. The two
+ * headers that can hold one value only, `X-Evreg-Signature` and `Authorization`, go by the secret before to the end of
+ * the overlap: receivers that know nothing of the new one yet, and compare the whole value, go on undisturbed.
  */
 export function deliveryHeaders(delivery: SignedDelivery): Record<string, string> {
-  const { eventId, subscriptionId, action, attempt, body, secrets, nowMs, version } = delivery;
+  const { eventId, subscriptionId, action, attempt, body, nowMs, version } = delivery;
+  const { secret, previousSecret, bearer } = delivery;
   const webhookId = `evt_${eventId}_${subscriptionId}`;
   const timestamp = Math.floor(nowMs / 1_000);
-  const keys = secrets.map(signingKeys);
-  return {
+  const keys = signingKeys(secret);
+  const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
+  let standard = `v1,${standardSignature(keys, webhookId, timestamp, body)}`;
+  if (previousKeys !== undefined) {
+    standard += ` v1,${standardSignature(previousKeys, webhookId, timestamp, body)}`;
+  }
+  const headers: Record<string, string> = {
     "Content-Type": "application/json",
     "User-Agent": `evreg/${version}`,
-    Authorization: `Bearer ${secrets[0]}`,
     "X-Evreg-Event": action,
     "X-Evreg-Delivery": `${eventId}_${attempt}`,
-    "X-Evreg-Signature": keys.map((key) => `sha256=${bodySignature(key, body)}`).join(","),
+    "X-Evreg-Signature": `sha256=${bodySignature(previousKeys ?? keys, body)}`,
     "webhook-id": webhookId,
     "webhook-timestamp": String(timestamp),
-    "webhook-signature": keys
-      .map((key) => `v1,${standardSignature(key, webhookId, timestamp, body)}`)
-      .join(" "),
+    "webhook-signature": standard,
   };
+  if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+  return headers;
 }
 
 function bodySignature({ whole }: SigningKeys, body: Uint8Array): string {

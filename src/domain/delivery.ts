@@ -61,6 +61,7 @@ export const ATTEMPT_ERROR_CODES = [
   "tls_failed",
   "protocol_error",
   "interrupted",
+  "secret_unreadable",
   "network_error",
 ] as const;
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];

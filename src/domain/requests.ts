@@ -2,7 +2,7 @@ import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "./delivery.ts";
 import { EVENT_LIMITS } from "./event.ts";
 import { NAME_LENGTH } from "./names.ts";
 import type { QueryProperty, QuerySchema } from "./query.ts";
-import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
+import { BEARERS, SUBSCRIPTION_LIMITS } from "./subscription.ts";
 
 /**
  * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
@@ -108,6 +108,22 @@ const maxRetries = {
 
 const active = { type: "boolean", description: "False pauses the subscription." } as const;
 
+const bearer = {
+  type: "string",
+  enum: BEARERS,
+  description:
+    "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
+} as const;
+
+const bearerToken = {
+  type: "string",
+  minLength: 1,
+  maxLength: SUBSCRIPTION_LIMITS.bearerTokenLength,
+  pattern: "^[!-~]*$",
+  writeOnly: true,
+  description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
+} as const;
+
 export const NEW_SUBSCRIPTION: BodySchema = {
   title: "NewSubscription",
   type: "object",
@@ -118,6 +134,8 @@ export const NEW_SUBSCRIPTION: BodySchema = {
     handler,
     max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
     active: { ...active, default: true },
+    bearer: { ...bearer, default: "secret" },
+    bearer_token: bearerToken,
   },
   required: ["application", "subscription", "action", "handler"],
   additionalProperties: false,
@@ -132,6 +150,24 @@ export const SUBSCRIPTION_UPDATE: BodySchema = {
     max_retries: maxRetries,
     active,
     action: { ...actionName, description: "The action whose events are delivered from now on." },
+    bearer,
+    bearer_token: bearerToken,
+  },
+  additionalProperties: false,
+};
+
+export const SECRET_ROTATION: BodySchema = {
+  title: "SecretRotation",
+  type: "object",
+  properties: {
+    overlap_ms: {
+      type: "integer",
+      minimum: 0,
+      maximum: SUBSCRIPTION_LIMITS.overlapMaxMs,
+      default: SUBSCRIPTION_LIMITS.overlapDefaultMs,
+      description: "How long the secret before stays valid; 0 ends it at once.",
+      examples: [3_600_000],
+    },
   },
   additionalProperties: false,
 };

@@ -9,10 +9,17 @@ export interface Subscription {
   readonly active: boolean;
   /** Why the service itself deactivated it; `null` while active or when a person paused it. */
   readonly disabled_reason: string | null;
+  readonly bearer: Bearer;
+  /** While its secret is being rotated: until when the one before is signed with as well; else `null`. */
+  readonly previous_secret_until: string | null;
   readonly timestamped: string;
 }
 
-/** The only form in which a secret leaves the service: the answer that created it. */
+/** What the `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header. */
+export const BEARERS = ["secret", "own", "none"] as const;
+export type Bearer = (typeof BEARERS)[number];
+
+/** The only form in which a secret leaves the service: the answer that created or rotated it. */
 export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
 }
@@ -25,6 +32,9 @@ export interface NewSubscription {
   /** 0 to 20, default 5. */
   readonly max_retries?: number;
   readonly active?: boolean;
+  readonly bearer?: Bearer;
+  /** Makes `bearer` `own`; never shown again. */
+  readonly bearer_token?: string;
 }
 
 export interface SubscriptionUpdate {
@@ -32,6 +42,13 @@ export interface SubscriptionUpdate {
   readonly max_retries?: number;
   readonly active?: boolean;
   readonly action?: string;
+  readonly bearer?: Bearer;
+  readonly bearer_token?: string;
+}
+
+export interface SecretRotation {
+  /** How long the secret before stays valid, in milliseconds: 0 to 30 days, default a day. */
+  readonly overlap_ms?: number;
 }
 
 export interface SubscriptionQuery {
@@ -40,4 +57,13 @@ export interface SubscriptionQuery {
   readonly active?: boolean;
 }
 
-export const SUBSCRIPTION_LIMITS = { retriesDefault: 5, retriesMax: 20, handlerLength: 2_048 } as const;
+const DAY_MS = 86_400_000;
+
+export const SUBSCRIPTION_LIMITS = {
+  retriesDefault: 5,
+  retriesMax: 20,
+  handlerLength: 2_048,
+  bearerTokenLength: 1_024,
+  overlapDefaultMs: DAY_MS,
+  overlapMaxMs: 30 * DAY_MS,
+} as const;

@@ -1,4 +1,5 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { BEARERS } from "../domain/subscription.ts";
 import type { JsonSchema } from "./route.ts";
 
 /** The records as they are answered, for the OpenAPI document. Tests hold real answers to them. */
@@ -37,6 +38,16 @@ const subscription = {
   disabled_reason: {
     type: ["string", "null"],
     description: "Why the service itself deactivated it; `null` while active or when a person paused it.",
+  },
+  bearer: {
+    type: "string",
+    enum: BEARERS,
+    description:
+      "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header.",
+  },
+  previous_secret_until: {
+    ...nullableTimestamp,
+    description: "While its secret is being rotated: until when the one before is signed with as well.",
   },
   timestamped: timestamp,
 } as const;

@@ -1,5 +1,15 @@
-import { NEW_SUBSCRIPTION, SUBSCRIPTION_QUERY, SUBSCRIPTION_UPDATE } from "../domain/requests.ts";
-import type { NewSubscription, SubscriptionQuery, SubscriptionUpdate } from "../domain/subscription.ts";
+import {
+  NEW_SUBSCRIPTION,
+  SECRET_ROTATION,
+  SUBSCRIPTION_QUERY,
+  SUBSCRIPTION_UPDATE,
+} from "../domain/requests.ts";
+import type {
+  NewSubscription,
+  SecretRotation,
+  SubscriptionQuery,
+  SubscriptionUpdate,
+} from "../domain/subscription.ts";
 import { parseJson } from "../json/parse.ts";
 import { many, one } from "./records.ts";
 import { reply } from "./reply.ts";
@@ -73,6 +83,27 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       const id = incoming.id();
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as SubscriptionUpdate;
       return reply(200, await evreg.subscriptions.update(id, input));
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/subscriptions/:id/rotate-secret",
+    operationId: "rotateSubscriptionSecret",
+    tag,
+    summary: "Give a subscription a new secret",
+    description:
+      "The secret before stays valid for `overlap_ms`. Until then `webhook-signature` holds a signature by each, and `X-Evreg-Signature` and `Authorization` go by the one before; afterwards all go by the new one. While an overlap lasts, another rotation is refused (409) unless its `overlap_ms` is 0, which ends both secrets before at once.",
+    access: "token",
+    scope: "write",
+    body: SECRET_ROTATION,
+    answers: {
+      200: { description: "The subscription with its new secret.", schema: one("SubscriptionWithSecret") },
+    },
+    failures: [404, 409],
+    async handle(evreg, incoming) {
+      const id = incoming.id();
+      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as SecretRotation;
+      return reply(200, await evreg.subscriptions.rotateSecret(id, input));
     },
   },
   {

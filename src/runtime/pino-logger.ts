@@ -26,7 +26,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const STDERR = 2;
 
 /** Names whose values never belong in a log, wherever a part should log them by mistake. */
-const SECRET_NAMES = ["authorization", "token", "secret", "password", "cookie"];
+const SECRET_NAMES = ["authorization", "token", "bearer_token", "secret", "password", "cookie"];
 
 /**
  * pino behind the product's `Logger`. Lines go to stderr: on a terminal for people and at once, elsewhere as JSON,

@@ -13,7 +13,7 @@ const validators = new Map<BodySchema, Validator>();
  * Holds a request's body to its schema.
  * @param checks for members that are strings, done before the schema looks at them
  * @returns the members, checked; the caller names their type
- * @throws `invalid` with `{ field, message, value }`
+ * @throws `invalid` with `{ field, message, value }`, the value of a `writeOnly` member left out
  */
 export function readBody(
   schema: BodySchema,
@@ -32,7 +32,18 @@ export function readBody(
   const fault = validatorOf(schema).validate(members);
   if (fault === undefined) return members;
   const { field, message, value } = fault;
-  throw new EvregError("invalid", `${field}: ${message}`, { field, message, value });
+  throw new EvregError("invalid", `${field}: ${message}`, {
+    field,
+    message,
+    value: isWriteOnly(schema, field) ? null : value,
+  });
+}
+
+/** Whether a fault is in, or inside, a member that is never to be shown. */
+function isWriteOnly(schema: BodySchema, field: string): boolean {
+  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
+  const [member = ""] = field.split(/[.[]/);
+  return properties[member]?.writeOnly === true;
 }
 
 function validatorOf(schema: BodySchema): Validator {

@@ -1,11 +1,25 @@
+import { checkBearerToken } from "../domain/bearer-token.ts";
+import { invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
-import { NEW_SUBSCRIPTION, SUBSCRIPTION_QUERY, SUBSCRIPTION_UPDATE } from "../domain/requests.ts";
+import {
+  NEW_SUBSCRIPTION,
+  SECRET_ROTATION,
+  SUBSCRIPTION_QUERY,
+  SUBSCRIPTION_UPDATE,
+} from "../domain/requests.ts";
 import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
-import type { NewSubscription, Subscription, SubscriptionUpdate } from "../domain/subscription.ts";
+import type {
+  Bearer,
+  NewSubscription,
+  SecretRotation,
+  Subscription,
+  SubscriptionUpdate,
+} from "../domain/subscription.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/random.ts";
+import type { BearerSetting } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
@@ -35,11 +49,24 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return subscription;
   }
 
+  /** An overlap that has ended is none any more. */
+  function shown(subscription: Subscription): Subscription {
+    const until = subscription.previous_secret_until;
+    if (until === null || Date.parse(until) > clock.now()) return subscription;
+    return { ...subscription, previous_secret_until: null };
+  }
+
   return {
     async list(query = {}) {
       const applications = access.readable();
       const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-      return { data: await store.listSubscriptions(given({ application, action, active, applications })) };
+      const selection = given<Parameters<typeof store.listSubscriptions>[0]>({
+        application,
+        action,
+        active,
+        applications,
+      });
+      return { data: (await store.listSubscriptions(selection)).map(shown) };
     },
     async create(input) {
       access.requireSome("write");
@@ -48,13 +75,15 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         subscription: checkLabel,
         action: checkActionName,
         handler: checkHandler,
+        bearer_token: checkBearerToken,
       }) as NewSubscription;
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
       const { max_retries: maxRetries = SUBSCRIPTION_LIMITS.retriesDefault, active = true } = body;
       const secret = mintSecret(random);
-      const record = { application, subscription, action, handler, maxRetries, active, secret };
+      const bearer = bearerSetting(body) ?? { kind: "secret" };
+      const record = { application, subscription, action, handler, maxRetries, active, secret, bearer };
       return { data: { ...(await store.createSubscription(record, clock.now())), secret } };
     },
     async get(id) {
@@ -63,16 +92,17 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (subscription === undefined || !access.allows("read", subscription.application)) {
         throw notFound("subscription", id);
       }
-      return { data: subscription };
+      return { data: shown(subscription) };
     },
     async update(id, input) {
       const before = await writable(id);
       const body = readBody(SUBSCRIPTION_UPDATE, input, {
         action: checkActionName,
         handler: checkHandler,
+        bearer_token: checkBearerToken,
       }) as SubscriptionUpdate;
       // Nothing to change is a change like any other that was made already.
-      if (Object.keys(body).length === 0) return { data: before };
+      if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
@@ -80,19 +110,47 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         maxRetries,
         active,
         action,
+        bearer: bearerSetting(body, before.bearer),
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
       if (after.active) wake();
-      return { data: after };
+      return { data: shown(after) };
+    },
+    async rotateSecret(id, input = {}) {
+      await writable(id);
+      const body = readBody(SECRET_ROTATION, input) as SecretRotation;
+      const { overlap_ms: overlapMs = SUBSCRIPTION_LIMITS.overlapDefaultMs } = body;
+      const secret = mintSecret(random);
+      const after = await store.rotateSecret(id, { secret, overlapMs }, clock.now());
+      if (after === undefined) throw notFound("subscription", id);
+      return { data: { ...after, secret } };
     },
     async delete(id) {
       await writable(id);
       const deleted = await store.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
-      return { data: deleted };
+      return { data: shown(deleted) };
     },
   };
+}
+
+/**
+ * What a body asks for as the bearer, if it does.
+ * @param before what it is now; asking for that again changes nothing
+ */
+function bearerSetting(
+  body: { readonly bearer?: Bearer; readonly bearer_token?: string },
+  before?: Bearer,
+): BearerSetting | undefined {
+  const { bearer, bearer_token: token } = body;
+  if (token !== undefined) {
+    if (bearer === undefined || bearer === "own") return { kind: "own", token };
+    throw invalidField("bearer", "must be own, or be left out, with a bearer_token", bearer);
+  }
+  if (bearer === undefined || (bearer === "own" && before === "own")) return undefined;
+  if (bearer === "own") throw invalidField("bearer_token", "must be given for a bearer of its own");
+  return { kind: bearer };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

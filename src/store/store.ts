@@ -1,7 +1,7 @@
 import type { Action, Schemata } from "../domain/action.ts";
 import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
-import type { Subscription } from "../domain/subscription.ts";
+import type { Bearer, Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import type { CommitCounts } from "./commit-counts.ts";
 
@@ -64,12 +64,17 @@ export interface Store {
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. `conflict` and `not_found` as at create.
    */
-  updateSubscription(
+  updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
+  /**
+   * Puts a new secret in force; the one before stays valid for the overlap. `conflict` for an overlap while another one
+   * lasts: of two secrets that receivers may have, neither must go unasked.
+   */
+  rotateSecret(
     id: number,
-    patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
+    rotation: { secret: string; overlapMs: number },
     nowMs: number,
   ): Promise<Subscription | undefined>;
-  /** Cancels its unfinished deliveries; those and its history stay listable. */
+  /** Cancels its unfinished deliveries; those and its history stay listable, and its secrets are gone. */
   deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
 
   // Deliveries
@@ -236,6 +241,20 @@ export interface SubscriptionRecord {
   readonly maxRetries: number;
   readonly active: boolean;
   readonly secret: string;
+  /** The secret, unless given. */
+  readonly bearer?: BearerSetting;
+}
+
+export type BearerSetting =
+  | { readonly kind: Exclude<Bearer, "own"> }
+  | { readonly kind: "own"; readonly token: string };
+
+export interface SubscriptionPatch {
+  readonly handler?: string;
+  readonly maxRetries?: number;
+  readonly active?: boolean;
+  readonly action?: string;
+  readonly bearer?: BearerSetting;
 }
 
 export interface DeliverySelection {
@@ -319,8 +338,13 @@ export interface ClaimedEvent {
 export interface ClaimedSubscription {
   readonly subscriptionId: number;
   readonly handler: string;
-  readonly secret: string;
   readonly maxRetries: number;
+  /** `undefined` when what is kept of it cannot be read: nothing can be sent. */
+  readonly secret: string | undefined;
+  /** The one before, while its overlap lasts. */
+  readonly previous?: { readonly secret: string; readonly untilMs: number };
+  /** What goes in place of the secret as the bearer: a value of its own, or `null` for none. */
+  readonly bearer?: string | null;
 }
 
 export interface AttemptResult {

@@ -39,7 +39,7 @@ async function post({ url, requests, concurrency = CONCURRENCY }: UndiciLoop): P
         ...event,
         subscriptionId: 1,
         body,
-        secrets: [SECRET],
+        secret: SECRET,
         nowMs,
         version: "0.1.0",
       });

@@ -68,6 +68,8 @@ describe("precedence", () => {
         EVREG_AUTH_MODE: "off",
         EVREG_AUTH_ANONYMOUS_PUBLISH: "true",
         EVREG_BOOTSTRAP_TOKEN: "first",
+        EVREG_ENCRYPTION_KEY: "ab".repeat(32),
+        EVREG_ENCRYPTION_KEY_PREVIOUS: "cd".repeat(32),
         EVREG_ENVELOPE: "2048",
         EVREG_RETENTION_EVENTS: " 36h ",
         EVREG_DELIVERY_TIMEOUT_MS: "50",
@@ -88,6 +90,7 @@ describe("precedence", () => {
       data: join(cwd, "here"),
       shutdownGraceMs: 5,
       auth: { mode: "off", anonymousPublish: true, bootstrapToken: "first" },
+      encryption: { key: "ab".repeat(32), previousKey: "cd".repeat(32) },
       limits: { payloadBytes: 2048 },
       retention: { events: 36 * 3_600_000 },
       delivery: {

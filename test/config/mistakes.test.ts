@@ -27,6 +27,17 @@ async function mistake(from: {
   throw new Error("nothing was refused");
 }
 
+test("a key that is none is refused without a word of it, and one to change from needs one to change to", async () => {
+  const almost = "c2VjcmV0LWtleS10aGF0LWlzLW5vdC0zMi1ieXRlcw==";
+  const bad = await mistake({ env: { EVREG_ENCRYPTION_KEY: almost } });
+  expect(bad).toMatch(/^EVREG_ENCRYPTION_KEY: encryption\.key must be a key of 32 bytes as base64 or hex/);
+  const alone = await mistake({ env: { EVREG_ENCRYPTION_KEY_PREVIOUS: "ab".repeat(32) } });
+  const inFile = await mistake({ file: `encryption: { key: ${almost} }` });
+  expect(inFile).toMatch(/1:20: encryption\.key must be a key of 32 bytes/);
+  expect(alone).toMatch(/^EVREG_ENCRYPTION_KEY_PREVIOUS: .*set EVREG_ENCRYPTION_KEY to the new one$/);
+  for (const message of [bad, inFile, alone]) expect(message).not.toMatch(/c2VjcmV0|abab/);
+});
+
 describe("a file's mistake is named with its key, line and column, and what is allowed", () => {
   test.each([
     ["port: 70000", "1:7: port must be a whole number from 0 to 65535, not 70000"],

@@ -37,6 +37,7 @@ const CALLS: readonly (readonly [Scope, string, Call])[] = [
     (e) => subscribe(e, { application: "crm", action: "crm.a", subscription: "x" }),
   ],
   ["write", "subscriptions.update", (e) => e.subscriptions.update(1, { max_retries: 1 })],
+  ["write", "subscriptions.rotateSecret", (e) => e.subscriptions.rotateSecret(1)],
   ["write", "subscriptions.delete", (e) => e.subscriptions.delete(1)],
   ["read", "deliveries.list", (e) => e.deliveries.list()],
   ["read", "deliveries.get", (e) => e.deliveries.get(1)],
@@ -198,6 +199,7 @@ export function scopesContract(open: OpenEvreg): void {
       const foreign = newSubscription({ application: "shop", subscription: "x", action: "crm.a" });
       await refusal(subscriptions.create(foreign), "forbidden");
       await refusal(subscriptions.update(3, { active: false }), "forbidden");
+      await refusal(subscriptions.rotateSecret(3), "forbidden");
       await refusal(subscriptions.delete(3), "forbidden");
       expect((await subscriptions.update(2, { active: false })).data.active).toBe(false);
     });

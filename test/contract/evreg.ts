@@ -5,6 +5,7 @@ import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
 import { publishContract } from "./evreg-publish.ts";
+import { secretsContract } from "./evreg-secrets.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
@@ -23,6 +24,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     batchContract(open);
     eventListsContract(open);
     subscriptionsContract(open);
+    secretsContract(open);
     deliveriesContract(open);
     tokensContract(open);
     scopesContract(open);

@@ -11,6 +11,7 @@ import { finishSuite } from "./store/finishes.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
+import { secretSuite } from "./store/secrets.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -25,6 +26,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("idempotency keys", () => idempotencySuite(open));
     describe("listing events", () => eventListSuite(open));
     describe("subscriptions", () => subscriptionSuite(open));
+    describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));

@@ -46,6 +46,30 @@ describe("a delivery", () => {
     });
   });
 
+  it("fails, unsent and visibly, while its secret cannot be read, and goes out once there is another", async () => {
+    const subscription = await bench.subscribe(receiver.url, 1);
+    await bench.publish(subscription);
+    const unreadable = storeWith(bench.store, {
+      async claimDue(request) {
+        const answer = await bench.store.claimDue(request);
+        const claims = answer.claims.map((claim) => ({
+          ...claim,
+          subscription: { ...claim.subscription, secret: undefined },
+        }));
+        return { ...answer, claims };
+      },
+    });
+    await bench.engine({}, { store: unreadable }).runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "waiting",
+      last_error: "secret_unreadable",
+      attempts: [{ outcome: "failed", status_code: null, error_code: "secret_unreadable" }],
+    });
+    expect(receiver.accepted).toBe(0);
+    await bench.engine().runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
+  });
+
   it("is sent as soon as the engine is woken", async () => {
     const engine = bench.engine();
     await engine.start();

@@ -13,7 +13,7 @@ const delivery: SignedDelivery = {
   action: "user.created",
   attempt: 3,
   body: Buffer.from('{"event_id":"42","action":"user.created","payload":{"name":"Zoë"}}'),
-  secrets: [secret],
+  secret,
   nowMs: Date.now(),
   version: "1.2.3",
 };
@@ -55,11 +55,32 @@ describe("deliveryHeaders", () => {
 
   it("verifies for receivers of the old and the new secret while both are in force", () => {
     const old = newSecret();
-    const headers = deliveryHeaders({ ...delivery, secrets: [secret, old] });
+    const headers = deliveryHeaders({ ...delivery, previousSecret: old });
     const body = Buffer.from(delivery.body);
     for (const key of [secret, old]) expect(new Webhook(key).verify(body, headers)).toBeDefined();
-    expect(headers["X-Evreg-Signature"]).toMatch(/^sha256=[0-9a-f]{64},sha256=[0-9a-f]{64}$/);
-    expect(headers["Authorization"]).toBe(`Bearer ${secret}`);
+    expect(verify(newSecret(), body, headers)).toThrow(WebhookVerificationError);
+    expect(headers["webhook-signature"]).toMatch(/^v1,\S{44} v1,\S{44}$/);
+  });
+
+  it("keeps to the old secret while both are in force where a header holds one value", () => {
+    const old = newSecret();
+    const { Authorization, "X-Evreg-Signature": signature } = deliveryHeaders({
+      ...delivery,
+      previousSecret: old,
+    });
+    const byOld = deliveryHeaders({ ...delivery, secret: old });
+    expect({ Authorization, "X-Evreg-Signature": signature }).toEqual({
+      Authorization: `Bearer ${old}`,
+      "X-Evreg-Signature": byOld["X-Evreg-Signature"],
+    });
+  });
+
+  it("carries a bearer value of its own, or none, whichever secrets are in force", () => {
+    for (const secrets of [{}, { previousSecret: newSecret() }]) {
+      const own = deliveryHeaders({ ...delivery, ...secrets, bearer: "mine" });
+      expect(own["Authorization"]).toBe("Bearer mine");
+      expect(deliveryHeaders({ ...delivery, ...secrets, bearer: null })).not.toHaveProperty("Authorization");
+    }
   });
 
   it("names the delivery the same in each retry and differently for each subscription and event", () => {

@@ -192,6 +192,9 @@ describe("what is answered", () => {
     await conforming("PUT", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}", {
       active: false,
     });
+    const rotate = "/v1/subscriptions/{id}/rotate-secret";
+    await conforming("POST", rotate.replace("{id}", String(made.data.rowid)), rotate, { overlap_ms: 1_000 });
+    await conforming("GET", "/v1/subscriptions", "/v1/subscriptions");
     await conforming("DELETE", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}");
     const token = await conforming("POST", "/v1/tokens", "/v1/tokens", { name: "t", scopes: ["read"] });
     await conforming("GET", "/v1/tokens", "/v1/tokens");

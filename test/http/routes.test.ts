@@ -310,6 +310,11 @@ describe("subscriptions, deliveries", () => {
     const paused = await ask("PUT", path, { active: false, max_retries: 2 });
     expect(paused.body["data"]).toEqual({ ...record, active: false, max_retries: 2 });
     expectFailure(await ask("PUT", path, { secret: "x" }), 422);
+    const rotated = await ask("POST", `${path}/rotate-secret`, { overlap_ms: 60_000 });
+    expect(rotated.status).toBe(200);
+    expect(rotated.body["data"]).toMatchObject({ rowid: record.rowid, secret: expect.any(String) });
+    expectFailure(await ask("POST", `${path}/rotate-secret`, {}), 409);
+    expectFailure(await ask("POST", `${path}/rotate-secret`, { overlap: "1h" }), 422);
     expect((await ask("DELETE", path)).body["data"]).toMatchObject({ rowid: record.rowid });
     expectFailure(await ask("DELETE", path), 404);
     expectFailure(await ask("PUT", path, { active: true }), 404);

@@ -61,6 +61,7 @@ describe("secrets", () => {
     const logger = await createLogger({ level: "info", format }, out);
     logger.info({ token: "one-secret", headers: { authorization: "Bearer two-secret" } }, "fields");
     logger.info({ subscription: { secret: "three-secret", rowid: 1 }, password: "four-secret" }, "fields");
+    logger.info({ body: { bearer_token: "six-secret" } }, "fields");
     logger.info({ deep: { er: { url: `https://x/?t=${TOKEN}` } } }, `minted ${TOKEN} and ${SECRET}`);
     logger.error({ err: new Error(`refused: Authorization: Bearer five-secret, ${TOKEN}`) }, "failed");
     const all = out.lines.join("");

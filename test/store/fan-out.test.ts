@@ -12,7 +12,7 @@ import { useScratch } from "./scratch.ts";
 const scratch = useScratch();
 
 it("counts the deliveries an event makes towards its message, so that few such events go together", async () => {
-  const setup = { path: join(scratch.path, "evreg.db"), release: true, nowMs: 1 };
+  const setup = { path: join(scratch.path, "evreg.db"), release: true, encryption: undefined, nowMs: 1 };
   const worker = await WorkerHost.start(setup, () => undefined);
   const parts = { clock: systemClock, logger: silentLogger, onFatal: () => undefined };
   const keeper = new Keeper(
@@ -24,7 +24,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     messages.push(cargo.ops.length);
     return keeper.fly(cargo);
   });
-  const store = createLibsqlStore(keeper, queue, new CommitCounts(), () => keeper.close());
+  const store = createLibsqlStore(keeper, queue, new CommitCounts(), () => keeper.close(), undefined);
 
   const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   const named = {

@@ -97,6 +97,9 @@ describe("what the engine does for each task", () => {
     expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
+    const rotation = { secret: "t", overlapMs: 1 };
+    const rotate = plansOf((sql) => WRITES.rotateSecret(sql, 1, rotation, 9));
+    expect(rotate.filter((detail) => detail.startsWith("SCAN"))).toEqual([]);
   });
 
   it("lists of events walk in order, or sort what is in one block", () => {

@@ -3,6 +3,7 @@ import type { DeliveryStatus } from "../../src/domain/delivery.ts";
 import type { Connection } from "../../src/store/libsql/connection.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
+import { OpenedSecrets } from "../../src/store/libsql/opened-secrets.ts";
 import { sealPassed } from "../../src/store/libsql/event-counts.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete, type Steps } from "../../src/store/libsql/read-steps.ts";
@@ -125,7 +126,11 @@ export class RetentionWorld {
     const { claims } = this.#connection.write((sql) => {
       const out = new BytesOut();
       const request = claimRequest({ nowMs: this.#nowMs, limit: most, leaseMs: LEASE_MS });
-      return claimAnswer(WRITES.claimDue(sql, claimCall(request), out), out.pack());
+      return claimAnswer(
+        WRITES.claimDue(sql, claimCall(request), out),
+        out.pack(),
+        new OpenedSecrets(undefined),
+      );
     });
     for (const [index, { deliveryId, claimId, event }] of claims.entries()) {
       const delivery = this.#deliveries.get(deliveryId);

@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
+import { OpenedSecrets } from "../../src/store/libsql/opened-secrets.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
@@ -190,7 +191,11 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
   file.write((sql) => {
     const out = new BytesOut();
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
-    const { claims } = claimAnswer(WRITES.claimDue(sql, claimCall(request), out), out.pack());
+    const { claims } = claimAnswer(
+      WRITES.claimDue(sql, claimCall(request), out),
+      out.pack(),
+      new OpenedSecrets(undefined),
+    );
     const rows = claims.map(({ deliveryId, claimId }) => [
       deliveryId,
       claimId,

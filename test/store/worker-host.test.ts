@@ -8,7 +8,12 @@ const scratch = useScratch();
 // The driver aborts the process when its thread is ended inside a call; without the wait this file never reports back.
 test("a thread that is ended while it works answers first, lets go of the file, and takes nothing else", async () => {
   for (let round = 0; round < 10; round += 1) {
-    const setup = { path: join(scratch.path, "evreg.db"), release: true, nowMs: 1_000 };
+    const setup = {
+      path: join(scratch.path, "evreg.db"),
+      release: true,
+      encryption: undefined,
+      nowMs: 1_000,
+    };
     const worker = await WorkerHost.start(setup, () => undefined);
     const write = worker.request({
       kind: "flight",

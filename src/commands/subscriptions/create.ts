@@ -1,5 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
+import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
 import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag } from "../../cli/flags.ts";
@@ -10,7 +11,7 @@ export default class SubscriptionsCreate extends EvregCommand {
   static override description =
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active]";
+    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE]";
   static override examples = [
     "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     {
@@ -35,12 +36,14 @@ export default class SubscriptionsCreate extends EvregCommand {
     handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL", required: true }),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
     active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
+    ...bearerFlags,
   };
 
   async run(): Promise<number> {
     const { flags } = await this.parse(SubscriptionsCreate);
     const { application, subscription, action, handler } = flags;
-    const optional = given({ max_retries: flags["max-retries"], active: flags.active });
+    const bearer = await bearerOf(flags);
+    const optional = { ...given({ max_retries: flags["max-retries"], active: flags.active }), ...bearer };
     const answer = await this.withEvreg(flags, (evreg) =>
       evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
     );

@@ -1,5 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
+import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
 import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag, rowidArg } from "../../cli/flags.ts";
@@ -13,6 +14,14 @@ export default class SubscriptionsUpdate extends EvregCommand {
     "<%= config.bin %> subscriptions update 3 --handler https://billing.example.com/v2/hooks",
     { description: "Pause it", command: "<%= config.bin %> subscriptions update 3 --no-active" },
     { description: "Go on", command: "<%= config.bin %> subscriptions update 3 --active" },
+    {
+      description: "Let the handler be asked with a bearer value that it knows",
+      command: "<%= config.bin %> subscriptions update 3 --bearer-token-file ./handler.token",
+    },
+    {
+      description: "Send signatures only, and no bearer value",
+      command: "<%= config.bin %> subscriptions update 3 --bearer none",
+    },
   ];
   static override args = { id: rowidArg("Number of the subscription.") };
   static override flags = {
@@ -20,15 +29,17 @@ export default class SubscriptionsUpdate extends EvregCommand {
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
     active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
     action: Flags.string({ summary: "The action whose events are delivered.", helpValue: "NAME" }),
+    ...bearerFlags,
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsUpdate);
     const { handler, active, action } = flags;
-    const change = given({ handler, max_retries: flags["max-retries"], active, action });
+    const bearer = await bearerOf(flags);
+    const change = { ...given({ handler, max_retries: flags["max-retries"], active, action }), ...bearer };
     if (Object.keys(change).length === 0) {
       throw usage(
-        "Nothing to change: give at least one of --handler, --max-retries, --[no-]active, --action.",
+        "Nothing to change: give at least one of --handler, --max-retries, --[no-]active, --action, --bearer, --bearer-token-file.",
       );
     }
     const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));

@@ -1,5 +1,6 @@
 import type { Claim, ClaimAnswer, ClaimedEvent, ClaimedSubscription, ClaimRequest } from "../store.ts";
 import { bytesAt } from "./bytes-out.ts";
+import type { KeptSecrets, OpenedSecrets } from "./opened-secrets.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall {
@@ -39,7 +40,16 @@ export type ClaimRow = readonly [
   action: string,
 ];
 
-type SubscriptionRow = readonly [subscriptionId: number, handler: string, secret: string, maxRetries: number];
+type SubscriptionRow = readonly [
+  subscriptionId: number,
+  handler: string,
+  maxRetries: number,
+  secret: KeptSecrets["secret"],
+  previousSecret: KeptSecrets["previousSecret"],
+  previousUntilMs: KeptSecrets["previousUntilMs"],
+  bearer: KeptSecrets["bearer"],
+  bearerToken: KeptSecrets["bearerToken"],
+];
 
 export function claimCall(request: ClaimRequest): ClaimCall {
   const { nowMs, leaseMs, tiers, maxPayloadBytes, others } = request;
@@ -55,13 +65,27 @@ export function claimCall(request: ClaimRequest): ClaimCall {
   return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others };
 }
 
-export function claimAnswer(landing: ClaimLanding, bytes: ArrayBuffer | undefined): ClaimAnswer {
+export function claimAnswer(
+  landing: ClaimLanding,
+  bytes: ArrayBuffer | undefined,
+  secrets: OpenedSecrets,
+): ClaimAnswer {
   const { claimId, nextDueAtMs, limitedTiers } = landing;
   const subscriptions = new Map<number, ClaimedSubscription>();
-  for (const [subscriptionId, handler, secret, maxRetries] of JSON.parse(
-    landing.subscriptions,
-  ) as SubscriptionRow[]) {
-    subscriptions.set(subscriptionId, { subscriptionId, handler, secret, maxRetries });
+  for (const row of JSON.parse(landing.subscriptions) as SubscriptionRow[]) {
+    const [
+      subscriptionId,
+      handler,
+      maxRetries,
+      secret,
+      previousSecret,
+      previousUntilMs,
+      bearer,
+      bearerToken,
+    ] = row;
+    const kept = { secret, previousSecret, previousUntilMs, bearer, bearerToken };
+    const opened = secrets.of(subscriptionId, kept);
+    subscriptions.set(subscriptionId, { subscriptionId, handler, maxRetries, ...opened });
   }
   const events = new Map<number, ClaimedEvent>();
   let { offset } = landing;

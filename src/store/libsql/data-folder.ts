@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { isFileThere } from "./file-header.ts";
@@ -7,6 +7,12 @@ const DATA_FILE = "evreg.db";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
+}
+
+/** The copies of the data file that migrations kept, by their paths; see `migrate-file.ts`. */
+export function copiesIn(folder: string): readonly string[] {
+  const names = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
+  return names.toSorted().map((name) => join(folder, name));
 }
 
 /**

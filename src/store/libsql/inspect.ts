@@ -3,6 +3,7 @@ import { systemClock, toIso } from "../../runtime/clock.ts";
 import { silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { dataFileOf } from "./data-folder.ts";
+import type { EncryptionKeys } from "./encrypt-file.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -48,12 +49,12 @@ export function inspectMigrations(folder: string): MigrationStatus {
 
 /**
  * Brings the folder's file up to date, as a start does.
- * @param options `dryRun`: only tells what would be done
+ * @param options `dryRun`: only tells what would be done; `encryption` as for `openLibsqlStore`
  * @throws EvregError as `openLibsqlStore`
  */
 export async function migrate(
   folder: string,
-  { dryRun = false }: { dryRun?: boolean } = {},
+  { dryRun = false, encryption }: { dryRun?: boolean; encryption?: EncryptionKeys | undefined } = {},
 ): Promise<MigrationResult> {
   const before = inspectMigrations(folder);
   if (dryRun) return { ...before, applied: [] };
@@ -63,7 +64,7 @@ export async function migrate(
     instance: randomUUID(),
     started_at: toIso(systemClock.now()),
   };
-  const store = await openLibsqlStore({ folder, owner, logger: silentLogger });
+  const store = await openLibsqlStore({ folder, owner, logger: silentLogger, encryption });
   await store.close();
   const applied = before.pending.map(({ version }) => version);
   const [first] = applied;

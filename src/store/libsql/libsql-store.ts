@@ -7,6 +7,7 @@ import { finishWrite } from "./finish-call.ts";
 import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
 import type { Keeper } from "./keeper.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
+import { OpenedSecrets } from "./opened-secrets.ts";
 import type {
   MergedResult,
   ReadArgs,
@@ -22,13 +23,16 @@ import { REMOVED_ROWS } from "./remove-events.ts";
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
  * @param letGo called once, after the last write and before the file is free
+ * @param key what the file's secrets are encrypted with, where they are
  */
 export function createLibsqlStore(
   keeper: Keeper,
   queue: FlightQueue,
   commits: CommitCounts,
   letGo: () => Promise<void>,
+  key: Uint8Array | undefined,
 ): Store {
+  const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
   const fanOut = new FanOut();
 
@@ -87,10 +91,11 @@ export function createLibsqlStore(
       return valueOf(outcome) as WriteResult<"removeEvents">;
     },
 
-    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs),
+    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
     findSubscription: (id) => ask("findSubscription", id),
     listSubscriptions: (query) => ask("listSubscriptions", query),
-    updateSubscription: (id, patch) => write("updateSubscription", id, patch),
+    updateSubscription: (id, patch) => write("updateSubscription", id, patch, key),
+    rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
     deleteSubscription: (id, nowMs) => write("deleteSubscription", id, nowMs),
 
     listDeliveries: (query) => ask("listDeliveries", query),
@@ -103,7 +108,7 @@ export function createLibsqlStore(
         rows: 1,
         pack: () => ({ name: "claimDue", args: [claimCall(request)] }),
       });
-      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes);
+      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes, secrets);
     },
     async finishAttempts(results, nowMs) {
       if (results.length === 0) return [];

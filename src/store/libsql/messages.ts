@@ -1,5 +1,6 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { CommitReport } from "../commit-counts.ts";
+import type { EncryptionKeys } from "./encrypt-file.ts";
 import type { FailureKind } from "./engine-failure.ts";
 import type { FileId } from "./file-place.ts";
 import type { FinishCall } from "./finish-call.ts";
@@ -18,6 +19,7 @@ export interface WorkerSetup {
   readonly release: boolean;
   /** The file that must be there; any, when absent. */
   readonly expected?: FileId;
+  readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;
 }
 
@@ -69,6 +71,8 @@ export interface OpenReport {
   readonly migrated: readonly number[];
   readonly copy?: string;
   readonly released: number;
+  /** The subscriptions whose secrets were encrypted now; absent when there was nothing to do. */
+  readonly encrypted?: number;
 }
 
 export type FromWorker =

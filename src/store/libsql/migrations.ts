@@ -143,6 +143,33 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`,
     ],
   },
+  {
+    version: 3,
+    name: "secrets apart, rotated, encrypted",
+    statements: [
+      // Texts that may be encrypted, see vault.ts. A deleted subscription has no row here.
+      `CREATE TABLE subscription_secret (
+        subscription_id INTEGER PRIMARY KEY REFERENCES subscription (rowid),
+        secret TEXT NOT NULL,
+        previous_secret TEXT,
+        previous_until_ms INTEGER,
+        bearer TEXT NOT NULL CHECK (bearer IN ('secret', 'own', 'none')),
+        bearer_token TEXT,
+        CHECK ((previous_secret IS NULL) = (previous_until_ms IS NULL)),
+        CHECK ((bearer = 'own') = (bearer_token IS NOT NULL))
+      ) STRICT`,
+      `CREATE INDEX subscription_secret_overlap ON subscription_secret (previous_until_ms)
+        WHERE previous_until_ms IS NOT NULL`,
+      `INSERT INTO subscription_secret (subscription_id, secret, bearer)
+        SELECT rowid, secret, 'secret' FROM subscription WHERE deleted_ms IS NULL`,
+      "ALTER TABLE subscription DROP COLUMN secret",
+      // Holds one row where secrets are encrypted: a known text under the same key, which tells the right key.
+      `CREATE TABLE encryption (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        proof TEXT NOT NULL
+      ) STRICT`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

@@ -5,7 +5,8 @@ import { findServer } from "../../runtime/find-server.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
 import type { Store } from "../store.ts";
-import { dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
+import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
+import type { EncryptionKeys } from "./encrypt-file.ts";
 import { readFileVersion } from "./file-header.ts";
 import type { FileId } from "./file-place.ts";
 import { FlightQueue } from "./flight-queue.ts";
@@ -23,6 +24,8 @@ export interface OpenOptions {
   readonly owner: Owner;
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** Without them secrets are kept as they are; a file that is encrypted already cannot be opened then. */
+  readonly encryption?: EncryptionKeys | undefined;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
 }
@@ -31,7 +34,7 @@ export interface OpenOptions {
  * Opens the data folder for this process alone: takes its lock, brings its file up to date (a copy is kept), and makes
  * deliveries that a dead process had under way due again.
  * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds
- * another program's file or one of a newer evreg; `unavailable` when it cannot be written to
+ * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written to
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const { folder, owner, logger, clock = systemClock } = options;
@@ -56,8 +59,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       await letGo();
       throw error;
     }
-    tell(logger, report);
-    return createLibsqlStore(keeper, queue, commits, letGo);
+    tell(logger, report, folder);
+    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key);
   } catch (error) {
     giveBack();
     throw error;
@@ -74,7 +77,7 @@ async function isServed(folder: string): Promise<boolean> {
 }
 
 async function openFile(
-  { folder, logger, onFatal }: OpenOptions,
+  { folder, logger, onFatal, encryption }: OpenOptions,
   clock: Clock,
   commits: CommitCounts,
 ): Promise<{ keeper: Keeper; report: OpenReport }> {
@@ -82,19 +85,31 @@ async function openFile(
   const path = prepareFile(folder);
   let keeper: Keeper | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
-    WorkerHost.start({ path, ...which, nowMs: clock.now() }, (reason) => keeper?.lose(reason), commits);
+    WorkerHost.start(
+      { path, encryption, ...which, nowMs: clock.now() },
+      (reason) => keeper?.lose(reason),
+      commits,
+    );
   const worker = await startAlone(folder, () => start({ release: true }));
   const startWorker = (): Promise<WorkerHost> => start({ release: false, expected: worker.report.file });
   keeper = new Keeper({ clock, logger, startWorker, onFatal: (error) => onFatal?.(error) }, worker);
   return { keeper, report: worker.report };
 }
 
-function tell(logger: Logger, { migrated, copy, released }: OpenReport): void {
+function tell(logger: Logger, report: OpenReport, folder: string): void {
+  const { migrated, copy, released, encrypted } = report;
   if (copy !== undefined) {
     logger.info(
       { forms: migrated, copy },
       "The data file was brought up to date; a copy from before is kept.",
     );
+  }
+  if (encrypted !== undefined) {
+    logger.info({ subscriptions: encrypted }, "Secrets are encrypted with the key from now on.");
+    const copies = copiesIn(folder);
+    if (copies.length > 0) {
+      logger.warn({ copies }, "Copies kept by earlier upgrades hold secrets as they were then; remove them.");
+    }
   }
   if (released > 0) {
     logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");

@@ -20,6 +20,7 @@ import {
   deleteSubscription,
   findSubscription,
   listSubscriptions,
+  rotateSecret,
   updateSubscription,
 } from "./subscriptions.ts";
 import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./tokens.ts";
@@ -50,6 +51,7 @@ export const WRITES = {
   reviseAction,
   createSubscription,
   updateSubscription,
+  rotateSecret,
   deleteSubscription,
   retryDelivery,
   claimDue,

@@ -1,8 +1,9 @@
 import { EvregError } from "../../domain/error.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { SubscriptionRecord } from "../store.ts";
+import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
 import type { Sql } from "./sql.ts";
+import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
 import { isRowid } from "./text.ts";
 
 interface SubscriptionRow {
@@ -15,32 +16,41 @@ interface SubscriptionRow {
   readonly max_retries: number;
   readonly active: number;
   readonly disabled_reason: string | null;
+  readonly bearer: Bearer;
+  readonly previous_until_ms: number | null;
   readonly created_ms: number;
 }
 
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.created_ms
+    s.disabled_reason, s.created_ms, k.bearer, k.previous_until_ms
   FROM subscription s JOIN action a ON a.rowid = s.action_id
+    JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
 
-export function createSubscription(sql: Sql, input: SubscriptionRecord, nowMs: number): Subscription {
+/** @param key what its secrets are encrypted with, where they are; so for the other writes here */
+export function createSubscription(
+  sql: Sql,
+  input: SubscriptionRecord,
+  nowMs: number,
+  key?: Uint8Array,
+): Subscription {
   const actionId = mustFindAction(sql, input.action);
   mustBeFree(sql, input.application, input.subscription, actionId, input.action);
   const row = sql.first<{ id: number }>(
-    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, secret, created_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
     actionId,
     input.handler,
     input.maxRetries,
     input.active,
-    input.secret,
     nowMs,
   );
   const id = row?.id ?? 0;
   bind(sql, actionId, id);
+  insertSecrets(sql, id, input, key);
   return mustFind(sql, id);
 }
 
@@ -71,7 +81,8 @@ export function listSubscriptions(
 export function updateSubscription(
   sql: Sql,
   id: number,
-  patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
+  patch: SubscriptionPatch,
+  key?: Uint8Array,
 ): Subscription | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
@@ -91,6 +102,19 @@ export function updateSubscription(
     patch.active === undefined ? row.disabled_reason : null,
     id,
   );
+  if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
+  return mustFind(sql, id);
+}
+
+export function rotateSecret(
+  sql: Sql,
+  id: number,
+  rotation: { readonly secret: string; readonly overlapMs: number },
+  nowMs: number,
+  key?: Uint8Array,
+): Subscription | undefined {
+  if (findRow(sql, id) === undefined) return undefined;
+  replaceSecret(sql, id, rotation, nowMs, key);
   return mustFind(sql, id);
 }
 
@@ -98,6 +122,7 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Subscri
   const found = findSubscription(sql, id);
   if (found === undefined) return undefined;
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  deleteSecrets(sql, id);
   return found;
 }
 
@@ -161,6 +186,8 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     max_retries: row.max_retries,
     active: row.active === 1,
     disabled_reason: row.disabled_reason,
+    bearer: row.bearer,
+    previous_secret_until: row.previous_until_ms === null ? null : toIso(row.previous_until_ms),
     timestamped: toIso(row.created_ms),
   };
 }

@@ -4,6 +4,7 @@ import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
 import type { CommitReport } from "../commit-counts.ts";
 import { board, type Message } from "./boarding.ts";
 import { Connection } from "./connection.ts";
+import { admitKeys, encryptFile } from "./encrypt-file.ts";
 import { EngineFailure } from "./engine-failure.ts";
 import { isAllSealed, sealBlocks } from "./event-counts.ts";
 import { DisplacedFile } from "./file-place.ts";
@@ -22,6 +23,8 @@ import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { packOutcomes, unpackOps } from "./record-wire.ts";
 import { releaseLeases } from "./release-leases.ts";
+import type { Sql } from "./sql.ts";
+import { forgetPreviousSecrets } from "./subscription-secrets.ts";
 
 // The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
 // beginning of a read, then a turn of a long one that was begun before, and so on. Its end, however it comes, closes the
@@ -49,7 +52,11 @@ start();
 function start(): void {
   let connection: Connection;
   try {
-    connection = Connection.open(setup.path, (sql) => admitFile(sql, setup.path), setup.expected);
+    const admit = (sql: Sql): void => {
+      admitFile(sql, setup.path);
+      admitKeys(sql, setup.path, setup.encryption);
+    };
+    connection = Connection.open(setup.path, admit, setup.expected);
     say({ kind: "ready", report: prepare(connection) });
   } catch (error) {
     say({ kind: "refused", refusal: refusalOf(error) });
@@ -69,7 +76,8 @@ function start(): void {
 
 function prepare(connection: Connection): OpenReport {
   const { applied, copy } = migrateFile(connection, setup.path);
-  const released = setup.release ? connection.write((sql) => releaseLeases(sql, "all", setup.nowMs)) : 0;
+  const encrypted = encryptFile(connection, setup.encryption);
+  const released = setup.release ? connection.write(beginAnew) : 0;
   const { event: lastEvent } = loadEnds(connection.read);
   sealAll(connection, lastEvent);
   return {
@@ -77,8 +85,15 @@ function prepare(connection: Connection): OpenReport {
     lastEvent,
     migrated: applied,
     released,
+    ...(encrypted === undefined ? {} : { encrypted }),
     ...(copy === undefined ? {} : { copy }),
   };
+}
+
+/** What a start does and a worker that only takes another's place does not. Answers how many leases were released. */
+function beginAnew(sql: Sql): number {
+  forgetPreviousSecrets(sql, setup.nowMs);
+  return releaseLeases(sql, "all", setup.nowMs);
 }
 
 /** Nothing is left to do but for a file of an older form, or one that another program wrote events into. */

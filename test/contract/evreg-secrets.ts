@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { SubscriptionUpdate } from "../../src/domain/subscription.ts";
+import { newAction, newSubscription, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const DAY_MS = 86_400_000;
+/** The clock's at the start. */
+const START = Date.parse("2026-01-01T00:00:00.000Z");
+
+export function secretsContract(open: OpenEvreg): void {
+  describe("secrets of subscriptions", () => {
+    const under = useEvreg(open);
+
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction());
+    });
+
+    it("rotates: the new one in the answer, and until when the one before stays valid", async () => {
+      const { secret, ...before } = await subscribe(under.evreg);
+      const { data } = await under.evreg.subscriptions.rotateSecret(1);
+      const until = new Date(START + DAY_MS).toISOString();
+      const after = { ...before, previous_secret_until: until };
+      expect(data).toEqual({
+        ...after,
+        secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) as string,
+      });
+      expect(data.secret).not.toBe(secret);
+      expect((await under.evreg.subscriptions.get(1)).data).toEqual(after);
+      expect((await under.evreg.subscriptions.list()).data).toEqual([after]);
+
+      await under.clock.advance(DAY_MS);
+      expect((await under.evreg.subscriptions.get(1)).data).toEqual(before);
+      expect((await under.evreg.subscriptions.list()).data).toEqual([before]);
+      expect((await under.evreg.subscriptions.update(1, { bearer: "secret" })).data).toEqual(before);
+    });
+
+    it("takes an overlap, and none", async () => {
+      await subscribe(under.evreg);
+      const hour = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 3_600_000 });
+      expect(hour.data.previous_secret_until).toBe(new Date(START + 3_600_000).toISOString());
+      const now = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 0 });
+      expect(now.data.previous_secret_until).toBeNull();
+      expect(now.data.secret).not.toBe(hour.data.secret);
+    });
+
+    it("refuses a second overlap while one lasts, and allows it afterwards", async () => {
+      await subscribe(under.evreg);
+      const { data } = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 1_000 });
+      const error = await refusal(under.evreg.subscriptions.rotateSecret(1), "conflict");
+      expect(error.details).toMatchObject({ previous_secret_until: data.previous_secret_until });
+      expect((await under.evreg.subscriptions.get(1)).data.previous_secret_until).toBe(
+        data.previous_secret_until,
+      );
+      await under.clock.advance(1_000);
+      const again = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 1_000 });
+      expect(again.data.previous_secret_until).toBe(new Date(START + 2_000).toISOString());
+    });
+
+    it("refuses what is no overlap, and what is not there", async () => {
+      await subscribe(under.evreg);
+      for (const overlap_ms of [-1, 0.5, 30 * DAY_MS + 1, "1h" as unknown as number]) {
+        const error = await refusal(under.evreg.subscriptions.rotateSecret(1, { overlap_ms }), "invalid");
+        expect(error.details).toMatchObject({ field: "overlap_ms" });
+      }
+      await refusal(under.evreg.subscriptions.rotateSecret(1, { overlap: 1 } as object), "invalid");
+      await refusal(under.evreg.subscriptions.rotateSecret(2), "not_found");
+      await under.evreg.subscriptions.delete(1);
+      await refusal(under.evreg.subscriptions.rotateSecret(1), "not_found");
+    });
+
+    it("takes the right to change the subscription", async () => {
+      await subscribe(under.evreg);
+      for (const scope of ["read", "publish"] as const) {
+        await refusal((await under.as([scope])).subscriptions.rotateSecret(1), "forbidden");
+      }
+      await refusal((await under.as(["write:crm"])).subscriptions.rotateSecret(1), "forbidden");
+      await (await under.as(["write:billing"])).subscriptions.rotateSecret(1);
+    });
+
+    it("says what the bearer is, and never its value", async () => {
+      const { data } = await under.evreg.subscriptions.create(newSubscription({ bearer_token: "hunter-2" }));
+      expect(data).toMatchObject({ bearer: "own" });
+      const answers: unknown[] = [data];
+      for (const change of [{ bearer: "own" }, { bearer_token: "hunter-3" }, { handler: data.handler }]) {
+        const { data: after } = await under.evreg.subscriptions.update(1, change as SubscriptionUpdate);
+        expect(after.bearer).toBe("own");
+        answers.push(after);
+      }
+      answers.push(await under.evreg.subscriptions.get(1), await under.evreg.subscriptions.list());
+      answers.push(await under.evreg.subscriptions.rotateSecret(1));
+      expect(JSON.stringify(answers)).not.toContain("hunter");
+      for (const bearer of ["none", "secret"] as const) {
+        expect((await under.evreg.subscriptions.update(1, { bearer })).data.bearer).toBe(bearer);
+      }
+      const none = await subscribe(under.evreg, { subscription: "other", bearer: "none" });
+      expect(none.bearer).toBe("none");
+    });
+
+    it.each([
+      ["bearer_token", { bearer_token: "" }],
+      ["bearer_token", { bearer_token: "two words" }],
+      ["bearer_token", { bearer_token: "line\nbreak" }],
+      ["bearer_token", { bearer_token: "schlüssel" }],
+      ["bearer_token", { bearer_token: "x".repeat(1_025) }],
+      ["bearer_token", { bearer_token: 1_234_567 }],
+      ["bearer_token", { bearer_token: null }],
+      ["bearer_token", { bearer_token: ["nested-value"] }],
+      ["bearer_token", { bearer: "own" }],
+      ["bearer", { bearer: "none", bearer_token: "nested-value" }],
+      ["bearer", { bearer: "secret", bearer_token: "nested-value" }],
+      ["bearer", { bearer: "mine" }],
+      ["bearer", { bearer: null }],
+    ])("refuses a bad %s without a word of it: %j", async (field, members) => {
+      await subscribe(under.evreg);
+      const create = newSubscription({ subscription: "other", ...(members as object) });
+      for (const call of [
+        under.evreg.subscriptions.create(create),
+        under.evreg.subscriptions.update(1, members as SubscriptionUpdate),
+      ]) {
+        const error = await refusal(call, "invalid");
+        expect(error.details).toMatchObject({ field });
+        const told = JSON.stringify(error.body());
+        for (const value of ["two words", "line", "schlüssel", "xxx", "1234567", "nested-value"]) {
+          expect(told).not.toContain(value);
+        }
+      }
+    });
+  });
+}

@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import type { ClaimedSubscription, SubscriptionPatch } from "../../../src/store/store.ts";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+/** Past the fixture's claims, which are a minute on. */
+const OVERLAP_MS = 3_600_000;
+
+export function secretSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  /** What the next event's delivery is to be signed with. */
+  async function claimed(): Promise<Omit<ClaimedSubscription, "subscriptionId" | "handler" | "maxRetries">> {
+    const action = await on.store.findAction("user.created");
+    await on.publish(action!);
+    const [claim] = (await on.claim()).claims;
+    const { subscriptionId: _, handler: _handler, maxRetries: _retries, ...rest } = claim!.subscription;
+    await on.finish(claim!, { kind: "delivered" });
+    return rest;
+  }
+
+  it("gives claims the secret, and after a rotation both while the overlap lasts", async () => {
+    const { rowid } = await on.subscription(await on.action());
+    expect(await claimed()).toEqual({ secret: "secret of welcome" });
+    const rotated = await on.store.rotateSecret(rowid, { secret: "second", overlapMs: OVERLAP_MS }, NOW);
+    const until = new Date(NOW + OVERLAP_MS).toISOString();
+    expect(rotated).toMatchObject({ rowid, previous_secret_until: until });
+    expect(await on.store.findSubscription(rowid)).toEqual(rotated);
+    const previous = { secret: "secret of welcome", untilMs: NOW + OVERLAP_MS };
+    expect(await claimed()).toEqual({ secret: "second", previous });
+    // Other changes leave it.
+    await on.store.updateSubscription(rowid, { maxRetries: 1 }, NOW);
+    expect(await claimed()).toEqual({ secret: "second", previous });
+  });
+
+  it("has one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
+    const { rowid } = await on.subscription(await on.action());
+    const rotate = (secret: string, overlapMs: number, nowMs: number): Promise<unknown> =>
+      on.store.rotateSecret(rowid, { secret, overlapMs }, nowMs);
+    await rotate("second", OVERLAP_MS, NOW);
+    await expect(rotate("third", OVERLAP_MS, NOW + OVERLAP_MS - 1)).rejects.toMatchObject({
+      code: "conflict",
+      details: { previous_secret_until: new Date(NOW + OVERLAP_MS).toISOString() },
+    });
+    expect(await claimed()).toMatchObject({ secret: "second", previous: { secret: "secret of welcome" } });
+    await rotate("fourth", 0, NOW);
+    expect(await claimed()).toEqual({ secret: "fourth" });
+    await rotate("fifth", OVERLAP_MS, NOW);
+    await rotate("sixth", OVERLAP_MS, NOW + OVERLAP_MS);
+    const previous = { secret: "fifth", untilMs: NOW + 2 * OVERLAP_MS };
+    expect(await claimed()).toEqual({ secret: "sixth", previous });
+  });
+
+  it("rotates nothing that is not there", async () => {
+    const { rowid } = await on.subscription(await on.action());
+    const rotation = { secret: "second", overlapMs: 0 };
+    expect(await on.store.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
+    await on.store.deleteSubscription(rowid, NOW);
+    expect(await on.store.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
+  });
+
+  it("gives claims another bearer value, or none", async () => {
+    const { rowid } = await on.subscription(await on.action());
+    const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {
+      const after = await on.store.updateSubscription(rowid, { bearer }, NOW);
+      expect(after?.bearer).toBe(bearer.kind);
+      return (await claimed()).bearer;
+    };
+    expect(await set({ kind: "own", token: "mine" })).toBe("mine");
+    expect(await set({ kind: "none" })).toBeNull();
+    expect(await set({ kind: "own", token: "again" })).toBe("again");
+    expect(await set({ kind: "secret" })).toBeUndefined();
+  });
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SubscriptionWithSecret } from "../../src/domain/subscription.ts";
+import { commandLine } from "../support/command-line.ts";
+import { type Outcome, startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+
+// Everything the program says and keeps in a run is searched for what must not be in it.
+
+const KEY = randomBytes(32);
+const WRONG_KEY = randomBytes(32);
+const BEARER = "bearer-value-of-the-handler";
+const UNTAKEN = "bearer value that is refused";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let receiver: Receiver;
+beforeEach(async () => {
+  folder = temporaryFolder();
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await receiver.close();
+  folder.remove();
+});
+
+test("no secret, bearer value or key is in a log, an error, a listing or the data folder", async () => {
+  const data = join(folder.path, "data");
+  mkdirSync(data);
+  const keyFile = join(folder.path, "key");
+  writeFileSync(keyFile, `${KEY.toString("base64")}\n`, { mode: 0o600 });
+  const env = { EVREG_DATA: data, EVREG_ENCRYPTION_KEY_FILE: keyFile };
+  const { run, json } = commandLine(folder.path, env);
+  const said: Outcome[] = [];
+  const say = async (words: readonly string[], options: Parameters<typeof run>[1] = {}): Promise<Outcome> => {
+    const outcome = await run(words, options);
+    said.push(outcome);
+    return outcome;
+  };
+
+  const server = await startProgram(data, ["--dev", "--log-level", "debug"], env);
+  await json(["actions", "create", "a.b", "--application", "x", "--schema", "-"], {
+    input: '{"type":"object"}',
+  });
+  const create = ["subscriptions", "create", "--application", "x", "--action", "a.b", "--max-retries", "1"];
+  const to = (path: string): string[] => ["--handler", new URL(path, receiver.url).href];
+  const created = await json<SubscriptionWithSecret>([...create, "--subscription", "plain", ...to("/a")]);
+  const own = await json<SubscriptionWithSecret>(
+    [...create, "--subscription", "own", ...to("/b"), "--bearer-token-file", "-"],
+    { input: `${BEARER}\n` },
+  );
+  const rotated = await json<SubscriptionWithSecret>([
+    "subscriptions",
+    "rotate-secret",
+    "1",
+    "--overlap",
+    "1h",
+  ]);
+  expect(rotated.data).toMatchObject({ rowid: 1, bearer: "secret" });
+  const secrets = [created, own, rotated].map((answer) => answer.data.secret);
+
+  receiver.answer = ({ path }) => (path === "/a" ? { status: 500 } : {});
+  await say(["publish", "a.b", "{}", "--wait"]);
+  expect(receiver.requests.map(({ headers }) => headers["authorization"])).toEqual(
+    expect.arrayContaining([`Bearer ${created.data.secret}`, `Bearer ${BEARER}`]),
+  );
+
+  for (const words of [
+    ["subscriptions"],
+    ["subscriptions", "--json"],
+    ["subscriptions", "get", "1"],
+    ["subscriptions", "get", "2", "--output", "jsonl"],
+    ["subscriptions", "update", "2", "--max-retries", "2"],
+    ["deliveries"],
+    ["deliveries", "get", "1", "--json"],
+    ["subscriptions", "rotate-secret", "1"],
+    ["subscriptions", "rotate-secret", "9"],
+    ["migrate", "--status"],
+  ]) {
+    await say(words);
+  }
+  const refused = await say(["subscriptions", "update", "2", "--bearer-token-file", "-"], { input: UNTAKEN });
+  expect(refused.code).toBe(1);
+  for (const body of [
+    JSON.stringify({ bearer_token: UNTAKEN }),
+    JSON.stringify({ bearer_token: [BEARER], max_retries: "x" }),
+    `{"bearer_token": "${BEARER}", "bearer_token": "${BEARER}"}`,
+    `{"bearer_token": "${BEARER}" "unclosed`,
+    JSON.stringify({ bearer: "none", bearer_token: BEARER }),
+  ]) {
+    const response = await fetch(`${server.url}/v1/subscriptions/2`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    expect(response.ok).toBe(false);
+    said.push({ code: response.status, stdout: await response.text(), stderr: "" });
+  }
+  said.push(await server.end("SIGTERM"));
+
+  const without = { EVREG_ENCRYPTION_KEY_FILE: "" };
+  for (const [words, other, code] of [
+    [["serve", "--port", "0"], { ...without, EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
+    [["subscriptions"], without, 2],
+    [["migrate"], without, 2],
+    [["subscriptions"], { ...without, EVREG_ENCRYPTION_KEY: `${KEY.toString("hex")}00` }, 2],
+    [["subscriptions"], { ...without, EVREG_ENCRYPTION_KEY_PREVIOUS: KEY.toString("hex") }, 2],
+    [["subscriptions"], { EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
+    [["migrate"], {}, 0],
+    [["subscriptions"], {}, 0],
+  ] as const) {
+    expect(await say(words, { env: other }), words.join(" ")).toMatchObject({ code });
+  }
+
+  const keys = [KEY, WRONG_KEY].flatMap((key) => [key.toString("base64"), key.toString("hex")]);
+  const hidden = [...secrets, BEARER, UNTAKEN, ...keys];
+  const told = said.map(({ stdout, stderr }) => stdout + stderr).join("\n");
+  expect(told).toMatch(/attempt failed, will be retried/);
+  expect(told).toMatch(/delivery failed for good/);
+  expect(hidden.filter((text) => told.includes(text))).toEqual([]);
+  const kept = readdirSync(data).map((name) => readFileSync(join(data, name), "latin1"));
+  expect(hidden.filter((text) => kept.some((content) => content.includes(text)))).toEqual([]);
+}, 60_000);
+
+test("rotate-secret prints the new secret once, to stdout, and says what an overlap is", async () => {
+  const data = join(folder.path, "data");
+  const { run } = commandLine(folder.path, { EVREG_DATA: data });
+  const make = ["actions", "create", "a.b", "--application", "x", "--schema", "-"];
+  expect((await run(make, { input: "{}" })).code).toBe(0);
+  const handler = "https://hooks.example.com/";
+  const create = ["subscriptions", "create", "--application", "x", "--subscription", "y", "--action", "a.b"];
+  expect((await run([...create, "--handler", handler, "--bearer", "none"])).stdout).toMatch(
+    /^Bearer +none$/m,
+  );
+
+  const rotate = ["subscriptions", "rotate-secret", "1"];
+  const first = await run([...rotate, "--overlap", "2d"]);
+  expect(first.stdout.match(/whsec_/g)).toHaveLength(1);
+  expect(first.stdout).toMatch(/^Old secret +valid until \d{4}-/m);
+  expect(first.stderr).not.toContain("whsec_");
+  const again = await run(rotate);
+  expect(again).toMatchObject({ code: 5, stdout: "" });
+  expect(again.stderr).toContain("--expire-now");
+  const ended = await run([...rotate, "--expire-now"]);
+  expect(ended.code).toBe(0);
+  expect(ended.stdout).not.toMatch(/Old secret/);
+  for (const wrong of [
+    ["--overlap", "soon"],
+    ["--overlap", "1h", "--expire-now"],
+  ]) {
+    expect(await run([...rotate, ...wrong])).toMatchObject({ code: 2, stdout: "" });
+  }
+  expect((await run([...rotate, "--overlap", "31d"])).code).toBe(1);
+}, 60_000);

@@ -1,0 +1,271 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Logger } from "../../src/runtime/logger.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { ClaimedSubscription, Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const [A, B, C] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+const HOUR_MS = 3_600_000;
+const scratch = useScratch();
+
+const open = (encryption?: EncryptionKeys, logger: Logger = silentLogger): Promise<Store> =>
+  openLibsqlStore({
+    folder: scratch.path,
+    owner: testOwner(),
+    logger,
+    encryption,
+    clock: new ManualClock(NOW),
+  });
+
+const file = (): string => join(scratch.path, "evreg.db");
+const secretOf = (n: number): string => `whsec_the-secret-of-number-${n}-`.padEnd(50, "x");
+
+/** Subscriptions 1 to `count`; each third has a bearer value of its own, and each fifth was rotated. */
+async function fill(store: Store, count: number): Promise<void> {
+  await store.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
+  const handler = "https://hooks.example.com/";
+  for (let n = 1; n <= count; n += 1) {
+    const bearer = n % 3 === 0 ? ({ kind: "own", token: `bearer-of-${n}` } as const) : undefined;
+    const named = { application: "x", subscription: `s${n}`, action: "a.b", handler, maxRetries: 5 };
+    const record = { ...named, active: true, secret: secretOf(n) };
+    await store.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW);
+    if (n % 5 === 0) {
+      await store.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW);
+    }
+  }
+}
+
+/** What a delivery of each subscription would be signed with, by an event published now. */
+async function claimed(store: Store): Promise<Map<number, ClaimedSubscription>> {
+  const action = await store.findAction("a.b");
+  const event = { actionId: action!.actionId, revision: 1, payload: Buffer.from("{}") };
+  await store.recordEvents([event], NOW);
+  const { claims } = await store.claimDue(claimRequest({ nowMs: NOW, limit: 1_000 }));
+  return new Map(claims.map(({ subscription }) => [subscription.subscriptionId, subscription]));
+}
+
+function expectAll(secrets: Map<number, ClaimedSubscription>, ids: Iterable<number>): void {
+  const expected = [...ids].map((n) => {
+    const rotated = n % 5 === 0;
+    return [
+      n,
+      {
+        subscriptionId: n,
+        handler: "https://hooks.example.com/",
+        maxRetries: 5,
+        secret: secretOf(rotated ? n + 1_000_000 : n),
+        ...(rotated ? { previous: { secret: secretOf(n), untilMs: NOW + HOUR_MS } } : {}),
+        ...(n % 3 === 0 ? { bearer: `bearer-of-${n}` } : {}),
+      },
+    ] as const;
+  });
+  expect(secrets).toEqual(new Map(expected));
+}
+
+/** Whether the file or its log have these bytes anywhere, free pages included. */
+function traces(text: string): string[] {
+  return readdirSync(scratch.path).filter((name) => readFileSync(join(scratch.path, name)).includes(text));
+}
+
+function folder(): Record<string, string> {
+  const names = readdirSync(scratch.path);
+  return Object.fromEntries(
+    names.map((name) => [name, readFileSync(join(scratch.path, name)).toString("hex")]),
+  );
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+describe("a file with a key from the start", () => {
+  it("never has a secret in it, nor in its log, and signs as one without", async () => {
+    const store = await open({ key: A });
+    await fill(store, 30);
+    await store.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
+    expect(traces("whsec_")).toEqual([]);
+    expect(traces("bearer-of")).toEqual([]);
+    await store.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
+    for (let round = 0; round < 2; round += 1) expectAll(await claimed(store), upTo(30));
+    await store.close();
+    expect(traces("whsec_")).toEqual([]);
+    const again = await open({ key: A });
+    expectAll(await claimed(again), upTo(30));
+    await again.close();
+  });
+
+  it("sees a rotation and a new bearer at the next claim", async () => {
+    const store = await open({ key: A });
+    await fill(store, 1);
+    expectAll(await claimed(store), [1]);
+    await store.rotateSecret(1, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW);
+    await store.updateSubscription(1, { bearer: { kind: "none" } }, NOW);
+    expect((await claimed(store)).get(1)).toMatchObject({
+      secret: "whsec_new",
+      previous: { secret: secretOf(1) },
+      bearer: null,
+    });
+    await store.close();
+  });
+});
+
+describe("a file that gets its key later", () => {
+  it("is encrypted at that start, and nothing plain stays behind, not of deleted subscriptions either", async () => {
+    const plain = await open();
+    await fill(plain, 600);
+    for (const n of upTo(600)) {
+      if (n % 2 === 0 || n <= 300) continue;
+      await plain.updateSubscription(n, { bearer: { kind: "own", token: `long-${"y".repeat(900)}` } }, NOW);
+      await plain.updateSubscription(n, { bearer: { kind: "secret" } }, NOW);
+    }
+    for (let n = 101; n <= 600; n += 1) await plain.deleteSubscription(n, NOW);
+    await plain.close();
+    expect(traces("whsec_")).toEqual(["evreg.db"]);
+
+    const said: object[] = [];
+    const logger = { ...silentLogger, info: (fields: object) => said.push(fields) };
+    const store = await open({ key: A }, logger);
+    expect(said).toContainEqual({ subscriptions: 100 });
+    for (const text of ["whsec_", "bearer-of-", "yyyyyyyy"]) expect(traces(text)).toEqual([]);
+    expectAll(await claimed(store), upTo(100));
+    await store.close();
+    expect(traces("whsec_")).toEqual([]);
+  });
+
+  it("is encrypted as well when an earlier such start was cut off in the middle", async () => {
+    const plain = await open();
+    await fill(plain, 10);
+    await plain.close();
+    rawSql(
+      file(),
+      "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT",
+      "INSERT INTO free_pages (filler) VALUES (zeroblob(100000))",
+    );
+    const store = await open({ key: A });
+    expectAll(await claimed(store), upTo(10));
+    await store.close();
+    expect(traces("whsec_")).toEqual([]);
+    expect(rawSql(file(), "SELECT name FROM sqlite_schema WHERE name = 'free_pages'")).toEqual([]);
+  });
+
+  it("tells of the copies that hold secrets as they were", async () => {
+    const [first] = MIGRATIONS;
+    rawSql(
+      file(),
+      ...first!.statements,
+      `PRAGMA application_id = ${APPLICATION_ID}`,
+      "PRAGMA user_version = 1",
+      "INSERT INTO action (rowid, action, application, revision, created_ms) VALUES (1, 'a.b', 'x', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
+      `INSERT INTO subscription
+          (application, subscription, action_id, handler, max_retries, active, secret, created_ms)
+        VALUES ('x', 's1', 1, 'https://hooks.example.com/', 5, 1, '${secretOf(1)}', 1)`,
+    );
+    const warned: object[] = [];
+    const store = await open({ key: A }, { ...silentLogger, warn: (fields) => warned.push(fields) });
+    expect(warned).toEqual([{ copies: [`${file()}.before-v2`] }]);
+    expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1) });
+    await store.close();
+  });
+});
+
+async function encrypted(): Promise<void> {
+  const store = await open({ key: A });
+  await fill(store, 10);
+  await store.close();
+}
+
+describe("the key of an encrypted file", () => {
+  it.each([
+    ["no key", undefined, "no key was given: set EVREG_ENCRYPTION_KEY"],
+    ["another key", { key: B }, "with another key than the one given"],
+    ["two other keys", { key: B, previous: C }, "with neither of the keys given"],
+  ] as const)("is asked for: with %s the start ends before anything is changed", async (_, keys, words) => {
+    await encrypted();
+    const before = folder();
+    const error: unknown = await open(keys).catch((refused: unknown) => refused);
+    expect(error).toMatchObject({ code: "usage", message: expect.stringContaining(words) as string });
+    for (const key of [A, B, C]) {
+      for (const form of ["hex", "base64"] as const) expect(String(error)).not.toContain(key.toString(form));
+    }
+    expect(folder()).toEqual(before);
+    const store = await open({ key: A });
+    expectAll(await claimed(store), upTo(10));
+    await store.close();
+  });
+
+  it("is changed by one start with both, after which the old one opens nothing", async () => {
+    await encrypted();
+    const both = await open({ key: B, previous: A });
+    expectAll(await claimed(both), upTo(10));
+    await both.close();
+    await expect(open({ key: A })).rejects.toMatchObject({ code: "usage" });
+    await expect(open({ key: C, previous: A })).rejects.toMatchObject({ code: "usage" });
+    for (const keys of [{ key: B }, { key: B, previous: A }]) {
+      const after = await open(keys);
+      expectAll(await claimed(after), upTo(10));
+      await after.close();
+    }
+  });
+
+  it("cannot open what was put in the place of another or in plain, which harms no other subscription", async () => {
+    await encrypted();
+    rawSql(
+      file(),
+      `UPDATE subscription_secret SET secret = (SELECT secret FROM subscription_secret WHERE subscription_id = 2)
+        WHERE subscription_id = 1`,
+      "UPDATE subscription_secret SET secret = 'whsec_of-somebody-else' WHERE subscription_id = 4",
+      "UPDATE subscription_secret SET bearer_token = 'plain' WHERE subscription_id = 6",
+    );
+    const store = await open({ key: A });
+    const secrets = await claimed(store);
+    for (const n of [1, 4, 6]) {
+      expect(secrets.get(n)).toMatchObject({ subscriptionId: n, secret: undefined });
+      secrets.delete(n);
+    }
+    expectAll(secrets, [2, 3, 5, 7, 8, 9, 10]);
+
+    // A new secret mends it; the one that cannot be read has no overlap.
+    const { previous_secret_until: until } =
+      (await store.rotateSecret(4, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW)) ?? {};
+    expect(until).toBeNull();
+    expect((await claimed(store)).get(4)).toMatchObject({ secret: "whsec_new" });
+    await store.close();
+  });
+});
+
+function kept(): unknown {
+  return rawSql(file(), "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret");
+}
+
+describe("secrets that are over", () => {
+  it("are gone from the file: a deleted subscription's, and one's whose overlap ended before a start", async () => {
+    const store = await open();
+    await fill(store, 5);
+    for (const n of [1, 2, 3]) await store.deleteSubscription(n, NOW);
+    await store.close();
+    const both = [
+      { id: 4, previous: null },
+      { id: 5, previous: secretOf(5) },
+    ];
+    expect(kept()).toEqual(both);
+    for (const [atMs, expected] of [
+      [NOW + HOUR_MS - 1, both],
+      [NOW + HOUR_MS, [both[0], { id: 5, previous: null }]],
+    ] as const) {
+      const clock = new ManualClock(atMs);
+      const next = { folder: scratch.path, owner: testOwner(), logger: silentLogger, clock };
+      await (await openLibsqlStore(next)).close();
+      expect(kept()).toEqual(expected);
+    }
+  });
+});
