@@ -9,6 +9,7 @@ import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
+import { replaySuite } from "./store/replays.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -27,6 +28,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("finishing", () => finishSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
+    describe("replaying", () => replaySuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

@@ -11,6 +11,9 @@ import type { Steps } from "./read-steps.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
+import { countReplay, planReplay } from "./replay-plan.ts";
+import { stepReplay } from "./replay-step.ts";
+import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import {
   createSubscription,
@@ -29,6 +32,9 @@ export const READS = {
   findSubscription,
   listSubscriptions,
   findDelivery,
+  runningReplays,
+  findReplay,
+  listReplays,
   findToken,
   listTokens,
 } as const;
@@ -37,6 +43,8 @@ export const READS = {
 export const READS_IN_STEPS = {
   listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
   listDeliveries,
+  planReplay,
+  countReplay,
 } as const;
 
 /** What is done one by one inside a flight, each in its own savepoint. */
@@ -47,6 +55,9 @@ export const WRITES = {
   updateSubscription,
   deleteSubscription,
   retryDelivery,
+  startReplay,
+  stepReplay,
+  cancelReplay,
   claimDue,
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,

@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionRecord } from "../store.ts";
+import { endReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
@@ -72,6 +73,7 @@ export function updateSubscription(
   sql: Sql,
   id: number,
   patch: { handler?: string; maxRetries?: number; active?: boolean; action?: string },
+  nowMs: number,
 ): Subscription | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
@@ -80,6 +82,8 @@ export function updateSubscription(
     actionId = mustFindAction(sql, patch.action);
     mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
     bind(sql, actionId, id);
+    const reason = `The subscription was bound to another action, ${patch.action}.`;
+    endReplay(sql, id, { status: "failed", reason, nowMs });
   }
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ? WHERE rowid = ?`,
@@ -98,6 +102,7 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Subscri
   const found = findSubscription(sql, id);
   if (found === undefined) return undefined;
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  endReplay(sql, id, { status: "cancelled", reason: "The subscription was deleted.", nowMs });
   return found;
 }
 
