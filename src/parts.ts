@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
 import type { Engine } from "./delivery/engine.ts";
+import type { ReplayRunner } from "./delivery/replay-runner.ts";
 import type { EvregError } from "./domain/error.ts";
 import { systemClock, toIso, type Clock } from "./runtime/clock.ts";
 import type { Logger } from "./runtime/logger.ts";
@@ -24,6 +25,8 @@ export interface Parts {
   readonly service: Service;
   /** Makes the engine once it is known which addresses are the service's own; the service wakes it from then on. */
   createEngine(ownAddresses: () => readonly string[]): Promise<Engine>;
+  /** Makes what carries on replays; it wakes the engine, and the service wakes it from then on. */
+  createReplayRunner(): Promise<ReplayRunner>;
 }
 
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
@@ -46,6 +49,7 @@ export async function buildParts(
     import("./service/service.ts"),
   ]);
   let engine: Engine | undefined;
+  let replays: ReplayRunner | undefined;
   const service = createService({
     store,
     clock,
@@ -55,6 +59,7 @@ export async function buildParts(
     instance: owner.instance,
     config: { limits: config.limits, delivery: config.delivery },
     wake: () => engine?.wake(),
+    wakeReplays: () => replays?.wake(),
     engineState: () => engine?.state() ?? "stopped",
   });
   return {
@@ -65,6 +70,11 @@ export async function buildParts(
       const { createEngine } = await import("./delivery/engine.ts");
       engine = createEngine({ store, clock, random, logger, config: config.delivery, ownAddresses, version });
       return engine;
+    },
+    async createReplayRunner() {
+      const { ReplayRunner } = await import("./delivery/replay-runner.ts");
+      replays = new ReplayRunner({ store, clock, logger, wake: () => engine?.wake() });
+      return replays;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { EvregError, invalidField } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/iso-time.ts";
 import type { BodySchema } from "../domain/requests.ts";
 import { compileSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
@@ -33,6 +34,12 @@ export function readBody(
   if (fault === undefined) return members;
   const { field, message, value } = fault;
   throw new EvregError("invalid", `${field}: ${message}`, { field, message, value });
+}
+
+/** For a member that is a time: the same times are taken everywhere. */
+export function checkTime(field: string, value: string): string {
+  if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
+  return value;
 }
 
 function validatorOf(schema: BodySchema): Validator {

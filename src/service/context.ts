@@ -18,4 +18,6 @@ export interface ServiceContext {
   readonly tokens: TokenCache;
   /** Tells the engine that something may be due. */
   readonly wake: () => void;
+  /** Tells that a replay was begun, or that one may go on. */
+  readonly wakeReplays: () => void;
 }

@@ -5,6 +5,7 @@ import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
 import { publishContract } from "./evreg-publish.ts";
+import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
@@ -24,6 +25,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     eventListsContract(open);
     subscriptionsContract(open);
     deliveriesContract(open);
+    replaysContract(open);
     tokensContract(open);
     scopesContract(open);
 

@@ -61,6 +61,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     wake: () => {
       wakes += 1;
     },
+    wakeReplays: () => {},
     engineState,
   });
   return {
