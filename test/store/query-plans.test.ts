@@ -157,6 +157,12 @@ describe("what the engine does for each task", () => {
       }).filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+      // Each window of the walk has both its ends in the search.
+      const walked =
+        selection === "failed" ? /^SEARCH d .*delivery_failed_event/ : /^SEARCH e .*event_action/;
+      const searches = plans.filter((detail) => walked.test(detail));
+      expect(searches.length).toBeGreaterThan(2);
+      for (const detail of searches) expect(detail).toMatch(/id>\? AND \w+<\?\)$/);
     }
   });
 

@@ -165,8 +165,8 @@ export const MIGRATIONS: readonly Migration[] = [
         finished_ms INTEGER
       ) STRICT`,
       "CREATE UNIQUE INDEX replay_running ON replay (subscription_id) WHERE status = 'running'",
-      // The failed deliveries of one subscription by their events.
-      "CREATE INDEX delivery_failed_event ON delivery (subscription_id, event_id) WHERE state = 3",
+      // The failed deliveries of one subscription by their events. With the state in it, it answers alone.
+      "CREATE INDEX delivery_failed_event ON delivery (subscription_id, event_id, state) WHERE state = 3",
     ],
   },
 ];

@@ -5,8 +5,8 @@ import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 import { rowidRanges } from "./time-range.ts";
 
-/** Counted in one answer: some tenths of a second of the store's time, in small steps. */
-const WINDOWS = 200;
+/** Counted in one answer: a tenth of a second of the store's time, in small steps. */
+const WINDOWS = 100;
 
 export function* planReplay(sql: Sql, request: ReplayRequest): Steps<ReplayPlan | undefined> {
   const { subscription, fromMs, toMs } = request;
