@@ -27,10 +27,12 @@ export const REPLAY_ROUTES: readonly Route[] = [
     failures: [404, 409],
     async handle(evreg, incoming) {
       const id = incoming.id();
-      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as NewReplay & { dry_run?: unknown };
-      // Anything but these two is refused by its schema either way.
-      if (input.dry_run === true) return reply(200, await evreg.replays.count(id, input));
-      return reply(201, await evreg.replays.start(id, input));
+      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as
+        | (NewReplay & { dry_run?: unknown })
+        | null;
+      // What is none of these is refused either way.
+      if (input?.dry_run === true) return reply(200, await evreg.replays.count(id, input));
+      return reply(201, await evreg.replays.start(id, input as NewReplay));
     },
   },
   {

@@ -20,7 +20,7 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
     if (subscription === undefined) throw notFound("subscription", id);
     access.require("write", subscription.application);
     const body = readBody(NEW_REPLAY, input, { from: checkTime, to: checkTime });
-    const planned = await store.planReplay(requestOf(id, body as NewReplay));
+    const planned = await store.planReplay(requestOf(id, body as NewReplay, clock.now()));
     if (planned === undefined) throw notFound("subscription", id);
     return [subscription, planned];
   }
@@ -79,9 +79,10 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
   };
 }
 
-function requestOf(subscription: number, { from, to, status }: NewReplay): ReplayRequest {
+function requestOf(subscription: number, { from, to, status }: NewReplay, nowMs: number): ReplayRequest {
   const fromMs = parseIsoTime(from)!;
   const toMs = to === undefined ? undefined : parseIsoTime(to);
+  if (toMs === undefined && fromMs >= nowMs) throw invalidField("from", "must be in the past", from);
   if (toMs !== undefined && fromMs >= toMs) {
     throw invalidField(
       "to",

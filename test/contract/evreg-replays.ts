@@ -92,6 +92,7 @@ export function replaysContract(open: OpenEvreg): void {
     it.each<[string, object]>([
       ["from", { status: "all" }],
       ["from", { from: "yesterday", status: "all" }],
+      ["from", { from: "2026-01-01T00:02:00Z", status: "all" }],
       ["to", { from: FROM, to: FROM, status: "all" }],
       ["to", { from: FROM, to: "2026-02-30T00:00:00Z", status: "all" }],
       ["status", { from: FROM }],

@@ -310,6 +310,7 @@ describe("subscriptions, deliveries", () => {
     const paused = await ask("PUT", path, { active: false, max_retries: 2 });
     expect(paused.body["data"]).toEqual({ ...record, active: false, max_retries: 2 });
     expectFailure(await ask("PUT", path, { secret: "x" }), 422);
+    for (const body of [null, [], 1]) expectFailure(await ask("POST", `${path}/replay`, body), 422);
     expect((await ask("DELETE", path)).body["data"]).toMatchObject({ rowid: record.rowid });
     expectFailure(await ask("DELETE", path), 404);
     expectFailure(await ask("PUT", path, { active: true }), 404);

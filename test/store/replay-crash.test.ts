@@ -30,7 +30,7 @@ it("a replay that is killed in the middle again and again makes each delivery du
     expect(await child.line()).toBe("open");
     const lines: string[] = [];
     // Some tens of steps of seven in each round, and all that is left in the last one.
-    const most = kills < 6 ? 40 : Infinity;
+    const most = kills < 3 ? 60 : Infinity;
     while (lines.length < most) {
       const line = await child.line();
       lines.push(line);
