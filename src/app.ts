@@ -1,6 +1,7 @@
 import type { Config } from "./config/config.ts";
 import { devConfig } from "./config/dev.ts";
 import type { Engine } from "./delivery/engine.ts";
+import type { ReplayRunner } from "./delivery/replay-runner.ts";
 import { EvregError } from "./domain/error.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
 import type { Evreg } from "./evreg.ts";
@@ -85,6 +86,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     await engine.start();
     loop.start(clock.now());
     retention?.start();
+    const replays = await parts.createReplayRunner();
+    replays.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
     const stop = async (): Promise<void> => {
@@ -93,6 +96,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       const graceMs = config.shutdownGraceMs;
       const drained = await Promise.allSettled([
         http.close(graceMs),
+        replays.stop(),
         engine.stop(graceMs),
         retention?.stop(),
       ]);
@@ -117,7 +121,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 export interface LocalOptions extends Surroundings {
   /** The command line's words, for others who find the folder in use. */
   readonly command: string;
-  /** Also deliver while it is open. */
+  /** Also deliver, and carry on replays, while it is open. */
   readonly engine?: boolean;
 }
 
@@ -129,16 +133,20 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
   const { config } = options;
   const parts = await whenFree(config.data, () => buildParts(options));
   let engine: Engine | undefined;
+  let replays: ReplayRunner | undefined;
   try {
     if (options.engine === true) {
       engine = await parts.createEngine(() => []);
       await engine.start();
+      replays = await parts.createReplayRunner();
+      replays.start();
     }
   } catch (error) {
     await parts.store.close();
     throw error;
   }
   const close = async (): Promise<void> => {
+    await replays?.stop();
     await engine?.stop(config.shutdownGraceMs);
     await parts.store.close();
   };
@@ -149,6 +157,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     events: evreg.events,
     subscriptions: evreg.subscriptions,
     deliveries: evreg.deliveries,
+    replays: evreg.replays,
     tokens: evreg.tokens,
     health: () => evreg.health(),
     metrics: () => evreg.metrics(),

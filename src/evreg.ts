@@ -3,6 +3,7 @@ import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/del
 import type { EvregError } from "./domain/error.ts";
 import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
 import type { Health } from "./domain/health.ts";
+import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
   NewSubscription,
   SecretRotation,
@@ -39,6 +40,7 @@ export interface Evreg {
   readonly events: EventsPort;
   readonly subscriptions: SubscriptionsPort;
   readonly deliveries: DeliveriesPort;
+  readonly replays: ReplaysPort;
   readonly tokens: TokensPort;
   health(): Promise<Answer<Health>>;
   /**
@@ -117,6 +119,20 @@ export interface DeliveriesPort {
   get(id: number): Promise<Answer<DeliveryWithAttempts>>;
   /** Sends it again now with all its retries. `not_found`; `conflict` while it is pending, under way, held or cancelled. */
   retry(id: number): Promise<Answer<Delivery>>;
+}
+
+/** Sending many events of the past to one subscription, as a job that a running server carries on in the background. */
+export interface ReplaysPort {
+  /** Counts what a replay would send now. `not_found` (subscription), `invalid`. */
+  count(subscription: number, input: NewReplay): Promise<Answer<ReplayCount>>;
+  /** Begins one, and does not wait for it. `not_found`, `invalid`; `conflict` while another of the subscription runs. */
+  start(subscription: number, input: NewReplay): Promise<Answer<Replay>>;
+  /** Newest first. */
+  list(query?: ReplayQuery): Promise<Answer<readonly Replay[]>>;
+  /** `not_found`. */
+  get(id: number): Promise<Answer<Replay>>;
+  /** What it handed to delivery is sent all the same. `not_found`; `conflict` when it has ended by itself. */
+  cancel(id: number): Promise<Answer<Replay>>;
 }
 
 export interface TokensPort {

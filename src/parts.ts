@@ -2,6 +2,7 @@ import type { Config } from "./config/config.ts";
 import { encryptionKeys } from "./config/encryption-keys.ts";
 import { DeliveryCounts } from "./delivery/delivery-counts.ts";
 import type { Engine } from "./delivery/engine.ts";
+import type { ReplayRunner } from "./delivery/replay-runner.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { Health } from "./domain/health.ts";
 import { LoopWatch } from "./metrics/loop-watch.ts";
@@ -37,6 +38,8 @@ export interface Parts {
   createEngine(ownAddresses: () => readonly string[]): Promise<Engine>;
   /** Makes what removes old events; `undefined` when they are kept for good. */
   createRetention(): Promise<Retention | undefined>;
+  /** Makes what carries on replays; it wakes the engine, and the service wakes it from then on. */
+  createReplayRunner(): Promise<ReplayRunner>;
 }
 
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
@@ -63,6 +66,7 @@ export async function buildParts(
   const published = new PublishCounts();
   const delivered = new DeliveryCounts();
   const loop = new LoopWatch();
+  let replays: ReplayRunner | undefined;
   const engineState = (): Health["engine"] => engine?.state() ?? "stopped";
   const metrics = metricsOf({ published, delivered, store, engineState, loop, clock, version });
   const service = createService({
@@ -74,6 +78,7 @@ export async function buildParts(
     instance: owner.instance,
     config: { limits: config.limits, delivery: config.delivery },
     wake: () => engine?.wake(),
+    wakeReplays: () => replays?.wake(),
     engineState,
     counts: published,
     metrics,
@@ -103,6 +108,11 @@ export async function buildParts(
       if (keepMs === undefined) return undefined;
       const { Retention } = await import("./service/retention.ts");
       return new Retention({ store, clock, logger, keepMs });
+    },
+    async createReplayRunner() {
+      const { ReplayRunner } = await import("./delivery/replay-runner.ts");
+      replays = new ReplayRunner({ store, clock, logger, wake: () => engine?.wake() });
+      return replays;
     },
   };
 }

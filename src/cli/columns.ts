@@ -1,6 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Attempt, Delivery, DeliveryStatus } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
+import type { Replay, ReplayCount } from "../domain/replay.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Token, TokenWithSecret } from "../domain/token.ts";
 import type { Column } from "./table.ts";
@@ -109,6 +110,43 @@ export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
   { title: "BODY", of: (attempt) => attempt.response, shrinkTo: 8 },
 ];
 
+export const REPLAY_LIST: readonly Column<Replay>[] = [
+  { ...id, of: (replay) => replay.rowid },
+  {
+    title: "SUBSCRIPTION",
+    of: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
+    shrinkTo: 12,
+  },
+  { title: "ACTION", of: (replay) => replay.action, shrinkTo: 10 },
+  { title: "EVENTS", of: (replay) => replay.selection },
+  { title: "STATUS", of: (replay) => replay.status, tone: replayTone },
+  { title: "QUEUED", of: (replay) => replay.queued, align: "right" },
+  { title: "TOTAL", of: (replay) => replay.total, align: "right" },
+  { title: "BEGUN", of: (replay) => replay.timestamped },
+];
+
+const REPLAYED: readonly Column<ReplayCount | Replay>[] = [
+  { title: "Subscription", of: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}` },
+  { title: "Action", of: (replay) => replay.action },
+  { title: "Events", of: (replay) => replay.selection },
+  { title: "From", of: (replay) => replay.from },
+  { title: "To", of: (replay) => replay.to },
+  { title: "Total", of: (replay) => replay.total ?? "not counted yet" },
+];
+
+export const REPLAY_COUNT_RECORD: readonly Column<ReplayCount>[] = REPLAYED;
+
+export const REPLAY_RECORD: readonly Column<Replay>[] = [
+  { title: "Replay", of: (replay) => replay.rowid },
+  ...REPLAYED,
+  { title: "Status", of: (replay) => replay.status, tone: replayTone },
+  { title: "Reason", of: (replay) => replay.reason ?? undefined },
+  { title: "Queued", of: (replay) => replay.queued },
+  { title: "Skipped", of: (replay) => (replay.skipped === 0 ? undefined : replay.skipped) },
+  { title: "Begun", of: (replay) => replay.timestamped },
+  { title: "Finished", of: (replay) => replay.finished_at ?? undefined },
+];
+
 export const TOKEN_LIST: readonly Column<Token>[] = [
   { ...id, of: (token) => token.rowid },
   { title: "NAME", of: (token) => token.name, shrinkTo: 8 },
@@ -152,8 +190,14 @@ function oldSecretOf({ previous_secret_until: until }: Subscription): string | u
   return until === null ? undefined : `valid until ${until}`;
 }
 
-function subscriptionOf(delivery: Delivery): string {
-  return `${delivery.application}/${delivery.subscription}`;
+function subscriptionOf(record: Pick<Delivery, "application" | "subscription">): string {
+  return `${record.application}/${record.subscription}`;
+}
+
+function replayTone({ status }: Replay): "green" | "yellow" | "red" | "dim" {
+  if (status === "done") return "green";
+  if (status === "failed") return "red";
+  return status === "cancelled" ? "dim" : "yellow";
 }
 
 function toneOf(status: DeliveryStatus): "green" | "yellow" | "red" | "dim" {

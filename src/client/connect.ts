@@ -6,6 +6,7 @@ import { createChannel } from "./channel.ts";
 import { checkTarget } from "./target.ts";
 import { deliveriesOver } from "./deliveries.ts";
 import { eventsOver } from "./events.ts";
+import { replaysOver } from "./replays.ts";
 import { subscriptionsOver } from "./subscriptions.ts";
 import { tokensOver } from "./tokens.ts";
 
@@ -38,6 +39,7 @@ export function connect(options: ConnectOptions): Evreg {
     events: eventsOver(channel),
     subscriptions: subscriptionsOver(channel),
     deliveries: deliveriesOver(channel),
+    replays: replaysOver(channel),
     tokens: tokensOver(channel),
     async health() {
       // 503 is an answer here: it says what is wrong.

@@ -1,5 +1,6 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { BEARERS } from "../domain/subscription.ts";
+import { REPLAY_SELECTIONS, REPLAY_STATUSES } from "../domain/replay.ts";
 import type { JsonSchema } from "./route.ts";
 
 /** The records as they are answered, for the OpenAPI document. Tests hold real answers to them. */
@@ -68,6 +69,16 @@ const delivery = {
   },
   timestamped: timestamp,
   finished_at: nullableTimestamp,
+} as const;
+
+const replayed = {
+  subscription_id: rowid,
+  application: text,
+  subscription: text,
+  action: text,
+  selection: { type: "string", enum: REPLAY_SELECTIONS },
+  from: { ...timestamp, description: "Of the events' publication, included." },
+  to: { ...timestamp, description: "Not included." },
 } as const;
 
 const token = {
@@ -145,6 +156,30 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       items: ref("Attempt"),
       description: "In order; of more than 100, the first 50 and the last 50.",
     },
+  }),
+  ReplayCount: record({ ...replayed, total: { ...count, description: "Deliveries it would make due." } }),
+  Replay: record({
+    rowid,
+    ...replayed,
+    status: {
+      type: "string",
+      enum: REPLAY_STATUSES,
+      description: "`done`: each one was handed to delivery, where `GET /v1/deliveries` tells of it.",
+    },
+    reason: { type: ["string", "null"], description: "Why it ended before it was done." },
+    total: {
+      type: ["integer", "null"],
+      minimum: 0,
+      description: "What there was to send when it began; `null` until it is counted.",
+    },
+    queued: { ...count, description: "Handed to delivery so far." },
+    skipped: {
+      ...count,
+      description:
+        "Of the total: gone, or sent again by somebody else, when their turn came. Known once it is done.",
+    },
+    timestamped: timestamp,
+    finished_at: nullableTimestamp,
   }),
   Token: record(token),
   TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),

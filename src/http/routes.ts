@@ -3,6 +3,7 @@ import { DELIVERY_ROUTES } from "./deliveries.ts";
 import { EVENT_ROUTES } from "./events.ts";
 import { HEALTH_ROUTE } from "./health.ts";
 import { METRICS_ROUTE } from "./metrics.ts";
+import { REPLAY_ROUTES } from "./replays.ts";
 import type { Route } from "./route.ts";
 import { SUBSCRIPTION_ROUTES } from "./subscriptions.ts";
 import { TOKEN_ROUTES } from "./tokens.ts";
@@ -13,6 +14,7 @@ export const ROUTES: readonly Route[] = [
   ...EVENT_ROUTES,
   ...SUBSCRIPTION_ROUTES,
   ...DELIVERY_ROUTES,
+  ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
   HEALTH_ROUTE,
   METRICS_ROUTE,

@@ -1,4 +1,5 @@
 import { EvregError, invalidField } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/iso-time.ts";
 import type { BodySchema } from "../domain/requests.ts";
 import { compileSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
@@ -44,6 +45,12 @@ function isWriteOnly(schema: BodySchema, field: string): boolean {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
   return properties[member]?.writeOnly === true;
+}
+
+/** For a member that is a time: the same times are taken everywhere. */
+export function checkTime(field: string, value: string): string {
+  if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
+  return value;
 }
 
 function validatorOf(schema: BodySchema): Validator {

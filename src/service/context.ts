@@ -20,4 +20,6 @@ export interface ServiceContext {
   readonly counts: PublishCounts;
   /** Tells the engine that something may be due. */
   readonly wake: () => void;
+  /** Tells that a replay was begun, or that one may go on. */
+  readonly wakeReplays: () => void;
 }

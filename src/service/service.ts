@@ -15,6 +15,7 @@ import type { ServiceContext } from "./context.ts";
 import { deliveriesPort } from "./deliveries.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
+import { replaysPort } from "./replays.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { TokenCache } from "./token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
@@ -33,6 +34,8 @@ export interface ServiceOptions {
   };
   /** Tells the delivery engine that something may be due. */
   readonly wake: () => void;
+  /** Tells that a replay was begun, or that one may go on. */
+  readonly wakeReplays: () => void;
   readonly engineState: () => Health["engine"];
   /** Added to with each event. */
   readonly counts: PublishCounts;
@@ -56,7 +59,7 @@ export interface Service {
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { store, clock, random, logger, version, instance, config, wake, engineState } = options;
+  const { store, clock, random, logger, version, instance, config, wake, wakeReplays, engineState } = options;
   const { counts, metrics } = options;
   const tokens = new TokenCache(store, clock, logger);
   const context: ServiceContext = {
@@ -70,6 +73,7 @@ export function createService(options: ServiceOptions): Service {
     tokens,
     counts,
     wake,
+    wakeReplays,
   };
   const health = (): Health => healthOf(store.condition(), engineState(), { version, instance });
   return {
@@ -80,6 +84,7 @@ export function createService(options: ServiceOptions): Service {
         events: guarded(eventsPort(context, access)),
         subscriptions: guarded(subscriptionsPort(context, access)),
         deliveries: guarded(deliveriesPort(context, access)),
+        replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
         health: () => Promise.resolve({ data: health() }),
         async metrics() {

@@ -26,7 +26,7 @@ import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, wake } = context;
+  const { store, clock, random, delivery, wake, wakeReplays } = context;
   const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
 
   /**
@@ -114,7 +114,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
-      if (after.active) wake();
+      if (after.active) {
+        wake();
+        wakeReplays();
+      }
       return { data: shown(after) };
     },
     async rotateSecret(id, input = {}) {

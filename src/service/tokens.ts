@@ -1,5 +1,5 @@
 import { EvregError, invalidField } from "../domain/error.ts";
-import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/iso-time.ts";
+import { parseIsoTime } from "../domain/iso-time.ts";
 import { checkLabel } from "../domain/names.ts";
 import { NEW_TOKEN } from "../domain/requests.ts";
 import { checkScope } from "../domain/scope.ts";
@@ -10,7 +10,7 @@ import type { TokensPort } from "../evreg.ts";
 import type { TokenRecord } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
-import { readBody } from "./bodies.ts";
+import { checkTime, readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
@@ -87,9 +87,4 @@ function checkStillManaged(tokens: readonly Token[], id: number, nowMs: number):
     "conflict",
     "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
   );
-}
-
-function checkTime(field: string, value: string): string {
-  if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
-  return value;
 }

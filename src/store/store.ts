@@ -1,6 +1,7 @@
 import type { Action, Schemata } from "../domain/action.ts";
 import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
+import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
 import type { Bearer, Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import type { CommitCounts } from "./commit-counts.ts";
@@ -62,7 +63,8 @@ export interface Store {
   }): Promise<readonly Subscription[]>;
   /**
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
-   * on makes held ones due as they were and clears `disabled_reason`. `conflict` and `not_found` as at create.
+   * on makes held ones due as they were and clears `disabled_reason`. Another action ends its running replay.
+   * `conflict` and `not_found` as at create.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
   /**
@@ -74,7 +76,10 @@ export interface Store {
     rotation: { secret: string; overlapMs: number },
     nowMs: number,
   ): Promise<Subscription | undefined>;
-  /** Cancels its unfinished deliveries; those and its history stay listable, and its secrets are gone. */
+  /**
+   * Cancels its unfinished deliveries and its running replay; those and its history stay listable, and its secrets are
+   * gone.
+   */
   deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
 
   // Deliveries
@@ -82,6 +87,28 @@ export interface Store {
   findDelivery(id: number): Promise<DeliveryWithAttempts | undefined>;
   /** Makes a `failed`, `waiting` or `delivered` one due now with all its retries; `conflict` from any other state. */
   retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
+
+  // Replays
+  /** What a replay of a living subscription would go through: the events of its action there are now. */
+  planReplay(query: ReplayRequest): Promise<ReplayPlan | undefined>;
+  /** Counts what the front of the plan would send, as long as a fraction of a second allows, and answers what is left. */
+  countReplay(plan: ReplayPlan): Promise<{ count: number; rest: readonly EventRange[] }>;
+  /**
+   * Records a replay, running from now on. `conflict` while another one of the subscription runs, or when that has
+   * another action by now; `undefined` when it was deleted meanwhile.
+   */
+  startReplay(plan: ReplayPlan, nowMs: number): Promise<Replay | undefined>;
+  /**
+   * Makes the next of its deliveries due, as far as there is room, and notes how far it has come, in one transaction:
+   * a step that was done is never repeated.
+   */
+  stepReplay(id: number, step: ReplayStep): Promise<ReplayProgress>;
+  runningReplays(): Promise<readonly RunningReplay[]>;
+  findReplay(id: number): Promise<Replay | undefined>;
+  /** Newest first. */
+  listReplays(query: ReplaySelector): Promise<readonly Replay[]>;
+  /** What it made due stays so. A cancelled one is answered as it is; `conflict` when it ended otherwise. */
+  cancelReplay(id: number, nowMs: number): Promise<Replay | undefined>;
 
   // The engine's tasks
   /** Leases due deliveries, shared fairly over subscriptions: those that have the fewest leased come first. */
@@ -265,6 +292,62 @@ export interface DeliverySelection {
   readonly applications?: readonly string[];
   readonly fromMs?: number;
   readonly toMs?: number;
+  readonly limit: number;
+  readonly after?: number;
+}
+
+export interface ReplayRequest {
+  readonly subscription: number;
+  readonly selection: ReplaySelection;
+  readonly fromMs: number;
+  /** Without it, all events from `fromMs` on that there are. */
+  readonly toMs?: number;
+}
+
+/** Rowids of events, both ends included. */
+export interface EventRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface ReplayPlan extends ReplayRequest {
+  readonly actionId: number;
+  /** Rising. */
+  readonly ranges: readonly EventRange[];
+}
+
+export interface ReplayStep {
+  readonly nowMs: number;
+  /** Makes so many due at most, and only until the subscription has so many that are. */
+  readonly mostDue: number;
+  /** Nothing is made due while the subscription has so many unfinished deliveries, due or waiting for a retry. */
+  readonly mostUnfinished: number;
+  /** To be noted as what there is to send. */
+  readonly total?: number;
+}
+
+export interface ReplayProgress {
+  /** Deliveries made due by this step. */
+  readonly queued: number;
+  /**
+   * `going`: there is more to do at once; `crowded`: the subscription has enough to do for now; `paused`: its subscription
+   * is not active; `ended`: it does not run any more.
+   */
+  readonly state: "going" | "crowded" | "paused" | "ended";
+}
+
+export interface RunningReplay {
+  readonly rowid: number;
+  /** With what is left of its ranges. */
+  readonly plan: ReplayPlan;
+  /** `null` until it was counted; before that, no step was made. */
+  readonly total: number | null;
+}
+
+export interface ReplaySelector {
+  readonly subscription?: number;
+  readonly status?: ReplayStatus;
+  readonly applications?: readonly string[];
   readonly limit: number;
   readonly after?: number;
 }

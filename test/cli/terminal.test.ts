@@ -103,6 +103,23 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(kept).not.toContain("so far");
   });
 
+  test("who follows a replay sees how far it is, and may leave it to itself", async () => {
+    const { run } = commandLine(folder.path, {});
+    const subscribe =
+      "subscriptions create --application billing --subscription late --action order.created --no-active --handler https://example.com";
+    await run(subscribe.split(" "));
+    const [, id = ""] = /^ +(\d+) +billing +late /m.exec((await run(["subscriptions"])).stdout) ?? [];
+    const replay = `subscriptions replay ${id} --from 2020-01-01T00:00:00Z --status missed --wait`;
+    const { code, text } = await onTerminal(100, replay.split(" "), (seen) =>
+      /0 of \d+ handed to delivery/.test(seen) ? "\u0003" : undefined,
+    );
+    expect(code).toBe(130);
+    expect(text).toMatch(/ 0% \| 0 of \d+ handed to delivery/);
+    expect(text).toMatch(/Interrupted; replay 1 is not: .*evreg replays cancel 1\r\n$/);
+    expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
+    expect((await run(["replays"])).stdout).toContain("running");
+  });
+
   test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {
     const { code, text } = await onTerminal(80, ["serve", "--dev", "--port", "0"], (seen) =>
       seen.includes("Ctrl-C stops it.") ? "\u0003" : undefined,

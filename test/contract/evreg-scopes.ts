@@ -41,6 +41,10 @@ const CALLS: readonly (readonly [Scope, string, Call])[] = [
   ["write", "subscriptions.delete", (e) => e.subscriptions.delete(1)],
   ["read", "deliveries.list", (e) => e.deliveries.list()],
   ["read", "deliveries.get", (e) => e.deliveries.get(1)],
+  ["write", "replays.count", (e) => e.replays.count(2, { from: "2025-01-01T00:00:00Z", status: "all" })],
+  ["write", "replays.start", (e) => e.replays.start(2, { from: "2025-01-01T00:00:00Z", status: "all" })],
+  ["write", "replays.cancel", (e) => e.replays.cancel(1)],
+  ["read", "replays.list", (e) => e.replays.list()],
   ["admin", "tokens.list", (e) => e.tokens.list()],
   ["admin", "tokens.create", (e) => e.tokens.create({ name: "n", scopes: ["read"] })],
 ];

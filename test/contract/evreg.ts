@@ -6,6 +6,7 @@ import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
 import { publishContract } from "./evreg-publish.ts";
 import { secretsContract } from "./evreg-secrets.ts";
+import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
@@ -26,6 +27,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     subscriptionsContract(open);
     secretsContract(open);
     deliveriesContract(open);
+    replaysContract(open);
     tokensContract(open);
     scopesContract(open);
 

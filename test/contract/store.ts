@@ -12,6 +12,7 @@ import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
 import { secretSuite } from "./store/secrets.ts";
+import { replaySuite } from "./store/replays.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -33,6 +34,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
+    describe("replaying", () => replaySuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

@@ -189,6 +189,15 @@ describe("what is answered", () => {
     await conforming("GET", "/v1/deliveries", "/v1/deliveries");
     await conforming("GET", `/v1/deliveries/${where.data[0].rowid}`, "/v1/deliveries/{id}");
     await conforming("POST", `/v1/deliveries/${where.data[0].rowid}/retry`, "/v1/deliveries/{id}/retry");
+    const [path, route] = [`/v1/subscriptions/${made.data.rowid}/replay`, "/v1/subscriptions/{id}/replay"];
+    const some = { from: "2020-01-01T00:00:00Z", status: "all" };
+    await conforming("POST", path, route, { ...some, dry_run: true });
+    const begun = await conforming("POST", path, route, some);
+    await conforming("POST", path, route, some);
+    await conforming("POST", path, route, { ...some, dry_run: "yes" });
+    await conforming("GET", "/v1/replays", "/v1/replays");
+    await conforming("GET", `/v1/replays/${begun.data.rowid}`, "/v1/replays/{id}");
+    await conforming("POST", `/v1/replays/${begun.data.rowid}/cancel`, "/v1/replays/{id}/cancel");
     await conforming("PUT", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}", {
       active: false,
     });

@@ -315,6 +315,7 @@ describe("subscriptions, deliveries", () => {
     expect(rotated.body["data"]).toMatchObject({ rowid: record.rowid, secret: expect.any(String) });
     expectFailure(await ask("POST", `${path}/rotate-secret`, {}), 409);
     expectFailure(await ask("POST", `${path}/rotate-secret`, { overlap: "1h" }), 422);
+    for (const body of [null, [], 1]) expectFailure(await ask("POST", `${path}/replay`, body), 422);
     expect((await ask("DELETE", path)).body["data"]).toMatchObject({ rowid: record.rowid });
     expectFailure(await ask("DELETE", path), 404);
     expectFailure(await ask("PUT", path, { active: true }), 404);

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { countBacklog } from "../../src/store/libsql/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/attempt-limit.ts";
+import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
@@ -10,7 +11,7 @@ import type { FinishCall, ResultRow } from "../../src/store/libsql/finish-call.t
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { sealBlocks } from "../../src/store/libsql/event-counts.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
-import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/sql.ts";
 import type { EventSelection } from "../../src/store/store.ts";
@@ -95,7 +96,7 @@ describe("what the engine does for each task", () => {
     expect(scans(plansOf(deliver))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
     expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
-    expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false })))).toEqual([]);
+    expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
     const rotation = { secret: "t", overlapMs: 1 };
     const rotate = plansOf((sql) => WRITES.rotateSecret(sql, 1, rotation, 9));
@@ -170,6 +171,28 @@ describe("what the engine does for each task", () => {
     ];
     expect(scans(plans)).toEqual([]);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+  });
+
+  it("replays walk the events of one action, or the failed ones of one subscription, in order", () => {
+    for (const selection of REPLAY_SELECTIONS) {
+      const plans = plansOf((sql) => {
+        const plan = complete(READS_IN_STEPS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        complete(READS_IN_STEPS.countReplay(sql, plan));
+        WRITES.startReplay(sql, plan, 9);
+        sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
+        WRITES.stepReplay(sql, 1, { nowMs: 9, mostDue: 10, mostUnfinished: 10, total: 1 });
+        WRITES.cancelReplay(sql, 1, 9);
+        READS.runningReplays(sql);
+      }).filter((detail) => detail !== "SCAN delivery");
+      expect(scans(plans)).toEqual([]);
+      expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+      // Each window of the walk has both its ends in the search.
+      const walked =
+        selection === "failed" ? /^SEARCH d .*delivery_failed_event/ : /^SEARCH e .*event_action/;
+      const searches = plans.filter((detail) => walked.test(detail));
+      expect(searches.length).toBeGreaterThan(2);
+      for (const detail of searches) expect(detail).toMatch(/id>\? AND \w+<\?\)$/);
+    }
   });
 
   it("events are counted and deleted without a look at all of them", () => {

@@ -116,7 +116,7 @@ export class RetentionWorld {
     if (found === undefined) return;
     this.#connection.write((sql) => {
       if (to === "deleted") WRITES.deleteSubscription(sql, found.rowid, 1);
-      else WRITES.updateSubscription(sql, found.rowid, { active: to === "active" });
+      else WRITES.updateSubscription(sql, found.rowid, { active: to === "active" }, this.#nowMs);
     });
     if (to === "deleted") found.isDeleted = true;
     else found.isActive = to === "active";

@@ -5,7 +5,8 @@ import { testOwner } from "./owner.ts";
 
 // A process that owns a data folder. `hold` opens it and waits; `publish` records events, several calls at a time, and
 // prints the rowid of each that was answered, until it is killed; `fill` does so until something is refused, and then
-// prints what it saw.
+// prints what it saw; `replay` carries the replay 1 on in steps of seven, delivers what is due, and prints how many each
+// step made due.
 const [mode = "", folder = ""] = process.argv.slice(2);
 const PAYLOAD_BYTES = mode === "fill" ? 20_000 : 300;
 
@@ -34,6 +35,9 @@ print("open");
 
 if (mode === "hold") {
   for await (const _ of process.stdin);
+} else if (mode === "replay") {
+  await replay();
+  for await (const _ of process.stdin);
 } else {
   const actionId = await prepare();
   await Promise.all([...Array.from({ length: 8 }, () => publish(actionId)), mode === "publish" && deliver()]);
@@ -61,6 +65,23 @@ async function publish(actionId: number): Promise<void> {
   } catch (error) {
     const { code, message } = error as { code: string; message: string };
     seen.refused = { code, message };
+  }
+}
+
+async function replay(): Promise<void> {
+  for (;;) {
+    const { claims } = await store.claimDue(claimRequest({ nowMs: Date.now() + 1_000 }));
+    await store.finishAttempts(
+      claims.map(({ deliveryId, claimId }) => {
+        const next = { kind: "delivered" } as const;
+        return { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200, next };
+      }),
+      Date.now(),
+    );
+    const step = { nowMs: Date.now(), mostDue: 7, mostUnfinished: 7 };
+    const { queued, state } = await store.stepReplay(1, step);
+    print(state === "ended" ? state : String(queued));
+    if (state === "ended") return;
   }
 }
 

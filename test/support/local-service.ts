@@ -76,6 +76,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     wake: () => {
       wakes += 1;
     },
+    wakeReplays: () => {},
     engineState,
     counts: published,
     metrics: () => metrics.metrics(),

@@ -13,9 +13,8 @@ export default class DeliveriesList extends EvregCommand {
     "<%= config.bin %> deliveries",
     { description: "Those that failed for good", command: "<%= config.bin %> deliveries --status failed" },
     {
-      description: "Send all of a subscription's failed ones again",
-      command:
-        "<%= config.bin %> deliveries --subscription 3 --status failed --all | jq .rowid | xargs -n 1 <%= config.bin %> deliveries retry",
+      description: "Every one of them, for another program",
+      command: "<%= config.bin %> deliveries --subscription 3 --status failed --all | jq .event_id",
     },
   ];
   static override flags = {

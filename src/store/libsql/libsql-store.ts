@@ -94,13 +94,29 @@ export function createLibsqlStore(
     createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
     findSubscription: (id) => ask("findSubscription", id),
     listSubscriptions: (query) => ask("listSubscriptions", query),
-    updateSubscription: (id, patch) => write("updateSubscription", id, patch, key),
+    updateSubscription: (id, patch, nowMs) => write("updateSubscription", id, patch, nowMs, key),
     rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
     deleteSubscription: (id, nowMs) => write("deleteSubscription", id, nowMs),
 
     listDeliveries: (query) => ask("listDeliveries", query),
     findDelivery: (id) => ask("findDelivery", id),
     retryDelivery: (id, nowMs) => write("retryDelivery", id, nowMs),
+
+    planReplay: (request) => ask("planReplay", request),
+    countReplay: (plan) => ask("countReplay", plan),
+    startReplay: (plan, nowMs) => write("startReplay", plan, nowMs),
+    async stepReplay(id, step) {
+      const { outcome } = await add({
+        bytes: 0,
+        rows: step.mostDue,
+        pack: () => ({ name: "stepReplay", args: [id, step] }),
+      });
+      return valueOf(outcome) as WriteResult<"stepReplay">;
+    },
+    runningReplays: () => ask("runningReplays"),
+    findReplay: (id) => ask("findReplay", id),
+    listReplays: (query) => ask("listReplays", query),
+    cancelReplay: (id, nowMs) => write("cancelReplay", id, nowMs),
 
     async claimDue(request) {
       const { outcome, bytes } = await add({

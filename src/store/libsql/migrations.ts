@@ -170,6 +170,32 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT`,
     ],
   },
+  {
+    version: 4,
+    name: "replays",
+    statements: [
+      // ranges: the rowids of events that are still to be gone through, [[low, high], …]; its step takes them off the
+      // front in the transaction that makes their deliveries due.
+      `CREATE TABLE replay (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        subscription_id INTEGER NOT NULL REFERENCES subscription (rowid),
+        action_id INTEGER NOT NULL REFERENCES action (rowid),
+        selection TEXT NOT NULL CHECK (selection IN ('failed', 'missed', 'all')),
+        from_ms INTEGER NOT NULL,
+        to_ms INTEGER NOT NULL,
+        ranges TEXT NOT NULL,
+        status TEXT NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'cancelled', 'failed')),
+        reason TEXT,
+        total INTEGER,
+        queued INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL,
+        finished_ms INTEGER
+      ) STRICT`,
+      "CREATE UNIQUE INDEX replay_running ON replay (subscription_id) WHERE status = 'running'",
+      // The failed deliveries of one subscription by their events. With the state in it, it answers alone.
+      "CREATE INDEX delivery_failed_event ON delivery (subscription_id, event_id, state) WHERE state = 3",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

@@ -14,6 +14,9 @@ import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
 import { removeEvents } from "./remove-events.ts";
+import { countReplay, planReplay } from "./replay-plan.ts";
+import { stepReplay } from "./replay-step.ts";
+import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import {
   createSubscription,
@@ -33,6 +36,9 @@ export const READS = {
   findSubscription,
   listSubscriptions,
   findDelivery,
+  runningReplays,
+  findReplay,
+  listReplays,
   findToken,
   listTokens,
 } as const;
@@ -43,6 +49,8 @@ export const READS_IN_STEPS = {
   listDeliveries,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
   findExpired,
+  planReplay,
+  countReplay,
 } as const;
 
 /** What is done one by one inside a flight, each in its own savepoint. */
@@ -54,6 +62,9 @@ export const WRITES = {
   rotateSecret,
   deleteSubscription,
   retryDelivery,
+  startReplay,
+  stepReplay,
+  cancelReplay,
   claimDue,
   removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),

@@ -1,4 +1,5 @@
 import type { RecordOutcome } from "../store.ts";
+import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./clock-steps.ts";
 import { sealPassed } from "./event-counts.ts";
 import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";
 import { type ActionState, type KeyUse, loadActionStates, loadEnds, loadKeyUses } from "./record-lookups.ts";
@@ -9,21 +10,11 @@ interface Accepted extends Candidate {
   readonly timestampedMs: number;
 }
 
-/** Where a stretch of rising times begins, because the clock was set back. */
-interface ClockStep {
-  readonly event: number;
-  readonly delivery: number;
-  readonly noticedMs: number;
-}
-
 /**
  * Rows one call may write unless it is atomic. A delivery takes about 2.5 µs, so an event to 1,000 subscriptions some
  * 3 ms, and a batch of 1,000 such events would hold up all other work for seconds.
  */
 const CALL_ROWS = 4_000;
-
-/** An event may be stamped this much later than the clock says, so that small corrections of it need no new stretch. */
-const CLOCK_SLACK_MS = 1_000;
 
 /**
  * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on
@@ -135,15 +126,6 @@ function insertDeliveries(
     JSON.stringify(
       awaited.map(({ rowid, actionId, timestampedMs, nowMs }) => [rowid, actionId, timestampedMs, nowMs]),
     ),
-  );
-}
-
-function insertSteps(sql: Sql, steps: readonly ClockStep[]): void {
-  if (steps.length === 0) return;
-  sql.run(
-    `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
-      SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
-    JSON.stringify(steps.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
   );
 }
 

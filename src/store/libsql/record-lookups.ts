@@ -21,15 +21,23 @@ export interface Ends {
   /** The largest rowids ever given. */
   readonly event: number;
   readonly delivery: number;
-  /** When the last event happened; 0 when there is none. */
+  /** The time of the last event or delivery since the clock was set back, whichever is later; 0 when there is none. */
   readonly lastMs: number;
 }
 
 export function loadEnds(sql: Sql): Ends {
-  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number | null }>(
-    `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
-      (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
-      (SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)) AS last_ms`,
+  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
+    `WITH step (event, delivery) AS (
+        SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
+      )
+      SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
+        (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
+        max(
+          coalesce((SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)
+            AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
+          coalesce((SELECT created_ms FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
+            AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
+        ) AS last_ms`,
   );
   return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }

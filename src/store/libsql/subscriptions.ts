@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
+import { endReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
 import { isRowid } from "./text.ts";
@@ -82,6 +83,7 @@ export function updateSubscription(
   sql: Sql,
   id: number,
   patch: SubscriptionPatch,
+  nowMs: number,
   key?: Uint8Array,
 ): Subscription | undefined {
   const row = findRow(sql, id);
@@ -91,6 +93,8 @@ export function updateSubscription(
     actionId = mustFindAction(sql, patch.action);
     mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
     bind(sql, actionId, id);
+    const reason = `The subscription was bound to another action, ${patch.action}.`;
+    endReplay(sql, id, { status: "failed", reason, nowMs });
   }
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ? WHERE rowid = ?`,
@@ -123,6 +127,7 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Subscri
   if (found === undefined) return undefined;
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   deleteSecrets(sql, id);
+  endReplay(sql, id, { status: "cancelled", reason: "The subscription was deleted.", nowMs });
   return found;
 }
 

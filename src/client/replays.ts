@@ -1,0 +1,32 @@
+import type { Replay, ReplayCount } from "../domain/replay.ts";
+import type { Answer, ReplaysPort } from "../evreg.ts";
+import { jsonAnswer } from "./answers.ts";
+import { requestBody } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+
+const PATH = "/v1/replays";
+
+export function replaysOver(channel: Channel): ReplaysPort {
+  const replay = (subscription: number, body: string): Promise<{ readonly data: unknown }> =>
+    channel.send("POST", `/v1/subscriptions/${subscription}/replay`, { body }).then(jsonAnswer);
+
+  return {
+    async count(subscription, input) {
+      return (await replay(subscription, requestBody({ ...input, dry_run: true }))) as Answer<ReplayCount>;
+    },
+    async start(subscription, input) {
+      return (await replay(subscription, requestBody(input))) as Answer<Replay>;
+    },
+    async list(query = {}) {
+      return jsonAnswer(await channel.send("GET", PATH, { query: { ...query } })) as Answer<
+        readonly Replay[]
+      >;
+    },
+    async get(id) {
+      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Replay>;
+    },
+    async cancel(id) {
+      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/cancel`)) as Answer<Replay>;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { EvregCommand } from "../../cli/base-command.ts";
+import { REPLAY_RECORD } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { rowidArg } from "../../cli/flags.ts";
+
+export default class ReplaysCancel extends EvregCommand {
+  static override summary = "End a replay before it is done.";
+  static override description = "What it handed to delivery so far is sent all the same.";
+  static override examples = ["<%= config.bin %> replays cancel 2"];
+  static override args = { id: rowidArg("Number of the replay.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ReplaysCancel);
+    const answer = await this.withEvreg(flags, (evreg) => evreg.replays.cancel(args.id));
+    await this.outputFor(flags).record(answer, REPLAY_RECORD);
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,37 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { REPLAY_LIST } from "../../cli/columns.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { REPLAY_STATUSES } from "../../domain/replay.ts";
+
+export default class ReplaysList extends EvregCommand {
+  static override aliases = ["replays"];
+  static override summary = "List replays, newest first.";
+  static override examples = [
+    "<%= config.bin %> replays",
+    { description: "Those under way", command: "<%= config.bin %> replays --status running" },
+  ];
+  static override flags = {
+    subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
+    status: Flags.option({
+      summary: `Only those in this state: ${REPLAY_STATUSES.join(", ")}.`,
+      options: REPLAY_STATUSES,
+      helpValue: "STATUS",
+    })(),
+    limit: numberFlag("Replays to list, 1 to 500 (default 50)."),
+    after: numberFlag("Go on behind this replay.", { helpValue: "ID" }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ReplaysList);
+    const { subscription, status, limit, after } = flags;
+    const query = given({ subscription, status, limit, after });
+    const answer = await this.withEvreg(flags, (evreg) => evreg.replays.list(query));
+    const empty = isNarrowed(query)
+      ? "No replay matches."
+      : "No replays yet. Begin one: evreg subscriptions replay --help";
+    await this.outputFor(flags).list(answer, REPLAY_LIST, empty);
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,186 @@
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { ReplayPlan, ReplayProgress, RunningReplay, Store } from "../store/store.ts";
+import { Backoff } from "./backoff.ts";
+
+/**
+ * A replay tops its subscription up to so many due deliveries, live ones included: a live one never waits for more than
+ * these, however many are still to be replayed. With 100, half of the live ones took twice as long as without a replay.
+ */
+const MOST_DUE = 50;
+/** It waits while the handler has left so many unfinished: a dead one is not sent the whole past at once. */
+const MOST_UNFINISHED = 1_000;
+/** A step of any replay is begun this long after the end of the last one, so that publishing has the store between them. */
+const REST_MS = 4;
+/** After a step that made deliveries due, the time in which a quick handler takes half of them. */
+const TOP_UP_MS = 20;
+const LONGEST_CROWDED_MS = 320;
+/** Reactivating wakes it earlier. */
+const PAUSED_MS = 5_000;
+
+export interface ReplayRunnerParts {
+  readonly store: Pick<Store, "runningReplays" | "countReplay" | "stepReplay">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Tells the engine that something is due. */
+  readonly wake: () => void;
+}
+
+/**
+ * Carries on all replays that run, side by side: each in steps of its own size, the steps of all one after the other. How
+ * far each has come is the store's to know, so a crash costs nothing but time.
+ */
+export class ReplayRunner {
+  readonly #parts: ReplayRunnerParts;
+  readonly #backoff: Backoff;
+  /** What is carried on now, by rowid. */
+  readonly #carried = new Map<number, Promise<void>>();
+  readonly #sleepers = new Set<() => void>();
+  #looking: Promise<void> | undefined;
+  #looksAgain = false;
+  /** Resolves when the next step may be made. */
+  #turn: Promise<void> = Promise.resolve();
+  #isRunning = false;
+
+  constructor(parts: ReplayRunnerParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.clock);
+  }
+
+  start(): void {
+    this.#isRunning = true;
+    this.wake();
+  }
+
+  /** Tells that a replay was begun, or that one may go on. */
+  wake(): void {
+    if (!this.#isRunning) return;
+    this.#rouse();
+    if (this.#looking === undefined) this.#looking = this.#look();
+    else this.#looksAgain = true;
+  }
+
+  /** Resolves when no step is under way any more. Safe to call twice. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#backoff.cut();
+    this.#rouse();
+    await this.#looking;
+    await Promise.all(this.#carried.values());
+  }
+
+  async #look(): Promise<void> {
+    do {
+      this.#looksAgain = false;
+      const running = await this.#tried(this.#backoff, () => this.#parts.store.runningReplays());
+      for (const replay of running ?? []) {
+        const { rowid } = replay;
+        if (this.#carried.has(rowid)) continue;
+        this.#carried.set(
+          rowid,
+          this.#carry(replay).finally(() => this.#carried.delete(rowid)),
+        );
+      }
+    } while (this.#looksAgain && this.#isRunning);
+    this.#looking = undefined;
+  }
+
+  async #carry({ rowid, plan, total: known }: RunningReplay): Promise<void> {
+    const { store, clock, logger, wake } = this.#parts;
+    const backoff = new Backoff(clock);
+    let total = known ?? (await this.#count(plan, backoff));
+    let waitMs = TOP_UP_MS;
+    while (this.#isRunning) {
+      const noted = total === undefined || total === known ? {} : { total };
+      const step = (): Promise<ReplayProgress> =>
+        store.stepReplay(rowid, {
+          nowMs: clock.now(),
+          mostDue: MOST_DUE,
+          mostUnfinished: MOST_UNFINISHED,
+          ...noted,
+        });
+      const progress = await this.#tried(backoff, () => this.#inTurn(step));
+      if (progress === undefined) return;
+      total = undefined;
+      if (progress.queued > 0) wake();
+      if (progress.state === "ended") {
+        logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+        return;
+      }
+      if (progress.state === "crowded") waitMs = Math.min(waitMs * 2, LONGEST_CROWDED_MS);
+      else waitMs = TOP_UP_MS;
+      if (progress.state === "paused") await this.#sleep(PAUSED_MS);
+      else if (progress.state === "crowded" || progress.queued > 0) await this.#sleep(waitMs);
+    }
+  }
+
+  /** `undefined` when it was stopped first. */
+  async #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
+    let total = 0;
+    let { ranges } = plan;
+    while (ranges.length > 0) {
+      const left = { ...plan, ranges };
+      const counted = await this.#tried(backoff, () => this.#parts.store.countReplay(left));
+      if (counted === undefined) return undefined;
+      total += counted.count;
+      ranges = counted.rest;
+    }
+    return total;
+  }
+
+  /** What the store answers, asked again for as long as it cannot; `undefined` when it was stopped first. */
+  async #tried<T>(backoff: Backoff, ask: () => Promise<T>): Promise<T | undefined> {
+    while (this.#isRunning) {
+      try {
+        const answer = await ask();
+        backoff.succeeded();
+        return answer;
+      } catch (error) {
+        if (!backoff.failing) {
+          this.#parts.logger.warn({ error: String(error) }, "A replay cannot go on now; it is tried again.");
+        }
+        if (this.#isRunning) await this.#waitFor(backoff);
+      }
+    }
+    return undefined;
+  }
+
+  async #waitFor(backoff: Backoff): Promise<void> {
+    const cut = (): void => backoff.cut();
+    this.#sleepers.add(cut);
+    await backoff.wait();
+    this.#sleepers.delete(cut);
+  }
+
+  /** One step after the other, in the order of asking: thus none of two replays gets ahead of the other. */
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const made = this.#turn.then(step);
+    this.#turn = made.then(
+      () => this.#rest(),
+      () => this.#rest(),
+    );
+    return made;
+  }
+
+  #rest(): Promise<void> {
+    return this.#isRunning ? this.#sleep(REST_MS) : Promise.resolve();
+  }
+
+  /** Cut short by a wake and by the stop. */
+  #sleep(delayMs: number): Promise<void> {
+    if (!this.#isRunning) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#sleepers.delete(end);
+        resolve();
+      };
+      const cancel = this.#parts.clock.setTimer(end, delayMs);
+      this.#sleepers.add(end);
+    });
+  }
+
+  #rouse(): void {
+    for (const end of this.#sleepers) end();
+  }
+}

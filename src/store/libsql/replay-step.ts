@@ -1,0 +1,64 @@
+import type { ReplayProgress, ReplayStep } from "../store.ts";
+import { insertLateDeliveries } from "./late-deliveries.ts";
+import { behind, type Chosen, choose, windowEnd } from "./replay-walk.ts";
+import { loadRunning } from "./replays.ts";
+import type { Sql } from "./sql.ts";
+
+export function stepReplay(sql: Sql, id: number, step: ReplayStep): ReplayProgress {
+  const running = loadRunning(sql, id)[0];
+  if (running === undefined) return { queued: 0, state: "ended" };
+  if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  const { plan } = running;
+  const [range] = plan.ranges;
+  if (range === undefined) {
+    sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
+    return { queued: 0, state: "ended" };
+  }
+  if (!running.isActive) return { queued: 0, state: "paused" };
+  const room = roomOf(sql, plan.subscription, step);
+  if (room === 0) return { queued: 0, state: "crowded" };
+
+  const high = windowEnd(sql, plan, range);
+  const chosen = choose(sql, plan, { low: range.low, high }, room);
+  makeDue(sql, plan.subscription, chosen, step.nowMs);
+  const passed = chosen.length < room ? high : (chosen.at(-1)?.event ?? high);
+  sql.run(
+    "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
+    JSON.stringify(behind(plan.ranges, passed).map(({ low, high: end }) => [low, end])),
+    chosen.length,
+    id,
+  );
+  return { queued: chosen.length, state: "going" };
+}
+
+/**
+ * How many deliveries may be made due now: none before half of those that were are sent, so that steps are few and large.
+ * Both counts end where they are enough.
+ */
+function roomOf(sql: Sql, subscription: number, { nowMs, mostDue, mostUnfinished }: ReplayStep): number {
+  const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
+    `SELECT
+        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms <= ?2 LIMIT ?3)) AS due,
+        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
+    subscription,
+    nowMs,
+    mostDue,
+    mostUnfinished,
+  )!;
+  return due > mostDue / 2 ? 0 : Math.min(mostDue - due, mostUnfinished - unfinished);
+}
+
+function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowMs: number): void {
+  const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
+  const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
+  insertLateDeliveries(sql, subscription, missing, nowMs);
+  if (again.length === 0) return;
+  sql.run(
+    `UPDATE delivery SET state = 0, due_ms = ?2, failures = 0, finished_ms = NULL
+      WHERE rowid IN (SELECT value FROM json_each(?1))`,
+    JSON.stringify(again),
+    nowMs,
+  );
+}

@@ -1,0 +1,127 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+const FROM = "2020-01-01T00:00:00Z";
+const EVENTS = 300;
+let server: RunningProgram;
+let receiver: Receiver;
+let evreg: Evreg;
+
+/** The words that replay all of the 300 events that are of this status. */
+function replay(id: number, status: string): string[] {
+  return ["subscriptions", "replay", String(id), "--from", FROM, "--status", status];
+}
+
+async function subscribe(name: string): Promise<number> {
+  const names = { application: "billing", subscription: name, action: "order.created" };
+  return (await evreg.subscriptions.create({ ...names, handler: receiver.url })).data.rowid;
+}
+
+beforeAll(async () => {
+  mkdirSync(data);
+  receiver = await startReceiver();
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+  const schemata = { type: "object" };
+  await evreg.actions.create({ action: "order.created", application: "shop", schemata });
+  const event = { action: "order.created", payload: RawJson.fromText("{}") };
+  await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  await receiver.close();
+  folder.remove();
+});
+
+test("counts, sends and tells, in each form", async () => {
+  const id = await subscribe("counted");
+  const counted = await json<ReplayCount>([...replay(id, "missed"), "--dry-run"]);
+  expect(counted.data).toMatchObject({ subscription_id: id, selection: "missed", total: EVENTS });
+  expect((await run([...replay(id, "failed"), "--dry-run"])).stdout).toMatch(/^Total +0$/m);
+
+  const waited = await json<Replay>([...replay(id, "missed"), "--wait"]);
+  expect(waited.data).toMatchObject({ status: "done", total: EVENTS, queued: EVENTS });
+  await receiver.received(EVENTS);
+  const { rowid } = waited.data;
+  expect((await json<Replay>(["replays", "get", String(rowid)])).data).toEqual(waited.data);
+  expect((await json<Replay[]>(["replays", "--subscription", String(id)])).data).toEqual([waited.data]);
+  const { stdout } = await run(["replays", "--status", "done"]);
+  expect(stdout).toMatch(/^ID +SUBSCRIPTION +ACTION +EVENTS +STATUS +QUEUED +TOTAL +BEGUN$/m);
+  expect(stdout).toContain(`${id} billing/counted`);
+});
+
+test("begins one in the background, one for each subscription, and ends it", async () => {
+  const id = await subscribe("paused");
+  await evreg.subscriptions.update(id, { active: false });
+  const begun = await run(replay(id, "missed"));
+  expect(begun.code).toBe(0);
+  expect(begun.stderr).toContain(`Subscription ${id} is paused: the replay waits until it is active again.`);
+  const rowid = /^Replay +(\d+)$/m.exec(begun.stdout)?.[1] ?? "";
+  expect(begun.stderr).toContain(`evreg replays cancel ${rowid}`);
+  const second = await run(replay(id, "all"));
+  expect(second).toMatchObject({ code: 5, stdout: "" });
+  expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
+  expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
+  expect(await run(["replays", "cancel", "99"])).toMatchObject({ code: 3 });
+});
+
+test("following one that is cancelled meanwhile ends with 1", async () => {
+  const id = await subscribe("cancelled");
+  await evreg.subscriptions.update(id, { active: false });
+  const following = run([...replay(id, "missed"), "--wait"]);
+  let running: Replay | undefined;
+  while (running === undefined) {
+    [running] = (await evreg.replays.list({ subscription: id })).data;
+  }
+  await evreg.replays.cancel(running.rowid);
+  const { code, stderr } = await following;
+  expect(code).toBe(1);
+  expect(stderr).toContain(`Replay ${running.rowid} did not get to its end.`);
+});
+
+test("a mistake is one of its flag", async () => {
+  const words = ["subscriptions", "replay", "1", "--status", "all"];
+  expect(await run([...words, "--from", "yesterday"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Error: --from: must be an ISO 8601/),
+  });
+  expect(await run([...words, "--from", FROM, "--to", FROM])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Error: --to: must be later than from/),
+  });
+  expect(await run(words)).toMatchObject({ code: 2 });
+  expect(await run([...replay(1, "all"), "--wait", "--dry-run"])).toMatchObject({ code: 2 });
+});
+
+test("in a folder without a server it is recorded, and goes on with the next one", async () => {
+  const id = await subscribe("later");
+  const before = receiver.requests.length;
+  await evreg.close();
+  await server.end("SIGTERM");
+  const begun = await run(replay(id, "missed"));
+  expect(begun).toMatchObject({ code: 0 });
+  expect(begun.stderr).toContain("It begins with the next server on this data folder: evreg serve");
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+  await receiver.received(before + EVENTS);
+  // Whoever waits for it without a server carries it on.
+  await evreg.close();
+  await server.end("SIGTERM");
+  const { data: waited } = await json<Replay>([...replay(id, "all"), "--wait"]);
+  expect(waited).toMatchObject({ status: "done", total: EVENTS, queued: EVENTS });
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+});

@@ -1,0 +1,128 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NewReplay, ReplayQuery } from "../../src/domain/replay.ts";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const FROM = "2026-01-01T00:00:00.000Z";
+
+export function replaysContract(open: OpenEvreg): void {
+  describe("replays", () => {
+    const under = useEvreg(open);
+
+    /** Two events that the subscription missed. */
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+      for (let n = 0; n < 2; n += 1) {
+        await publish(under.evreg, newEvent({}));
+        await under.clock.advance(60_000);
+      }
+      await subscribe(under.evreg);
+    });
+
+    it("are counted without being begun", async () => {
+      const { data } = await under.evreg.replays.count(1, { from: FROM, status: "missed" });
+      expect(data).toEqual({
+        subscription_id: 1,
+        application: "billing",
+        subscription: "invoices",
+        action: "user.created",
+        selection: "missed",
+        from: FROM,
+        to: "2026-01-01T00:02:00.000Z",
+        total: 2,
+      });
+      const from = "2026-01-01T01:00:30+01:00";
+      expect((await under.evreg.replays.count(1, { from, status: "missed" })).data).toMatchObject({
+        from: "2026-01-01T00:00:30.000Z",
+        total: 1,
+      });
+      const to = "2026-01-01T00:01:00Z";
+      expect((await under.evreg.replays.count(1, { from: FROM, to, status: "all" })).data.total).toBe(1);
+      expect((await under.evreg.replays.count(1, { from: FROM, status: "failed" })).data.total).toBe(0);
+      expect((await under.evreg.replays.list()).data).toEqual([]);
+    });
+
+    it("are begun, found, listed and cancelled", async () => {
+      const { data: begun } = await under.evreg.replays.start(1, { from: FROM, status: "missed" });
+      expect(begun).toEqual({
+        rowid: 1,
+        subscription_id: 1,
+        application: "billing",
+        subscription: "invoices",
+        action: "user.created",
+        selection: "missed",
+        from: FROM,
+        to: "2026-01-01T00:02:00.000Z",
+        status: "running",
+        reason: null,
+        total: null,
+        queued: 0,
+        skipped: 0,
+        timestamped: "2026-01-01T00:02:00.000Z",
+        finished_at: null,
+      });
+      expect((await under.evreg.replays.get(1)).data).toEqual(begun);
+      const listed = async (query: ReplayQuery): Promise<number[]> =>
+        (await under.evreg.replays.list(query)).data.map(({ rowid }) => rowid);
+      expect(await listed({})).toEqual([1]);
+      expect(await listed({ subscription: 1, status: "running", limit: 1 })).toEqual([1]);
+      expect(await listed({ subscription: 2 })).toEqual([]);
+      expect(await listed({ after: 1 })).toEqual([]);
+      const second = await refusal(
+        under.evreg.replays.start(1, { from: FROM, status: "failed" }),
+        "conflict",
+      );
+      expect(second.details).toMatchObject({ rowid: 1 });
+      const { data: cancelled } = await under.evreg.replays.cancel(1);
+      expect(cancelled).toMatchObject({ status: "cancelled", finished_at: "2026-01-01T00:02:00.000Z" });
+      expect((await under.evreg.replays.cancel(1)).data).toEqual(cancelled);
+      expect((await under.evreg.replays.start(1, { from: FROM, status: "failed" })).data.rowid).toBe(2);
+    });
+
+    it("need a subscription, and a replay, that are there", async () => {
+      await refusal(under.evreg.replays.start(9, { from: FROM, status: "all" }), "not_found");
+      await refusal(under.evreg.replays.count(9, { from: FROM, status: "all" }), "not_found");
+      await refusal(under.evreg.replays.start(0, { from: FROM, status: "all" }), "malformed");
+      await refusal(under.evreg.replays.get(1), "not_found");
+      await refusal(under.evreg.replays.cancel(1), "not_found");
+      await under.evreg.subscriptions.delete(1);
+      await refusal(under.evreg.replays.start(1, { from: FROM, status: "all" }), "not_found");
+    });
+
+    it.each<[string, object]>([
+      ["from", { status: "all" }],
+      ["from", { from: "yesterday", status: "all" }],
+      ["from", { from: "2026-01-01T00:02:00Z", status: "all" }],
+      ["to", { from: FROM, to: FROM, status: "all" }],
+      ["to", { from: FROM, to: "2026-02-30T00:00:00Z", status: "all" }],
+      ["status", { from: FROM }],
+      ["status", { from: FROM, status: "delivered" }],
+      ["until", { from: FROM, status: "all", until: FROM }],
+    ])("are refused with %s in %j", async (field, input) => {
+      for (const act of ["start", "count"] as const) {
+        const error = await refusal(under.evreg.replays[act](1, input as NewReplay), "invalid");
+        expect(error.details).toMatchObject({ field });
+      }
+    });
+
+    it("are listed only as can be", async () => {
+      for (const query of [{ limit: 501 }, { status: "lost" }, { page: 1 }]) {
+        await refusal(under.evreg.replays.list(query as ReplayQuery), "malformed");
+      }
+    });
+
+    it("belong to the application of their subscription", async () => {
+      const from = FROM;
+      const billing = await under.as(["write:billing", "read:billing"]);
+      const other = await under.as(["write:crm", "read:crm"]);
+      await refusal(other.replays.start(1, { from, status: "all" }), "forbidden");
+      await refusal(other.replays.count(1, { from, status: "all" }), "forbidden");
+      expect((await billing.replays.start(1, { from, status: "all" })).data.rowid).toBe(1);
+      await refusal(other.replays.get(1), "not_found");
+      expect((await other.replays.list()).data).toEqual([]);
+      await refusal(other.replays.cancel(1), "forbidden");
+      await refusal((await under.as(["read"])).replays.cancel(1), "forbidden");
+      expect((await billing.replays.cancel(1)).data.status).toBe("cancelled");
+    });
+  });
+}

@@ -1,0 +1,330 @@
+import { array, assert, asyncProperty, constantFrom, integer } from "fast-check";
+import { expect, it } from "vitest";
+import type { Action } from "../../../src/domain/action.ts";
+import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
+import type { Subscription } from "../../../src/domain/subscription.ts";
+import type { NextStep, ReplayProgress } from "../../../src/store/store.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
+import { claimRequest } from "../../support/claim-request.ts";
+
+const LATER = NOW + 3_600_000;
+const HOUR = 3_600_000;
+
+const delivered = (): NextStep => ({ kind: "delivered" });
+
+export function replaySuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  async function plan(
+    { rowid }: Subscription,
+    selection: ReplaySelection,
+    range: { fromMs?: number; toMs?: number } = {},
+  ) {
+    const planned = await on.store.planReplay({ subscription: rowid, selection, fromMs: 0, ...range });
+    if (planned === undefined) throw new Error("there is no such subscription");
+    return planned;
+  }
+
+  async function count(
+    subscription: Subscription,
+    selection: ReplaySelection,
+    range: { fromMs?: number; toMs?: number } = {},
+  ): Promise<number> {
+    const { count: counted, rest } = await on.store.countReplay(await plan(subscription, selection, range));
+    expect(rest).toEqual([]);
+    return counted;
+  }
+
+  async function start(
+    subscription: Subscription,
+    selection: ReplaySelection,
+    range: { fromMs?: number; toMs?: number } = {},
+  ): Promise<Replay> {
+    return (await on.store.startReplay(await plan(subscription, selection, range), LATER))!;
+  }
+
+  const step = (
+    { rowid }: Replay,
+    given: { nowMs?: number; mostDue?: number; mostUnfinished?: number; total?: number } = {},
+  ): Promise<ReplayProgress> =>
+    on.store.stepReplay(rowid, { nowMs: LATER, mostDue: 1_000, mostUnfinished: 10_000, ...given });
+
+  async function toTheEnd(replay: Replay): Promise<number> {
+    let queued = 0;
+    for (;;) {
+      const progress = await step(replay);
+      queued += progress.queued;
+      if (progress.state === "ended") return queued;
+      expect(progress.state).toBe("going");
+    }
+  }
+
+  /** Ends every delivery that is due, each as told by its event. */
+  async function endAll(next: (eventId: number) => NextStep, nowMs = LATER + HOUR): Promise<number[]> {
+    const ended: number[] = [];
+    for (;;) {
+      const { claims } = await on.store.claimDue(claimRequest({ nowMs, limit: 500, most: 500 }));
+      if (claims.length === 0) return ended;
+      ended.push(...claims.map(({ event }) => event.eventId));
+      const results = claims.map((claim) => resultOf(claim, next(claim.event.eventId), { statusCode: 500 }));
+      await on.store.finishAttempts(results, nowMs);
+    }
+  }
+
+  it("failed: makes failed deliveries due again with all their retries, their attempts counting on", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action);
+    const other = await on.subscription(action, { subscription: "other" });
+    const ids = await on.publish(action, 6);
+    await endAll((event) => ({ kind: event % 2 === 0 ? "failed" : "delivered" }));
+    const failed = ids.filter((id) => id % 2 === 0);
+
+    expect(await count(subscription, "failed")).toBe(3);
+    const replay = await start(subscription, "failed");
+    expect(replay).toMatchObject({ status: "running", selection: "failed", total: null, queued: 0 });
+    expect(await toTheEnd(replay)).toBe(3);
+    const due = await on.store.listDeliveries({
+      subscription: subscription.rowid,
+      status: "pending",
+      limit: 9,
+    });
+    expect(due.map(({ event_id: id }) => id).toReversed()).toEqual(failed);
+    const { claims } = await on.claim({ nowMs: LATER });
+    expect(claims.map(({ attempt, failures }) => [attempt, failures])).toEqual(failed.map(() => [2, 0]));
+    expect(
+      await on.store.listDeliveries({ subscription: other.rowid, status: "failed", limit: 9 }),
+    ).toHaveLength(3);
+  });
+
+  it("missed: makes deliveries for events that have none, and only for those of its present action", async () => {
+    const [action, before] = [await on.action("now"), await on.action("before")];
+    const subscription = await on.subscription(before);
+    const early = await on.publish(action, 2);
+    await on.publish(before, 2);
+    await on.store.updateSubscription(subscription.rowid, { action: "now" }, NOW);
+    await on.publish(action, 2);
+    await on.store.updateSubscription(subscription.rowid, { active: false }, NOW);
+    const paused = await on.publish(action, 2);
+    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await endAll(delivered);
+
+    expect(await count(subscription, "missed")).toBe(4);
+    expect(await toTheEnd(await start(subscription, "missed"))).toBe(4);
+    expect((await endAll(delivered)).toSorted((a, b) => a - b)).toEqual([...early, ...paused]);
+    expect(await count(subscription, "missed")).toBe(0);
+  });
+
+  it("all: sends every event of the range once more that is not on its way", async () => {
+    const action = await on.action();
+    const early = await on.publish(action, 2);
+    const subscription = await on.subscription(action);
+    const [ok = 0, failed = 0] = await on.publish(action, 2, NOW + 10);
+    await endAll((event) => ({ kind: event === failed ? "failed" : "delivered" }));
+    const [pending = 0] = await on.publish(action, 1, NOW + 20);
+
+    expect(await count(subscription, "all")).toBe(4);
+    expect(await toTheEnd(await start(subscription, "all"))).toBe(4);
+    const sent = await endAll(delivered);
+    expect(sent.toSorted((a, b) => a - b)).toEqual([...early, ok, failed, pending]);
+  });
+
+  it("takes the events of a range of time, also where the clock was set back in it", async () => {
+    const action = await on.action();
+    const first = await on.publish(action, 2, NOW);
+    await on.publish(action, 2, NOW + HOUR);
+    const again = await on.publish(action, 2, NOW + 5_000);
+    const subscription = await on.subscription(action);
+    const range = { fromMs: NOW, toMs: NOW + 60_000 };
+    expect(await count(subscription, "missed", range)).toBe(4);
+    expect(await toTheEnd(await start(subscription, "missed", range))).toBe(4);
+    expect(await endAll(delivered)).toEqual([...first, ...again]);
+  });
+
+  it("never takes an event that was published after its start", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action);
+    await on.store.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.publish(action, 3);
+    const replay = await start(subscription, "missed", { toMs: LATER + HOUR });
+    await on.publish(action, 3, LATER + 1);
+    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    expect(await toTheEnd(replay)).toBe(3);
+  });
+
+  it("leaves room for live deliveries, and waits while there is none or its subscription is paused", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action);
+    await on.publish(action, 20);
+    await endAll(() => ({ kind: "failed" }));
+    await on.publish(action, 3, LATER);
+    const replay = await start(subscription, "failed");
+    const most = { mostDue: 10, mostUnfinished: 1_000 };
+    const late = { ...most, nowMs: LATER + 10 };
+    expect(await step(replay, { ...late, total: 20 })).toEqual({ queued: 7, state: "going" });
+    expect(await step(replay, late)).toEqual({ queued: 0, state: "crowded" });
+    await endAll(() => ({ kind: "retry", atMs: LATER + 5 * HOUR }));
+    expect(await step(replay, { ...late, mostUnfinished: 10 })).toEqual({ queued: 0, state: "crowded" });
+    await on.store.updateSubscription(subscription.rowid, { active: false }, LATER);
+    expect(await step(replay, late)).toEqual({ queued: 0, state: "paused" });
+    await on.store.updateSubscription(subscription.rowid, { active: true }, LATER);
+    expect(await step(replay, late)).toEqual({ queued: 10, state: "going" });
+    expect(await on.store.findReplay(replay.rowid)).toMatchObject({
+      total: 20,
+      queued: 17,
+      status: "running",
+    });
+  });
+
+  it("counts as skipped what somebody else sent again before its turn came", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action);
+    await on.publish(action, 5);
+    await endAll(() => ({ kind: "failed" }));
+    const replay = await start(subscription, "failed");
+    expect(await step(replay, { mostDue: 2, total: 5 })).toMatchObject({ queued: 2 });
+    const [last] = await on.store.listDeliveries({ status: "failed", limit: 1 });
+    await on.store.retryDelivery(last?.rowid ?? 0, LATER);
+    expect(await toTheEnd(replay)).toBe(2);
+    expect(await on.store.findReplay(replay.rowid)).toMatchObject({
+      status: "done",
+      total: 5,
+      queued: 4,
+      skipped: 1,
+      finished_at: new Date(LATER).toISOString(),
+    });
+  });
+
+  it("is the only one of its subscription, and can be followed by another", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action);
+    const other = await on.subscription(action, { subscription: "other" });
+    await on.publish(action, 1);
+    const first = await start(subscription, "missed");
+    await expect(start(subscription, "all")).rejects.toMatchObject({
+      code: "conflict",
+      details: { rowid: first.rowid },
+    });
+    const second = await start(other, "all");
+    expect((await on.store.runningReplays()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
+    await toTheEnd(first);
+    const third = await start(subscription, "all");
+    const listed = async (query: object): Promise<number[]> =>
+      (await on.store.listReplays({ limit: 9, ...query })).map(({ rowid }) => rowid);
+    expect(await listed({})).toEqual([third.rowid, second.rowid, first.rowid]);
+    expect(await listed({ subscription: subscription.rowid, limit: 1 })).toEqual([third.rowid]);
+    expect(await listed({ subscription: subscription.rowid, after: third.rowid })).toEqual([first.rowid]);
+    expect(await listed({ status: "done" })).toEqual([first.rowid]);
+    expect(await listed({ applications: ["nobody"] })).toEqual([]);
+  });
+
+  it("ends when it is cancelled, and keeps what it made due", async () => {
+    const action = await on.action();
+    await on.publish(action, 5);
+    const subscription = await on.subscription(action);
+    const replay = await start(subscription, "missed");
+    await step(replay, { mostDue: 2, total: 5 });
+    expect(await on.store.cancelReplay(replay.rowid, LATER)).toMatchObject({
+      status: "cancelled",
+      queued: 2,
+    });
+    expect(await step(replay)).toEqual({ queued: 0, state: "ended" });
+    expect(await on.store.cancelReplay(replay.rowid, LATER + 1)).toMatchObject({
+      finished_at: new Date(LATER).toISOString(),
+    });
+    expect(await on.store.listDeliveries({ limit: 9 })).toHaveLength(2);
+    const done = await start(subscription, "missed");
+    await toTheEnd(done);
+    await expect(on.store.cancelReplay(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(await on.store.cancelReplay(99, LATER)).toBeUndefined();
+  });
+
+  it("ends with its subscription, and when that is bound to another action", async () => {
+    const [a] = [await on.action("a"), await on.action("b")];
+    await on.publish(a, 2);
+    const [gone, moved] = [await on.subscription(a), await on.subscription(a, { subscription: "moved" })];
+    const replays = [await start(gone, "missed"), await start(moved, "missed")];
+    const planned = await plan(moved, "all");
+    await on.store.deleteSubscription(gone.rowid, LATER);
+    await on.store.updateSubscription(moved.rowid, { action: "b" }, LATER);
+    const ends = await Promise.all(replays.map(({ rowid }) => on.store.findReplay(rowid)));
+    expect(ends.map((end) => [end?.status, end?.reason])).toEqual([
+      ["cancelled", "The subscription was deleted."],
+      ["failed", "The subscription was bound to another action, b."],
+    ]);
+    expect(await on.store.runningReplays()).toEqual([]);
+    expect(await on.store.listDeliveries({ limit: 9 })).toEqual([]);
+    await expect(on.store.startReplay(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(
+      await on.store.planReplay({ subscription: gone.rowid, selection: "all", fromMs: 0 }),
+    ).toBeUndefined();
+  });
+
+  it("keeps deliveries in the order of their times, wherever the clock is set", async () => {
+    const action = await on.action();
+    const subscription = await on.subscription(action, { active: false });
+    await on.publish(action, 4, NOW + HOUR);
+    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    const replay = await start(subscription, "missed");
+    // Set back before the replay, forward in it, and back a little after it.
+    await step(replay, { nowMs: NOW, mostDue: 2 });
+    await endAll(delivered);
+    await step(replay, { nowMs: NOW + 30_000, mostDue: 2 });
+    await on.publish(action, 1, NOW + 29_500);
+    await on.publish(action, 1, NOW + 40_000);
+    const listed = async (fromMs: number, toMs: number): Promise<number[]> =>
+      (await on.store.listDeliveries({ fromMs, toMs, limit: 9 })).map(({ event_id: id }) => id).toReversed();
+    expect(await listed(NOW, NOW + 1)).toEqual([1, 2]);
+    expect(await listed(NOW + 1, NOW + 30_001)).toEqual([3, 4, 5]);
+    expect(await listed(NOW + 30_001, NOW + HOUR)).toEqual([6]);
+    expect(await listed(NOW + HOUR, NOW + 2 * HOUR)).toEqual([]);
+    expect(await on.rowids({ fromMs: NOW + HOUR, order: "asc" })).toEqual([1, 2, 3, 4]);
+    expect(await on.rowids({ fromMs: NOW, toMs: NOW + HOUR, order: "asc" })).toEqual([5, 6]);
+  });
+
+  it("sends just the events a model says were missed, each once, in steps of any size", async () => {
+    type Command = "publish a" | "publish b" | "pause" | "resume" | "to a" | "to b";
+    const commands = array(
+      constantFrom<Command>("publish a", "publish a", "publish b", "pause", "resume", "to a", "to b"),
+      { minLength: 1, maxLength: 25 },
+    );
+    let round = 0;
+    await assert(
+      asyncProperty(commands, integer({ min: 1, max: 7 }), async (story, mostDue) => {
+        round += 1;
+        const actions: Record<string, Action> = {};
+        for (const name of ["a", "b"]) actions[name] = await on.action(`${name}${round}`);
+        const subscription = await on.subscription(actions["a"]!, { subscription: `s${round}` });
+        let [active, bound] = [true, "a"];
+        const events: { id: number; action: string; live: boolean }[] = [];
+        for (const [index, command] of story.entries()) {
+          const [verb, name = ""] = command.split(" ");
+          if (verb === "publish") {
+            const [outcome] = await on.store.recordEvents(
+              [eventOf(actions[name]!)],
+              NOW + round * 100 + index,
+            );
+            events.push({ id: recordedRowid(outcome), action: name, live: active && bound === name });
+            continue;
+          }
+          if (verb === "to") bound = name;
+          else active = verb === "resume";
+          const patch = verb === "to" ? { action: `${name}${round}` } : { active };
+          await on.store.updateSubscription(subscription.rowid, patch, NOW);
+        }
+        await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+        const live = events.filter((event) => event.live).map(({ id }) => id);
+        expect(await endAll(delivered)).toEqual(live);
+        const missed = events.filter((event) => !event.live && event.action === bound).map(({ id }) => id);
+
+        expect(await count(subscription, "missed")).toBe(missed.length);
+        const replay = await start(subscription, "missed");
+        const sent: number[] = [];
+        for (let state = "going"; state !== "ended"; sent.push(...(await endAll(delivered)))) {
+          ({ state } = await step(replay, { mostDue }));
+        }
+        expect(sent).toEqual(missed);
+      }),
+      { numRuns: 40 },
+    );
+  });
+}

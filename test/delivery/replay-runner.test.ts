@@ -1,0 +1,208 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Engine, createEngine } from "../../src/delivery/engine.ts";
+import { ReplayRunner } from "../../src/delivery/replay-runner.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { systemRandom } from "../../src/runtime/random.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, storeWith } from "./engine-setup.ts";
+
+describe("replays in a running server", () => {
+  let bench: Bench;
+  let receiver: Receiver;
+  let engine: Engine;
+  let runner: ReplayRunner;
+
+  beforeEach(async () => {
+    bench = await Bench.open();
+    receiver = await startReceiver();
+    // On the system's clock, as sockets, engine and replay keep time with each other here.
+    engine = createEngine({
+      store: bench.store,
+      clock: systemClock,
+      random: systemRandom,
+      logger: bench.log,
+      config: {
+        timeoutMs: 10_000,
+        maxInFlight: 64,
+        maxInFlightPerSubscription: 32,
+        allowHttp: true,
+        allowNetworks: ["127.0.0.0/8"],
+      },
+      ownAddresses: () => [],
+      version: "1.2.3",
+    });
+    runner = newRunner(bench.store);
+    await engine.start();
+  });
+
+  afterEach(async () => {
+    await runner.stop();
+    await engine.stop(0);
+    await receiver.close();
+    await bench.close();
+  });
+
+  const newRunner = (store: Store): ReplayRunner =>
+    new ReplayRunner({ store, clock: systemClock, logger: bench.log, wake: () => engine.wake() });
+
+  async function begin({ rowid }: Subscription, selection: ReplaySelection): Promise<Replay> {
+    const plan = await bench.store.planReplay({ subscription: rowid, selection, fromMs: 0 });
+    const replay = await bench.store.startReplay(plan!, systemClock.now());
+    runner.wake();
+    return replay!;
+  }
+
+  /** A subscription that missed `count` events. */
+  async function late(count: number): Promise<[Subscription, number[]]> {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.store.updateSubscription(subscription.rowid, { active: false }, 0);
+    const events: number[] = [];
+    while (events.length < count) {
+      events.push(...(await bench.publish(subscription, Math.min(1_000, count - events.length))));
+    }
+    await bench.store.updateSubscription(subscription.rowid, { active: true }, 0);
+    return [subscription, events];
+  }
+
+  const ended = (replay: Replay, status: string): Promise<void> =>
+    until(
+      `replay ${replay.rowid} to be ${status}`,
+      async () => (await bench.store.findReplay(replay.rowid))?.status === status,
+    );
+
+  /** The events the receiver was sent, in the order of their coming. */
+  const sent = (): number[] =>
+    receiver.requests.map(({ body }) =>
+      Number((JSON.parse(body.toString()) as { event_id: string }).event_id),
+    );
+
+  it("sends what was missed, each event once, and counts it first", async () => {
+    const [subscription, events] = await late(350);
+    const { count } = await bench.store.countReplay(
+      (await bench.store.planReplay({ subscription: subscription.rowid, selection: "missed", fromMs: 0 }))!,
+    );
+    runner.start();
+    const replay = await begin(subscription, "missed");
+    await ended(replay, "done");
+    await receiver.received(350);
+    await bench.untilDelivered(subscription, 350);
+    expect(sent().toSorted((a, b) => a - b)).toEqual(events);
+    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({
+      total: count,
+      queued: 350,
+      skipped: 0,
+    });
+  });
+
+  it("sends what failed again, with the attempts counting on and the same webhook-id", async () => {
+    const subscription = await bench.subscribe(receiver.url, 0);
+    receiver.answer = () => ({ status: 500 });
+    const events = await bench.publish(subscription, 5);
+    engine.wake();
+    await until("5 failures", async () => (await bench.statuses(subscription))["failed"] === 5);
+    receiver.answer = () => ({});
+    runner.start();
+    await ended(await begin(subscription, "failed"), "done");
+    await bench.untilDelivered(subscription, 5);
+    const ids = receiver.requests.map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(5);
+    const again = receiver.requests.slice(5).map(({ headers }) => headers["x-evreg-delivery"]);
+    expect(new Set(again)).toEqual(new Set(events.map((id) => `${id}_2`)));
+    expect(again).toHaveLength(5);
+  });
+
+  it("keeps live events from standing behind a large replay", async () => {
+    const [subscription] = await late(3_000);
+    receiver.answer = () => ({ after: new Promise((resolve) => setTimeout(resolve, 10)) });
+    runner.start();
+    const replay = await begin(subscription, "missed");
+    await receiver.received(300);
+    const [live = 0] = await bench.publish(subscription, 1);
+    engine.wake();
+    const before = receiver.requests.length;
+    await until("the live event", () => sent().includes(live));
+    // The 50 that were due, and what the store handed out while it took the event.
+    expect(sent().indexOf(live) - before).toBeLessThan(200);
+    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({ status: "running" });
+  });
+
+  it("waits while its subscription is paused, and goes on when told", async () => {
+    const [subscription] = await late(500);
+    await bench.store.updateSubscription(subscription.rowid, { active: false }, 0);
+    runner.start();
+    const replay = await begin(subscription, "missed");
+    await until("it to be counted", async () => (await bench.store.findReplay(replay.rowid))?.total === 500);
+    expect(receiver.requests).toEqual([]);
+    await bench.store.updateSubscription(subscription.rowid, { active: true }, 0);
+    runner.wake();
+    await ended(replay, "done");
+    await receiver.received(500);
+  });
+
+  it("ends in the middle when it is cancelled, and when its subscription is deleted", async () => {
+    const [one] = await late(5_000);
+    const [other] = await late(5_000);
+    runner.start();
+    const replays = [await begin(one, "missed"), await begin(other, "missed")];
+    await receiver.received(200);
+    await bench.store.cancelReplay(replays[0]!.rowid, 0);
+    await bench.store.deleteSubscription(other.rowid, 0);
+    await runner.stop();
+    for (const { rowid } of replays) {
+      const { status, queued } = (await bench.store.findReplay(rowid))!;
+      expect(status).toBe("cancelled");
+      // Both came along, side by side.
+      expect(queued).toBeGreaterThan(0);
+      expect(queued).toBeLessThan(5_000);
+    }
+  });
+
+  it("goes on where it was after a stop, with nothing twice", async () => {
+    const [subscription, events] = await late(1_000);
+    runner.start();
+    const replay = await begin(subscription, "missed");
+    await receiver.received(150);
+    await runner.stop();
+    const { queued, total } = (await bench.store.findReplay(replay.rowid))!;
+    expect(queued).toBeLessThan(1_000);
+    runner = newRunner(bench.store);
+    runner.start();
+    await ended(replay, "done");
+    await receiver.received(1_000);
+    expect(sent().toSorted((a, b) => a - b)).toEqual(events);
+    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({ total, queued: 1_000 });
+  });
+
+  it("goes on by itself when the store commits again", async () => {
+    const [subscription] = await late(10);
+    let refusals = 2;
+    runner = newRunner(
+      storeWith(bench.store, {
+        stepReplay: (...args) => {
+          refusals -= 1;
+          if (refusals >= 0) return Promise.reject(new EvregError("unavailable", "The disk is full."));
+          return bench.store.stepReplay(...args);
+        },
+      }),
+    );
+    runner.start();
+    await ended(await begin(subscription, "missed"), "done");
+    await receiver.received(10);
+    expect(bench.log.with("cannot go on now")).toHaveLength(1);
+  });
+
+  it("can be stopped at any time, and twice", async () => {
+    await runner.stop();
+    const [subscription] = await late(10);
+    runner.start();
+    await begin(subscription, "missed");
+    await Promise.all([runner.stop(), runner.stop()]);
+    runner.wake();
+    await runner.stop();
+  });
+});

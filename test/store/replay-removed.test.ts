@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { ReplaySelection } from "../../src/domain/replay.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { complete } from "../../src/store/libsql/read-steps.ts";
+import { findReplay } from "../../src/store/libsql/replays.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const EVENTS = 20;
+let connection: Connection;
+
+beforeEach(() => {
+  const file = join(scratch.path, "one.db");
+  connection = Connection.open(file, (sql) => admitFile(sql, file));
+  migrateFile(connection, file);
+  connection.write((sql) => {
+    WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    const names = { application: "x", handler: "h", maxRetries: 1, action: "a", secret: "s" };
+    for (const active of [true, false]) {
+      WRITES.createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
+    }
+    const rows = Array.from({ length: EVENTS }, () => [1, 1, 0, 1]).flat();
+    MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], new Uint8Array(1));
+    WRITES.updateSubscription(sql, 2, { active: true }, 1);
+    sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = 1 WHERE due_ms = ?", 1);
+  });
+});
+
+afterEach(() => connection.close());
+
+it.each<[ReplaySelection, number]>([
+  ["failed", 1],
+  ["missed", 2],
+  ["all", 1],
+])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
+  const plan = complete(READS_IN_STEPS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
+  const { count: total } = complete(READS_IN_STEPS.countReplay(connection.read, plan));
+  expect(total).toBe(EVENTS);
+  const step = { nowMs: 5, mostDue: 4, mostUnfinished: 100, total };
+  connection.write((sql) => {
+    WRITES.startReplay(sql, plan, 5);
+    expect(WRITES.stepReplay(sql, 1, step)).toEqual({ queued: 4, state: "going" });
+    // From the passed ones, those right behind them, those in the middle and the last.
+    const removed = [1, 5, 6, 12, EVENTS];
+    sql.run(
+      "DELETE FROM delivery WHERE event_id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(removed),
+    );
+    deleteEvents(sql, removed);
+  });
+  const next = (): string =>
+    connection.write((sql) => {
+      sql.run("UPDATE delivery SET state = 2, due_ms = NULL, finished_ms = 6 WHERE due_ms = ?", 5);
+      return WRITES.stepReplay(sql, 1, step).state;
+    });
+  while (next() !== "ended");
+  expect(findReplay(connection.read, 1)).toMatchObject({ status: "done", total, queued: 16, skipped: 4 });
+});
