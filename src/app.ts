@@ -81,8 +81,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     noteOwner(config.data, { ...owner, url: http.url }, logger);
 
     const engine = await parts.createEngine(() => http.addresses);
-    await engine.start();
     const replays = await parts.createReplayRunner();
+    await engine.start();
     replays.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
