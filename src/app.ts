@@ -83,10 +83,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const retention = await parts.createRetention();
     const engine = await parts.createEngine(() => http.addresses);
+    const replays = await parts.createReplayRunner();
     await engine.start();
     loop.start(clock.now());
     retention?.start();
-    const replays = await parts.createReplayRunner();
     replays.start();
     const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
 
