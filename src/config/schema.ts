@@ -7,7 +7,9 @@ export type KeyKind =
   | { readonly kind: "folder" }
   | { readonly kind: "url" }
   | { readonly kind: "text" }
-  | { readonly kind: "networks" };
+  | { readonly kind: "networks" }
+  /** Read into milliseconds; `off` into 0. */
+  | { readonly kind: "duration"; readonly minMs: number };
 
 /** One key of the configuration, with every name it goes by. */
 export interface ConfigKey {
@@ -115,6 +117,14 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "Attempts under way at once for one subscription; below maxInFlight, so that none can take all. Not set: 32, or half of a smaller maxInFlight.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION",
+  },
+  {
+    path: "delivery.disableAfter",
+    type: { kind: "duration", minMs: MINUTE_MS },
+    default: "5d",
+    description:
+      "A subscription whose attempts have all failed for so long is deactivated, its deliveries held: 5d, 12h, 30m, or off. Time in which nothing was tried hardly counts.",
+    env: "EVREG_DELIVERY_DISABLE_AFTER",
   },
   {
     path: "delivery.allowHttp",

@@ -77,7 +77,24 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
     fromText: (text) => text.split(/[\s,]+/).filter((part) => part !== ""),
     refuse: (value) => (Array.isArray(value) ? value.map(missingPrefix).find(Boolean) : undefined),
   },
+  duration: {
+    allowed: ({ minMs }) => `a duration of at least ${minMs / 60_000}m such as 5d, 12h or 30m, or off`,
+    takes: ({ minMs }, value): value is string => {
+      const ms = typeof value === "string" ? durationMs(value) : undefined;
+      return ms !== undefined && (ms === 0 ? value === "off" : ms >= minMs);
+    },
+    tidy: (value) => durationMs(String(value)) ?? 0,
+  },
 };
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `off` is 0. */
+function durationMs(text: string): number | undefined {
+  if (text === "off") return 0;
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  return count === undefined || unit === undefined ? undefined : Number(count) * UNIT_MS[unit]!;
+}
 
 function kindOf(type: KeyKind): Kind {
   return KINDS[type.kind];
