@@ -62,6 +62,8 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Retries", of: (subscription) => subscription.max_retries },
   { title: "State", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
   { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
+  { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
+  { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
   { title: "Created", of: (subscription) => subscription.timestamped },
 ];
 
@@ -98,6 +100,9 @@ export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
   { title: "ATTEMPT", of: (attempt) => attempt.attempt, align: "right" },
   { title: "STARTED", of: (attempt) => attempt.started_at },
   { title: "MS", of: (attempt) => attempt.duration_ms, align: "right" },
+  { title: "DNS", of: (attempt) => attempt.dns_ms, align: "right" },
+  { title: "CONNECT", of: (attempt) => attempt.connect_ms, align: "right" },
+  { title: "FIRST BYTE", of: (attempt) => attempt.first_byte_ms, align: "right" },
   {
     title: "OUTCOME",
     of: (attempt) => attempt.outcome,

@@ -1,4 +1,4 @@
-import { judge } from "../domain/retry.ts";
+import { isRefusal, judge, retryAfterMs } from "../domain/retry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
@@ -19,6 +19,13 @@ export interface AttemptParts {
   readonly version: string;
 }
 
+/** An answer that says "too much" or "not now". */
+export interface Refusal {
+  readonly handler: string;
+  /** How long it says to wait. */
+  readonly askedMs: number;
+}
+
 /** Carries claims through: build, sign, send, judge. */
 export class Attempts {
   readonly #parts: AttemptParts;
@@ -33,7 +40,7 @@ export class Attempts {
    * @param ended called once, maybe before this returns
    * @returns cuts it short; the delivery is then handed back
    */
-  begin(claim: Claim, ended: (result: AttemptResult) => void): Interruptible {
+  begin(claim: Claim, ended: (result: AttemptResult, refusal: Refusal | undefined) => void): Interruptible {
     const { clock, random, sender, logger, version } = this.#parts;
     const { event, subscription, attempt } = claim;
     // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
@@ -58,9 +65,10 @@ export class Attempts {
       version,
     });
     return sender.send({ url: subscription.handler, headers, body }, (sent) => {
-      const result = attemptResult(begun, sent, clock.now(), random.fraction());
+      const nowMs = clock.now();
+      const result = attemptResult(begun, sent, nowMs, random.fraction());
       logAttempt(logger, begun, result);
-      ended(result);
+      ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     });
   }
 
@@ -98,6 +106,12 @@ function attemptResult(
 }
 
 /** What the store is told of a claim that was never begun. */
+function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | undefined {
+  if (sent.kind === "error" || !isRefusal(sent.statusCode)) return undefined;
+  const askedMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
+  return { handler, askedMs: askedMs ?? 0 };
+}
+
 export function unsentResult({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind: "unsent" } };
 }

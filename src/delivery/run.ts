@@ -6,7 +6,7 @@ import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, unsentResult } from "./attempt.ts";
+import { Attempts, type Refusal, unsentResult } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
 import { Finisher } from "./finisher.ts";
 import type { Flow } from "./flow.ts";
@@ -50,12 +50,15 @@ export class Run {
   readonly #finisher: Finisher;
   readonly #leaseWatch: LeaseWatch;
   readonly #grace: Grace;
+  /** Results that slow a subscription down and are not stored yet. */
+  readonly #slowing = new Map<AttemptResult, Flow>();
   #wasHeldBack = false;
   #stopped: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
     const { store, clock, random, logger, config, ownAddresses, version, ca } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
+    const { disableAfter: disableAfterMs } = config;
     const leaseMs = timeoutMs + LEASE_MARGIN_MS;
     this.#parts = parts;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses });
@@ -96,7 +99,9 @@ export class Run {
       clock,
       tempo,
       logger,
+      disableAfterMs: disableAfterMs === 0 ? undefined : disableAfterMs,
       onStored: (results) => this.#onStored(results),
+      onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
     });
     this.#grace = new Grace(clock);
     this.#leaseWatch = new LeaseWatch({
@@ -174,9 +179,12 @@ export class Run {
     this.#inFlight.add(attempt);
     flow.began(clock.now());
     try {
-      sending = this.#attempts.begin(claim, (result) => {
+      sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(flow, result);
+        this.#ended(
+          flow,
+          refusal === undefined ? this.#learnt(flow, result) : this.#refused(flow, result, refusal),
+        );
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
@@ -186,11 +194,28 @@ export class Run {
     }
   }
 
-  #ended(flow: Flow, result: AttemptResult): void {
+  /** Takes note of an attempt's end that slows nobody down. */
+  #learnt(flow: Flow, result: AttemptResult): AttemptResult {
     const nowMs = this.#parts.clock.now();
     if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
     else if (result.errorCode === "interrupted") flow.interrupted();
     else flow.failed(nowMs);
+    return result;
+  }
+
+  /** Takes note of an answer that may; what was leased ahead goes back, as there may be a long time until it is sent. */
+  #refused(flow: Flow, result: AttemptResult, { handler, askedMs }: Refusal): AttemptResult {
+    const nowMs = this.#parts.clock.now();
+    const waitMs = Math.max(askedMs, flow.refused(nowMs, result.durationMs, result.startedAtMs));
+    if (waitMs === 0) return result;
+    const slowing: AttemptResult = { ...result, slow: { untilMs: nowMs + waitMs, handler } };
+    this.#slowing.set(slowing, flow);
+    flow.hold();
+    this.#queue.drop(flow);
+    return slowing;
+  }
+
+  #ended(flow: Flow, result: AttemptResult): void {
     this.#finisher.add(result);
     // Its subscription is deactivated by that.
     if (result.next.kind === "gone") this.#queue.drop(flow);
@@ -205,7 +230,13 @@ export class Run {
 
   #onStored(results: readonly AttemptResult[]): void {
     let isDue = this.#wasHeldBack;
-    for (const { next } of results) {
+    for (const result of results) {
+      const { next, slow } = result;
+      if (slow !== undefined) {
+        this.#slowing.get(result)?.release();
+        this.#slowing.delete(result);
+        this.#claimer.lookAt(slow.untilMs);
+      }
       if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
       // One whose handler is gone is due at once where the subscription has another handler by now.
       else if (next.kind === "unsent" || next.kind === "gone") isDue = true;

@@ -53,6 +53,8 @@ export function subscriptionsContract(open: OpenEvreg): void {
         max_retries: 5,
         active: true,
         disabled_reason: null,
+        failing_since: null,
+        slowed_until: null,
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

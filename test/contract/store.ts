@@ -9,6 +9,7 @@ import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
+import { standingSuite } from "./store/standing.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -25,6 +26,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("subscriptions", () => subscriptionSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
+    describe("what handlers have shown", () => standingSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("tokens", () => tokenSuite(open));

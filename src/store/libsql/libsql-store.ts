@@ -88,9 +88,9 @@ export function createLibsqlStore(keeper: Keeper, queue: FlightQueue, letGo: () 
       });
       return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes);
     },
-    async finishAttempts(results, nowMs) {
-      if (results.length === 0) return [];
-      const { outcome } = await add(finishWrite(results, nowMs));
+    async finishAttempts(results, nowMs, options) {
+      if (results.length === 0) return { applied: [], deactivated: [] };
+      const { outcome } = await add(finishWrite(results, nowMs, options));
       return valueOf(outcome) as MergedResult<"finishAttempts">;
     },
     releaseExpired: (nowMs) => write("releaseExpired", nowMs),

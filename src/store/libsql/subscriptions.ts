@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionRecord } from "../store.ts";
+import { forgetStanding } from "./handler-standing.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
@@ -15,12 +16,14 @@ interface SubscriptionRow {
   readonly max_retries: number;
   readonly active: number;
   readonly disabled_reason: string | null;
+  readonly failing_since_ms: number | null;
+  readonly slowed_until_ms: number | null;
   readonly created_ms: number;
 }
 
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.created_ms
+    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.created_ms
   FROM subscription s JOIN action a ON a.rowid = s.action_id
   WHERE s.deleted_ms IS NULL`;
 
@@ -91,6 +94,7 @@ export function updateSubscription(
     patch.active === undefined ? row.disabled_reason : null,
     id,
   );
+  if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   return mustFind(sql, id);
 }
 
@@ -161,6 +165,8 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     max_retries: row.max_retries,
     active: row.active === 1,
     disabled_reason: row.disabled_reason,
+    failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
+    slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
     timestamped: toIso(row.created_ms),
   };
 }

@@ -18,6 +18,8 @@ export function subscriptionSuite(open: OpenStore): void {
       max_retries: 0,
       active: true,
       disabled_reason: null,
+      failing_since: null,
+      slowed_until: null,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
     expect(await on.store.findSubscription(created.rowid)).toEqual(created);
