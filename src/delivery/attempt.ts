@@ -102,16 +102,17 @@ function attemptResult(
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
     next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
+    ...(sent.connection === undefined ? {} : { connection: sent.connection }),
   };
 }
 
-/** What the store is told of a claim that was never begun. */
 function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | undefined {
   if (sent.kind === "error" || !isRefusal(sent.statusCode)) return undefined;
   const askedMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
   return { handler, askedMs: askedMs ?? 0 };
 }
 
+/** What the store is told of a claim that was never begun. */
 export function unsentResult({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind: "unsent" } };
 }
