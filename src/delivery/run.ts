@@ -16,6 +16,7 @@ import { InFlight, type Interruptible } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
 import { createSender, type Sender } from "./sender.ts";
+import { Slowing } from "./slowing.ts";
 import { Tempo } from "./tempo.ts";
 
 export interface RunParts {
@@ -50,8 +51,7 @@ export class Run {
   readonly #finisher: Finisher;
   readonly #leaseWatch: LeaseWatch;
   readonly #grace: Grace;
-  /** Results that slow a subscription down and are not stored yet. */
-  readonly #slowing = new Map<AttemptResult, Flow>();
+  readonly #slowing = new Slowing();
   #wasHeldBack = false;
   #stopped: Promise<void> | undefined;
 
@@ -181,10 +181,7 @@ export class Run {
     try {
       sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(
-          flow,
-          refusal === undefined ? this.#learnt(flow, result) : this.#refused(flow, result, refusal),
-        );
+        this.#ended(flow, result, refusal);
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
@@ -194,31 +191,17 @@ export class Run {
     }
   }
 
-  /** Takes note of an attempt's end that slows nobody down. */
-  #learnt(flow: Flow, result: AttemptResult): AttemptResult {
+  #ended(flow: Flow, result: AttemptResult, refusal: Refusal | undefined): void {
     const nowMs = this.#parts.clock.now();
-    if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
-    else if (result.errorCode === "interrupted") flow.interrupted();
-    else flow.failed(nowMs);
-    return result;
-  }
-
-  /** Takes note of an answer that may; what was leased ahead goes back, as there may be a long time until it is sent. */
-  #refused(flow: Flow, result: AttemptResult, { handler, askedMs }: Refusal): AttemptResult {
-    const nowMs = this.#parts.clock.now();
-    const waitMs = Math.max(askedMs, flow.refused(nowMs, result.durationMs, result.startedAtMs));
-    if (waitMs === 0) return result;
-    const slowing: AttemptResult = { ...result, slow: { untilMs: nowMs + waitMs, handler } };
-    this.#slowing.set(slowing, flow);
-    flow.hold();
-    this.#queue.drop(flow);
-    return slowing;
-  }
-
-  #ended(flow: Flow, result: AttemptResult): void {
-    this.#finisher.add(result);
-    // Its subscription is deactivated by that.
-    if (result.next.kind === "gone") this.#queue.drop(flow);
+    if (refusal !== undefined) this.#finisher.add(this.#slowing.refused(flow, result, refusal, nowMs));
+    else {
+      if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
+      else if (result.errorCode === "interrupted") flow.interrupted();
+      else flow.failed(nowMs);
+      this.#finisher.add(result);
+    }
+    // Its subscription is deactivated by that, or what was leased ahead would wait for long.
+    if (result.next.kind === "gone" || flow.isHeld) this.#queue.drop(flow);
     this.#queue.ended(flow);
     this.#claimer.ended(flow);
   }
@@ -233,8 +216,7 @@ export class Run {
     for (const result of results) {
       const { next, slow } = result;
       if (slow !== undefined) {
-        this.#slowing.get(result)?.release();
-        this.#slowing.delete(result);
+        this.#slowing.stored(result);
         this.#claimer.lookAt(slow.untilMs);
       }
       if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
