@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { LONGEST_WAIT_MS } from "../../domain/retry.ts";
 import type { Share, TierLimit } from "../store.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
@@ -9,6 +10,8 @@ import type { Sql } from "./sql.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
+/** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
+const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
@@ -84,12 +87,13 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
       )
-      SELECT s.rowid AS id, s.slowed_until_ms, CASE WHEN s.slowed_until_ms > ?1 THEN (
+      SELECT s.rowid AS id, s.slowed_until_ms, CASE WHEN s.slowed_until_ms > ?1 AND s.slowed_until_ms <= ?1 + ?2 THEN (
           SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
           WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL) END AS first_due_ms
       FROM waiting CROSS JOIN subscription AS s
       WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL`,
     nowMs,
+    LONGEST_SLOWNESS_MS,
   );
   const contenders: Contender[] = [];
   let endOfSlownessMs: number | undefined;
