@@ -1,6 +1,6 @@
 import type { FinishAnswer } from "../store.ts";
-import type { FinishCall, ResultRow } from "./finish-call.ts";
-import { nothingTold, noteStanding, type Told } from "./handler-standing.ts";
+import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
+import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
 import type { Sql } from "./sql.ts";
 
 interface Leased {
@@ -73,23 +73,6 @@ export function finishAttempts(
   }));
 }
 
-/** @param hasLeft the subscription has left the handler that is gone, which tells nothing of the one it has */
-function tell(told: Told, subscriptionId: number, row: ResultRow, hasLeft: boolean): void {
-  const [, , , , statusCode, errorCode, , , next, more] = row;
-  if (next.kind === "delivered") {
-    told.succeeded.add(subscriptionId);
-    // Looked at first, as nearly always there is none.
-    if (told.failed.size > 0) told.failed.delete(subscriptionId);
-  } else if (next.kind === "retry" || next.kind === "failed") {
-    told.failed.set(subscriptionId, errorOf(statusCode, errorCode));
-  } else if (next.kind === "gone" && !hasLeft) {
-    told.gone.push([subscriptionId, next.reason]);
-  }
-  if (more?.slow !== undefined) {
-    told.slow.push([subscriptionId, Math.ceil(more.slow.untilMs), more.slow.handler]);
-  }
-}
-
 /** @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin */
 function note(
   changes: Changes,
@@ -140,10 +123,6 @@ function moved(
   if (left !== undefined && failures < left.max_retries)
     return [0, attempt, failures + 1, nowMs, null, error];
   return [3, attempt, failures + 1, null, nowMs, error];
-}
-
-function errorOf(statusCode: ResultRow[4], errorCode: ResultRow[5]): string {
-  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
 }
 
 /**

@@ -28,6 +28,11 @@ export type ResultRow = readonly [
   },
 ];
 
+/** The last error of a delivery whose attempt failed so. */
+export function errorOf(statusCode: ResultRow[4], errorCode: ResultRow[5]): string {
+  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
+}
+
 const encoder = new TextEncoder();
 
 export function finishWrite(

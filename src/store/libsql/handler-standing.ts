@@ -1,11 +1,12 @@
 import { failingReason, longestGapMs } from "../../domain/failing.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Deactivated } from "../store.ts";
+import { errorOf, type ResultRow } from "./finish-call.ts";
 import type { Sql } from "./sql.ts";
 
 /** What the results of one call tell of handlers, by the rowids of their subscriptions. */
 export interface Told {
-  /** Whose last result here is a success. */
+  /** Which had a success. */
   readonly succeeded: Set<number>;
   /** Whose last result here is a failure, with its error. */
   readonly failed: Map<number, string>;
@@ -15,6 +16,26 @@ export interface Told {
 
 export function nothingTold(): Told {
   return { succeeded: new Set(), failed: new Map(), slow: [], gone: [] };
+}
+
+/**
+ * Takes one result in.
+ * @param hasLeft the subscription has left the handler that is gone, which tells nothing of the one it has
+ */
+export function tell(told: Told, subscriptionId: number, row: ResultRow, hasLeft: boolean): void {
+  const [, , , , statusCode, errorCode, , , next, more] = row;
+  if (next.kind === "delivered") {
+    told.succeeded.add(subscriptionId);
+    // Looked at first, as nearly always there is none.
+    if (told.failed.size > 0) told.failed.delete(subscriptionId);
+  } else if (next.kind === "retry" || next.kind === "failed") {
+    told.failed.set(subscriptionId, errorOf(statusCode, errorCode));
+  } else if (next.kind === "gone" && !hasLeft) {
+    told.gone.push([subscriptionId, next.reason]);
+  }
+  if (more?.slow !== undefined) {
+    told.slow.push([subscriptionId, Math.ceil(more.slow.untilMs), more.slow.handler]);
+  }
 }
 
 interface At {
