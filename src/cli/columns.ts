@@ -48,7 +48,7 @@ export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
   { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8 },
   { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8 },
   { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12 },
-  { title: "STATE", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "STATE", of: stateOf, tone: toneOfState },
   { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right" },
   { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 16 },
 ];
@@ -60,7 +60,7 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Action", of: (subscription) => subscription.action },
   { title: "Handler", of: (subscription) => subscription.handler },
   { title: "Retries", of: (subscription) => subscription.max_retries },
-  { title: "State", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "State", of: stateOf, tone: toneOfState },
   { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
   { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
   { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
@@ -143,7 +143,12 @@ function preview(event: Event): string {
 }
 
 function stateOf(subscription: Subscription): string {
-  return subscription.active ? "active" : "paused";
+  if (subscription.active) return subscription.failing_since === null ? "active" : "failing";
+  return subscription.disabled_reason === null ? "paused" : "deactivated";
+}
+
+function toneOfState(subscription: Subscription): "green" | "yellow" {
+  return stateOf(subscription) === "active" ? "green" : "yellow";
 }
 
 function subscriptionOf(delivery: Delivery): string {

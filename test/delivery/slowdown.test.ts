@@ -50,6 +50,26 @@ describe("a handler that says how long to wait", () => {
     await other.close();
   });
 
+  it("gets no more than was under way, however many are leased ahead", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 200);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(subscription, 200);
+    receiver.answer = () => ({ status: 429, headers: { "retry-after": "600" } });
+    await bench.publish(subscription, 2_000);
+    engine.wake();
+    await until("it to be slowed and all leases to be given back", async () => {
+      const slowed = (await bench.store.findSubscription(subscription.rowid))?.slowed_until ?? null;
+      const query = { status: "delivering", limit: 1 } as const;
+      return slowed !== null && (await bench.store.listDeliveries(query)).length === 0;
+    });
+    expect(receiver.requests.length - 200).toBeLessThanOrEqual(32);
+    const before = receiver.requests.length;
+    await bench.advance(590_000, 10_000);
+    expect(receiver.requests).toHaveLength(before);
+  });
+
   it("is still left alone after a restart, and by one-off runs", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "3600" } });
     const subscription = await bench.subscribe(receiver.url);
