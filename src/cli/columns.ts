@@ -49,7 +49,7 @@ export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
   { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8 },
   { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8 },
   { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12 },
-  { title: "STATE", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "STATE", of: stateOf, tone: toneOfState },
   { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right" },
   { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 16 },
 ];
@@ -61,10 +61,12 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Action", of: (subscription) => subscription.action },
   { title: "Handler", of: (subscription) => subscription.handler },
   { title: "Retries", of: (subscription) => subscription.max_retries },
-  { title: "State", of: stateOf, tone: (subscription) => (subscription.active ? "green" : "yellow") },
+  { title: "State", of: stateOf, tone: toneOfState },
   { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
   { title: "Bearer", of: bearerOf },
   { title: "Old secret", of: oldSecretOf },
+  { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
+  { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
   { title: "Created", of: (subscription) => subscription.timestamped },
 ];
 
@@ -101,6 +103,9 @@ export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
   { title: "ATTEMPT", of: (attempt) => attempt.attempt, align: "right" },
   { title: "STARTED", of: (attempt) => attempt.started_at },
   { title: "MS", of: (attempt) => attempt.duration_ms, align: "right" },
+  { title: "DNS", of: (attempt) => attempt.dns_ms, align: "right" },
+  { title: "CONNECT", of: (attempt) => attempt.connect_ms, align: "right" },
+  { title: "FIRST BYTE", of: (attempt) => attempt.first_byte_ms, align: "right" },
   {
     title: "OUTCOME",
     of: (attempt) => attempt.outcome,
@@ -178,7 +183,12 @@ function preview(event: Event): string {
 }
 
 function stateOf(subscription: Subscription): string {
-  return subscription.active ? "active" : "paused";
+  if (subscription.active) return subscription.failing_since === null ? "active" : "failing";
+  return subscription.disabled_reason === null ? "paused" : "deactivated";
+}
+
+function toneOfState(subscription: Subscription): "green" | "yellow" {
+  return stateOf(subscription) === "active" ? "green" : "yellow";
 }
 
 /** Told where it is not the secret, as it is unless asked for. */

@@ -50,6 +50,11 @@ export interface DeliveryConfig {
   readonly maxInFlightPerSubscription: number;
   /** Lets handlers be `http:`. */
   readonly allowHttp: boolean;
+  /**
+   * A subscription whose attempts have all failed for so long is deactivated; in milliseconds, though the key takes a
+   * duration such as `5d`. 0: never.
+   */
+  readonly disableAfter: number;
   /** CIDR blocks that handlers may be in although they are not globally routable. */
   readonly allowNetworks: readonly string[];
 }

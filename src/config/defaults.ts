@@ -2,14 +2,18 @@ import { resolve } from "node:path";
 import type { Config } from "./config.ts";
 import type { Environment } from "./environment.ts";
 import { CONFIG_KEYS } from "./schema.ts";
-import type { ConfigValue } from "./values.ts";
+import { checkValue, type ConfigValue } from "./values.ts";
 
 const DATA_FOLDER = ".evreg";
 
 /** The default of every key that has one. */
 export function defaultValues(): Map<string, ConfigValue> {
   const values = new Map<string, ConfigValue>();
-  for (const key of CONFIG_KEYS) if (key.default !== null) values.set(key.path, key.default);
+  for (const key of CONFIG_KEYS) {
+    if (key.default === null) continue;
+    const checked = checkValue(key, key.default);
+    if ("value" in checked) values.set(key.path, checked.value);
+  }
   return values;
 }
 

@@ -2,7 +2,8 @@
 export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
   /** `30m`, `12h` or `30d`; milliseconds in the configuration. */
-  | { readonly kind: "duration" }
+  /** Read into milliseconds; `off`, where it can be, into 0. */
+  | { readonly kind: "duration"; readonly canBeOff?: true }
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "host" }
@@ -144,6 +145,14 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "Attempts under way at once for one subscription; below maxInFlight, so that none can take all. Not set: 32, or half of a smaller maxInFlight.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION",
+  },
+  {
+    path: "delivery.disableAfter",
+    type: { kind: "duration", canBeOff: true },
+    default: "5d",
+    description:
+      "A subscription whose attempts have all failed for so long is deactivated, its deliveries held: 5d, 12h, 30m, or off. Time in which nothing was tried hardly counts.",
+    env: "EVREG_DELIVERY_DISABLE_AFTER",
   },
   {
     path: "delivery.allowHttp",

@@ -42,9 +42,11 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
     fromText: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined),
   },
   duration: {
-    allowed: () => "a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d",
-    takes: (_type, value): value is string => durationMs(value) !== undefined,
-    tidy: (value) => durationMs(value) ?? value,
+    allowed: ({ canBeOff }) =>
+      `a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d${canBeOff === true ? ", or off" : ""}`,
+    takes: ({ canBeOff }, value): value is string =>
+      (canBeOff === true && value === "off") || durationMs(value) !== undefined,
+    tidy: (value) => (value === "off" ? 0 : (durationMs(value) ?? value)),
   },
   boolean: {
     allowed: () => "true or false",

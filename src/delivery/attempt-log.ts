@@ -47,7 +47,7 @@ export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptR
       logger.warn(fields, "delivery failed for good");
       break;
     case "gone":
-      logger.warn(fields, "delivery failed for good, subscription deactivated");
+      logger.warn(fields, "delivery failed for good, the handler is gone");
       break;
     case "returned":
       logger.info(fields, "attempt cut short, delivery handed back");

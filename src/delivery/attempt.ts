@@ -1,4 +1,4 @@
-import { judge } from "../domain/retry.ts";
+import { isRefusal, judge, retryAfterMs } from "../domain/retry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
@@ -22,6 +22,12 @@ export interface AttemptParts {
 }
 
 const NOTHING_SENT: Interruptible = { interrupt: () => {} };
+/** An answer that says "too much" or "not now". */
+export interface Refusal {
+  readonly handler: string;
+  /** How long it says to wait. */
+  readonly askedMs: number;
+}
 
 /** Carries claims through: build, sign, send, judge. */
 export class Attempts {
@@ -37,7 +43,7 @@ export class Attempts {
    * @param ended called once, maybe before this returns
    * @returns cuts it short; the delivery is then handed back
    */
-  begin(claim: Claim, ended: (result: AttemptResult) => void): Interruptible {
+  begin(claim: Claim, ended: (result: AttemptResult, refusal: Refusal | undefined) => void): Interruptible {
     const { clock, random, sender, logger, counts, version } = this.#parts;
     const { event, subscription, attempt } = claim;
     // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
@@ -53,10 +59,11 @@ export class Attempts {
     };
     const body = this.#body(event, attempt);
     const finish = (sent: SendResult): void => {
-      const result = attemptResult(begun, sent, clock.now(), random.fraction());
+      const nowMs = clock.now();
+      const result = attemptResult(begun, sent, nowMs, random.fraction());
       counts.ended(result, begun.publishedAtMs);
       logAttempt(logger, begun, result);
-      ended(result);
+      ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };
     const { secret, previous, bearer } = subscription;
     if (secret === undefined) {
@@ -110,7 +117,14 @@ function attemptResult(
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
     next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
+    ...(sent.connection === undefined ? {} : { connection: sent.connection }),
   };
+}
+
+function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | undefined {
+  if (sent.kind === "error" || !isRefusal(sent.statusCode)) return undefined;
+  const askedMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
+  return { handler, askedMs: askedMs ?? 0 };
 }
 
 /** What the store is told of a claim that was never begun. */

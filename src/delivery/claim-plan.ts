@@ -34,7 +34,7 @@ export function planClaim(
   for (const [flow, tier] of tierOf) {
     const mostLeased = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
     flow.planned = { tier, mostLeased };
-    const room = Math.max(0, mostLeased - flow.leased);
+    const room = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
   }
   const tiers = [

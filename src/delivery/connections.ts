@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { buildConnector, Pool, type Dispatcher } from "undici";
+import type { ConnectionTimes } from "../store/store.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import type { Destination } from "./destination.ts";
 
@@ -22,9 +23,14 @@ export interface Connections {
   acquire(destination: Destination): { readonly pool: Dispatcher; readonly release: () => void };
   /** One an origin, and those whose time is over and that still have requests. */
   pools(): number;
+  /** For a request that is about to be written: how its connection was made, if that is new. */
+  takeNew(this: void): NewConnection | undefined;
   /** Drops all connections; what is under way on them ends with an error. */
   close(): Promise<void>;
 }
+
+/** What it took to make a connection. */
+export type NewConnection = Omit<ConnectionTimes, "firstByteMs">;
 
 /**
  * How long a connection is kept unused where the handler's `Keep-Alive` header says nothing. Many servers close theirs
@@ -59,6 +65,8 @@ export function createConnections(options: ConnectionOptions): Connections {
   /** Pools that get no more requests, until those they have are done. */
   const retired = new Set<Held>();
   let sweeping: NodeJS.Timeout | undefined;
+  /** There only while undici is told of the connection, when it writes the request for which it asked for one. */
+  let fresh: NewConnection | undefined;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
   function connectorTo({ port, literal }: Destination): buildConnector.connector {
@@ -79,11 +87,20 @@ export function createConnections(options: ConnectionOptions): Connections {
       }
       // undici gives the socket back although its types do not say so. It forgets sockets that are not connected yet
       // when it is destroyed, and they would hold the process until their time is up.
+      const beganMs = performance.now();
+      let resolvedMs: number | undefined;
       const socket: unknown = connect(target, (...outcome) => {
         if (socket instanceof Socket) connecting.delete(socket);
+        if (outcome[0] === null) {
+          const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - beganMs;
+          fresh = { dnsMs, connectMs: performance.now() - (resolvedMs ?? beganMs) };
+        }
         callback(...outcome);
+        fresh = undefined;
       });
-      if (socket instanceof Socket) connecting.add(socket);
+      if (!(socket instanceof Socket)) return;
+      connecting.add(socket);
+      if (literal === undefined) socket.once("lookup", () => (resolvedMs = performance.now()));
     };
   }
 
@@ -139,6 +156,11 @@ export function createConnections(options: ConnectionOptions): Connections {
       };
     },
     pools: () => held.size + retired.size,
+    takeNew() {
+      const taken = fresh;
+      fresh = undefined;
+      return taken;
+    },
     async close() {
       clearInterval(sweeping);
       const pools = [...held.values(), ...retired].map((entry) => entry.pool);

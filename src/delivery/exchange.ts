@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
+import type { ConnectionTimes } from "../store/store.ts";
+import type { NewConnection } from "./connections.ts";
 import { attemptErrorCode } from "./error-code.ts";
 import type { Interruptible } from "./in-flight.ts";
 import { responseText } from "./response-text.ts";
@@ -13,8 +15,9 @@ export type SendResult =
       readonly retryAfter?: string;
       /** The beginning of the answer, see `responseText`. */
       readonly response?: string;
+      readonly connection?: ConnectionTimes;
     }
-  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode };
+  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode; readonly connection?: ConnectionTimes };
 
 /** A longer answer costs its connection; up to here the rest is read and dropped, which is cheaper than a new one. */
 const MAX_READ_BYTES = 16 * 1_024;
@@ -31,22 +34,32 @@ const MAX_INFORMATIONAL = 16;
 export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: () => void;
+  readonly #takeNew: () => NewConnection | undefined;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  /** Of a connection that was made for this request. */
+  #connection: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
+  #writtenAtMs = 0;
   #isSettled = false;
   #isEnded = false;
 
   /**
    * @param settle called once, with the result
    * @param ended called once, after which nothing more is read or written
+   * @param takeNew how the connection that the request is about to be written to was made, if it was made for it
    */
-  constructor(settle: (result: SendResult) => void, ended: () => void) {
+  constructor(
+    settle: (result: SendResult) => void,
+    ended: () => void,
+    takeNew: () => NewConnection | undefined,
+  ) {
     this.#settle = settle;
     this.#ended = ended;
+    this.#takeNew = takeNew;
   }
 
   interrupt(): void {
@@ -61,6 +74,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    const made = this.#takeNew();
+    if (made !== undefined) {
+      this.#connection = { ...made, firstByteMs: undefined };
+      this.#writtenAtMs = performance.now();
+    }
     if (this.#isEnded) controller.abort(new Error("no longer wanted"));
   }
 
@@ -74,6 +92,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
       if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
       return;
     }
+    if (this.#connection !== undefined) this.#connection.firstByteMs = performance.now() - this.#writtenAtMs;
     const retryAfter: unknown = headers["retry-after"];
     this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
   }
@@ -109,7 +128,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   #result(result: SendResult): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#settle(result);
+    this.#settle(this.#connection === undefined ? result : { ...result, connection: this.#connection });
   }
 
   #drop(): void {

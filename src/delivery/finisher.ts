@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, Store } from "../store/store.ts";
+import type { AttemptResult, FinishAnswer, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 import type { DeliveryCounts } from "./delivery-counts.ts";
 import type { Tempo } from "./tempo.ts";
@@ -16,8 +16,11 @@ export interface FinisherParts {
   readonly tempo: Tempo;
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
+  readonly disableAfterMs: number | undefined;
   /** Called after each batch that was stored. */
   readonly onStored: (results: readonly AttemptResult[]) => void;
+  /** Called for each subscription that was deactivated by that, before `onStored`. */
+  readonly onDeactivated: (subscriptionId: number) => void;
 }
 
 /**
@@ -97,10 +100,14 @@ export class Finisher {
   }
 
   async #store(batch: readonly AttemptResult[]): Promise<void> {
-    const { store, clock, logger, counts } = this.#parts;
-    let applied: readonly boolean[];
+    const { store, clock, logger, counts, disableAfterMs, onDeactivated } = this.#parts;
+    let answer: FinishAnswer;
     try {
-      applied = await store.finishAttempts(batch, clock.now());
+      answer = await store.finishAttempts(
+        batch,
+        clock.now(),
+        disableAfterMs === undefined ? {} : { disableAfterMs },
+      );
     } catch (error) {
       if (isPassing(error)) throw error;
       // Something about one of them; the others must not suffer for it. Its lease will end, and it is sent again.
@@ -115,7 +122,11 @@ export class Finisher {
       for (const result of batch) await this.#store([result]);
       return;
     }
-    applied.forEach((isApplied, index) => {
+    for (const { subscriptionId, reason } of answer.deactivated) {
+      logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
+      onDeactivated(subscriptionId);
+    }
+    answer.applied.forEach((isApplied, index) => {
       const { deliveryId, next } = batch[index]!;
       if (isApplied) return counts.stored(next);
       if (next.kind === "unsent") return;

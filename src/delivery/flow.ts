@@ -1,3 +1,4 @@
+import { refusalGapMs } from "../domain/retry.ts";
 import type { Claim } from "../store/store.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
 import { FIRST_WINDOW, grown, shrunk } from "./window.ts";
@@ -36,6 +37,12 @@ export class Flow {
   #answeredAtMs = -Infinity;
   /** When the oldest of a row of attempts began, one or more of which were under way all the time since. */
   #busySinceMs = 0;
+  /** Refusals one after the other while it had one attempt at a time. */
+  #refusals = 0;
+  #isRefusing = false;
+  /** Of what began before it, another refusal tells nothing new. */
+  #refusedAtMs = -Infinity;
+  #holds = 0;
 
   constructor(subscriptionId: number, mostWindow: number) {
     this.subscriptionId = subscriptionId;
@@ -55,6 +62,16 @@ export class Flow {
     return this.waiting + this.#underWay;
   }
 
+  /** Nothing may be begun until what its handler asked for is stored, from where claims mind it. */
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
+  /** Whether nothing would be lost with it but what is known of its handler. */
+  get isIdle(): boolean {
+    return this.leased === 0 && this.#holds === 0;
+  }
+
   get head(): Waiting | undefined {
     return this.#waiting[this.#begun];
   }
@@ -66,7 +83,7 @@ export class Flow {
 
   /** How many may be leased beyond the window, so that the next is there when one ends. */
   ahead(nowMs: number): number {
-    if (this.tier(nowMs) !== QUICK) return 0;
+    if (this.#isRefusing || this.tier(nowMs) !== QUICK) return 0;
     return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
   }
 
@@ -99,12 +116,44 @@ export class Flow {
   }
 
   answered(nowMs: number, durationMs: number): void {
+    this.#noteAnswer(nowMs, durationMs);
+    this.#isRefusing = false;
+    this.#refusals = 0;
+    this.window = grown(this.window, this.#mostWindow);
+  }
+
+  /**
+   * The answer was one of those that say "too much" or "not now": fewer at once from now on and, where there is one at a
+   * time already, growing gaps between them.
+   * @returns how long nothing is to be begun
+   */
+  refused(nowMs: number, durationMs: number, startedAtMs: number): number {
+    this.#noteAnswer(nowMs, durationMs);
+    this.#isRefusing = true;
+    if (startedAtMs < this.#refusedAtMs) return 0;
+    this.#refusedAtMs = nowMs;
+    if (this.window > 1) {
+      this.window = shrunk(this.window);
+      return 0;
+    }
+    this.#refusals += 1;
+    return refusalGapMs(this.#refusals);
+  }
+
+  hold(): void {
+    this.#holds += 1;
+  }
+
+  release(): void {
+    this.#holds -= 1;
+  }
+
+  #noteAnswer(nowMs: number, durationMs: number): void {
     this.#underWay -= 1;
     const before = this.#answerMs ?? durationMs;
     this.#answerMs = before + (durationMs - before) * LAST_SHARE;
     this.#answeredAtMs = nowMs;
     this.#outlook = durationMs <= QUICK_MS ? QUICK : SLOW;
-    this.window = grown(this.window, this.#mostWindow);
   }
 
   /** An attempt got no answer. */

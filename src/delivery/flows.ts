@@ -28,8 +28,8 @@ export class Flows implements Iterable<Flow> {
   /** Forgets those that have been idle, the oldest first, while there are too many. */
   tidy(): void {
     if (this.#flows.size <= MOST_IDLE) return;
-    for (const [id, { leased }] of this.#flows) {
-      if (leased === 0) this.#flows.delete(id);
+    for (const [id, { isIdle }] of this.#flows) {
+      if (isIdle) this.#flows.delete(id);
       if (this.#flows.size <= MOST_IDLE) return;
     }
   }

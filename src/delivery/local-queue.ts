@@ -57,13 +57,19 @@ export class LocalQueue {
     const { clock, flows, handBack } = this.#parts;
     if (this.#isClosed) return handBack(claims);
     const sinceMs = clock.now();
+    const refused: Claim[] = [];
     for (const claim of claims) {
       const flow = flows.of(claim.subscription.subscriptionId);
+      if (flow.isHeld) {
+        refused.push(claim);
+        continue;
+      }
       flow.lease({ claim, sinceMs });
       this.#waiting += 1;
       this.#payloadBytes += claim.event.payload.byteLength;
       this.#turns.add(flow);
     }
+    if (refused.length > 0) handBack(refused);
     this.#serve();
   }
 

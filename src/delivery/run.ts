@@ -6,7 +6,7 @@ import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, unsentResult } from "./attempt.ts";
+import { Attempts, type Refusal, unsentResult } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { Finisher } from "./finisher.ts";
@@ -18,6 +18,7 @@ import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
 import { createHostNames, type HostNames } from "./names/host-names.ts";
 import { createSender, type Sender } from "./sender.ts";
+import { Slowing } from "./slowing.ts";
 import { Tempo } from "./tempo.ts";
 
 export interface RunParts {
@@ -58,6 +59,7 @@ export class Run {
   readonly #finisher: Finisher;
   readonly #leaseWatch: LeaseWatch;
   readonly #grace: Grace;
+  readonly #slowing = new Slowing();
   #wasHeldBack = false;
   #stopped: Promise<void> | undefined;
 
@@ -65,6 +67,7 @@ export class Run {
     const { store, clock, random, logger, config, ownAddresses, version, ca, dnsServers } = parts;
     const { counts = new DeliveryCounts() } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
+    const { disableAfter: disableAfterMs } = config;
     const leaseMs = timeoutMs + LEASE_MARGIN_MS;
     this.#parts = parts;
     this.#names = createHostNames({
@@ -113,7 +116,9 @@ export class Run {
       tempo,
       logger,
       counts,
+      disableAfterMs: disableAfterMs === 0 ? undefined : disableAfterMs,
       onStored: (results) => this.#onStored(results),
+      onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
     });
     this.#grace = new Grace(clock);
     this.#leaseWatch = new LeaseWatch({
@@ -192,9 +197,9 @@ export class Run {
     this.#inFlight.add(attempt);
     flow.began(clock.now());
     try {
-      sending = this.#attempts.begin(claim, (result) => {
+      sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(flow, result);
+        this.#ended(flow, result, refusal);
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
@@ -204,14 +209,17 @@ export class Run {
     }
   }
 
-  #ended(flow: Flow, result: AttemptResult): void {
+  #ended(flow: Flow, result: AttemptResult, refusal: Refusal | undefined): void {
     const nowMs = this.#parts.clock.now();
-    if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
-    else if (result.errorCode === "interrupted") flow.interrupted();
-    else flow.failed(nowMs);
-    this.#finisher.add(result);
-    // Its subscription is deactivated by that.
-    if (result.next.kind === "gone") this.#queue.drop(flow);
+    if (refusal !== undefined) this.#finisher.add(this.#slowing.refused(flow, result, refusal, nowMs));
+    else {
+      if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
+      else if (result.errorCode === "interrupted") flow.interrupted();
+      else flow.failed(nowMs);
+      this.#finisher.add(result);
+    }
+    // Its subscription is deactivated by that, or what was leased ahead would wait for long.
+    if (result.next.kind === "gone" || flow.isHeld) this.#queue.drop(flow);
     this.#queue.ended(flow);
     this.#claimer.ended(flow);
   }
@@ -223,7 +231,12 @@ export class Run {
 
   #onStored(results: readonly AttemptResult[]): void {
     let isDue = this.#wasHeldBack;
-    for (const { next } of results) {
+    for (const result of results) {
+      const { next, slow } = result;
+      if (slow !== undefined) {
+        this.#slowing.stored(result);
+        this.#claimer.lookAt(slow.untilMs);
+      }
       if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
       // One whose handler is gone is due at once where the subscription has another handler by now.
       else if (next.kind === "unsent" || next.kind === "gone") isDue = true;

@@ -53,10 +53,14 @@ export function createSender(options: SenderOptions): Sender {
       }
       const { origin, path } = destination;
       const { pool, release } = connections.acquire(destination);
-      const exchange = new Exchange(done, () => {
-        release();
-        cancelDeadline();
-      });
+      const exchange = new Exchange(
+        done,
+        () => {
+          release();
+          cancelDeadline();
+        },
+        connections.takeNew,
+      );
       const cancelDeadline = deadlines.begin(() => exchange.abort("timeout"));
       try {
         pool.dispatch({ origin, path, method: "POST", headers, body }, exchange);

@@ -44,6 +44,13 @@ export interface Attempt {
   readonly attempt: number;
   readonly started_at: string;
   readonly duration_ms: number;
+  /**
+   * Parts of it, where a connection was made for the attempt: looking up the host's name, TCP with TLS, and from the
+   * request to the beginning of the answer. `null` where it had a connection already, or that part did not come about.
+   */
+  readonly dns_ms: number | null;
+  readonly connect_ms: number | null;
+  readonly first_byte_ms: number | null;
   readonly outcome: "delivered" | "failed" | "returned";
   readonly status_code: number | null;
   readonly error_code: AttemptErrorCode | null;

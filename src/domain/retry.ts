@@ -43,6 +43,24 @@ export function retryAfterMs(value: string, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.min(LONGEST_WAIT_MS, Math.max(0, atMs - nowMs));
 }
 
+/** Statuses that say of a handler, or of what stands before it: too much, or not now. */
+const REFUSALS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export function isRefusal(statusCode: number): boolean {
+  return REFUSALS.has(statusCode);
+}
+
+const LONGEST_GAP_MS = 30_000;
+
+/**
+ * How long nothing more is sent to a handler that gets one attempt at a time, has refused the last `refusals` in a row and
+ * has not said how long to wait: 0, 1, 2, 4, 8, 16 s, then 30. That is never more than the wait for the retry of a delivery
+ * that was refused each time, so one that is alone keeps its schedule.
+ */
+export function refusalGapMs(refusals: number): number {
+  return refusals <= 1 ? 0 : Math.min(LONGEST_GAP_MS, 1_000 * 2 ** (refusals - 2));
+}
+
 /** What came of one attempt. */
 type Outcome =
   | { readonly kind: "answered"; readonly statusCode: number; readonly retryAfter?: string }

@@ -12,6 +12,13 @@ export interface Subscription {
   readonly bearer: Bearer;
   /** While its secret is being rotated: until when the one before is signed with as well; else `null`. */
   readonly previous_secret_until: string | null;
+  /** ISO 8601 UTC; when the first attempt after the last success failed, `null` when the last attempt went well. */
+  readonly failing_since: string | null;
+  /**
+   * ISO 8601 UTC; as its handler asked, or as it only ever refuses, no attempt begins before this except one that a person
+   * asks for. It may have passed.
+   */
+  readonly slowed_until: string | null;
   readonly timestamped: string;
 }
 

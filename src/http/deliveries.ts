@@ -40,7 +40,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     path: "/v1/deliveries/:id/retry",
     operationId: "retryDelivery",
     tag,
-    summary: "Send a delivery again now, with all its retries",
+    summary: "Send a delivery again now, with all its retries, also while its subscription is slowed",
     access: "token",
     scope: "write",
     answers: { 200: { description: "The delivery, due now.", schema: one("Delivery") } },

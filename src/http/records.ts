@@ -18,6 +18,7 @@ const timestamp: JsonSchema = {
 const nullableTimestamp: JsonSchema = { type: ["string", "null"], format: "date-time" };
 const text: JsonSchema = { type: "string" };
 const count: JsonSchema = { type: "integer", minimum: 0 };
+const part: JsonSchema = { type: ["integer", "null"], minimum: 0 };
 
 /** An object that has exactly these members. */
 function record(
@@ -49,6 +50,15 @@ const subscription = {
   previous_secret_until: {
     ...nullableTimestamp,
     description: "While its secret is being rotated: until when the one before is signed with as well.",
+  },
+  failing_since: {
+    ...nullableTimestamp,
+    description: "When the first attempt after the last success failed; `null` when the last one went well.",
+  },
+  slowed_until: {
+    ...nullableTimestamp,
+    description:
+      "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, no attempt begins before this, except one that a person asks for. It may have passed.",
   },
   timestamped: timestamp,
 } as const;
@@ -144,6 +154,20 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     attempt: { type: "integer", minimum: 1 },
     started_at: timestamp,
     duration_ms: count,
+    dns_ms: {
+      ...part,
+      description:
+        "Of the duration, for looking up the host's name; `null` where there was a connection already, or none came about, or the host is an address.",
+    },
+    connect_ms: {
+      ...part,
+      description:
+        "Likewise for connecting, TLS included; `null` where there was a connection, or none came about.",
+    },
+    first_byte_ms: {
+      ...part,
+      description: "Likewise from the request to the beginning of the answer, where the connection was new.",
+    },
     outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
     status_code: { type: ["integer", "null"] },
     error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },

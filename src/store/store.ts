@@ -63,8 +63,9 @@ export interface Store {
   }): Promise<readonly Subscription[]>;
   /**
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
-   * on makes held ones due as they were and clears `disabled_reason`. Another action ends its running replay.
-   * `conflict` and `not_found` as at create.
+   * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
+   * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. `conflict` and
+   * `not_found` as at create.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
   /**
@@ -85,7 +86,10 @@ export interface Store {
   // Deliveries
   listDeliveries(query: DeliverySelection): Promise<readonly Delivery[]>;
   findDelivery(id: number): Promise<DeliveryWithAttempts | undefined>;
-  /** Makes a `failed`, `waiting` or `delivered` one due now with all its retries; `conflict` from any other state. */
+  /**
+   * Makes a `failed`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription
+   * and also while that is slowed; `conflict` from any other state.
+   */
   retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
 
   // Replays
@@ -115,9 +119,13 @@ export interface Store {
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
   /**
    * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
-   * delivery's is refused. Answers, in order, whether each was applied.
+   * delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed for too long.
    */
-  finishAttempts(results: readonly AttemptResult[], nowMs: number): Promise<readonly boolean[]>;
+  finishAttempts(
+    results: readonly AttemptResult[],
+    nowMs: number,
+    options?: FinishOptions,
+  ): Promise<FinishAnswer>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
 
@@ -430,6 +438,23 @@ export interface ClaimedSubscription {
   readonly bearer?: string | null;
 }
 
+export interface FinishOptions {
+  /** A subscription is deactivated when its attempts have failed throughout for so long, see `domain/failing.ts`. */
+  readonly disableAfterMs?: number;
+}
+
+export interface FinishAnswer {
+  /** In order, whether each result was applied. */
+  readonly applied: readonly boolean[];
+  /** The subscriptions that were deactivated by this call. */
+  readonly deactivated: readonly Deactivated[];
+}
+
+export interface Deactivated {
+  readonly subscriptionId: number;
+  readonly reason: string;
+}
+
 export interface AttemptResult {
   readonly deliveryId: number;
   readonly claimId: number;
@@ -440,6 +465,20 @@ export interface AttemptResult {
   /** At most 1 KiB of text without NUL. */
   readonly response?: string;
   readonly next: NextStep;
+  /** When a connection was made for it. */
+  readonly connection?: ConnectionTimes;
+  /** The subscription gets no attempt before `untilMs`, except one that a person asks for, unless it has left `handler`. */
+  readonly slow?: { readonly untilMs: number; readonly handler: string };
+}
+
+/** Where the time of an attempt went that had a connection made for it. */
+export interface ConnectionTimes {
+  /** `undefined` where the handler's host is an address. */
+  readonly dnsMs: number | undefined;
+  /** TCP and TLS. */
+  readonly connectMs: number;
+  /** From the request to the beginning of the answer; `undefined` when none came. */
+  readonly firstByteMs: number | undefined;
 }
 
 export type NextStep =

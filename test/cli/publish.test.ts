@@ -120,9 +120,10 @@ test("--wait ends by the outcome: 0 when all was delivered, 1 when not", async (
 
   const id = /^ +(\d+) +\d+ +refused/m.exec(failed.stdout)?.[1] ?? "";
   const shown = await run(["deliveries", "get", id]);
-  expect(shown.stdout).toMatch(/1 +\S+Z +\d+ +failed +500 +no\\e\[2J/);
+  expect(shown.stdout).toMatch(/1 +\S+Z +\d+(?: +(?:\d+|-)){3} +failed +500 +no\\e\[2J/);
   expect((await run(["deliveries", "--status", "failed"])).stdout).toContain("refused");
   expect(await run(["deliveries", "retry", id])).toMatchObject({ code: 0 });
+  expect((await run(["subscriptions", "--action", "refused"])).stdout).toMatch(/refused +failing/);
 });
 
 test("a delivery sent again while its subscription is paused is held, and says so", async () => {

@@ -75,6 +75,7 @@ describe("precedence", () => {
         EVREG_DELIVERY_TIMEOUT_MS: "50",
         EVREG_DELIVERY_MAX_IN_FLIGHT: "8",
         EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION: "7",
+        EVREG_DELIVERY_DISABLE_AFTER: "12h",
         EVREG_DELIVERY_ALLOW_HTTP: "1",
         EVREG_DELIVERY_ALLOW_NETWORKS: "10.0.0.0/8, fd00::/8",
         EVREG_LOG_LEVEL: "silent",
@@ -97,12 +98,22 @@ describe("precedence", () => {
         timeoutMs: 50,
         maxInFlight: 8,
         maxInFlightPerSubscription: 7,
+        disableAfter: 43_200_000,
         allowHttp: true,
         allowNetworks: ["10.0.0.0/8", "fd00::/8"],
       },
       log: { level: "silent", format: "pretty" },
       remote: { url: "https://evreg.example/base", token: "second", allowInsecureToken: true },
     });
+  });
+
+  test("a duration is read into milliseconds, whether it is set or the default, and off into none", async () => {
+    expect((await load()).config.delivery.disableAfter).toBe(432_000_000);
+    put("evreg.config.yaml", "delivery:", "  disableAfter: 90m");
+    expect((await load()).config.delivery.disableAfter).toBe(5_400_000);
+    expect((await load({ env: { EVREG_DELIVERY_DISABLE_AFTER: "off" } })).config.delivery.disableAfter).toBe(
+      0,
+    );
   });
 
   test("the result is frozen at every level", async () => {

@@ -59,6 +59,13 @@ describe("a file's mistake is named with its key, line and column, and what is a
       "2:18: delivery.allowNetworks needs networks in CIDR form: for the one address ::1, write ::1/128",
     ],
     ["delivery:\n  allowNetworks: 10.0.0.0/8", /2:18: delivery\.allowNetworks must be a list/],
+    [
+      "delivery: { disableAfter: 5 }",
+      "1:27: delivery.disableAfter must be a duration of at least 1m such as 5d, 12h or 30m, or off, not 5",
+    ],
+    ["delivery: { disableAfter: 0d }", /1:27: delivery\.disableAfter must be a duration/],
+    ["delivery: { disableAfter: 5 d }", /1:27: delivery\.disableAfter must be a duration/],
+    ["delivery: { disableAfter: 90s }", /1:27: delivery\.disableAfter must be a duration/],
     ["remote: { url: 'ftp://a' }", /1:16: remote\.url must be an http: or https: address/],
     [
       "remote: { url: 'http://me:pw@a' }",

@@ -42,7 +42,7 @@ export function deliveriesContract(open: OpenEvreg): void {
     ): Promise<void> => {
       const nowMs = under.clock.now();
       const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, next, ...result };
-      expect(await under.store.finishAttempts([finished], nowMs)).toEqual([true]);
+      expect((await under.store.finishAttempts([finished], nowMs)).applied).toEqual([true]);
     };
 
     it("is one for each active subscription of the event's action", async () => {

@@ -55,6 +55,8 @@ export function subscriptionsContract(open: OpenEvreg): void {
         disabled_reason: null,
         bearer: "secret",
         previous_secret_until: null,
+        failing_since: null,
+        slowed_until: null,
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -13,6 +13,7 @@ import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
+import { standingSuite } from "./store/standing.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -30,6 +31,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
+    describe("what handlers have shown", () => standingSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
-import type { AttemptResult } from "../../src/store/store.ts";
+import type { AttemptResult, FinishAnswer } from "../../src/store/store.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench, storeWith } from "./engine-setup.ts";
 
@@ -70,6 +70,6 @@ describe("what the engine counts", () => {
   });
 });
 
-function refuseAll(results: readonly AttemptResult[]): Promise<boolean[]> {
-  return Promise.resolve(results.map(() => false));
+function refuseAll(results: readonly AttemptResult[]): Promise<FinishAnswer> {
+  return Promise.resolve({ applied: results.map(() => false), deactivated: [] });
 }

@@ -77,6 +77,7 @@ export class Bench {
         timeoutMs: 10_000,
         maxInFlight: 64,
         maxInFlightPerSubscription: 32,
+        disableAfter: 0,
         allowHttp: true,
         allowNetworks: ["127.0.0.0/8"],
         ...config,

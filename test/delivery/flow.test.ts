@@ -108,3 +108,47 @@ describe("what is leased ahead", () => {
     expect([flow.waiting, leased]).toEqual([0, 1_500]);
   });
 });
+
+/** One attempt that is refused at once. */
+function refuse(flow: Flow, atMs: number): number {
+  flow.began(atMs);
+  return flow.refused(atMs, 5, atMs);
+}
+
+describe("a handler that refuses", () => {
+  it("gets half as many at once each time, then one with growing gaps, until it answers otherwise", () => {
+    const flow = new Flow(1, 32);
+    for (let count = 0; count < 40; count += 1) answer(flow, NOW, 5);
+    expect([flow.window, flow.ahead(NOW)]).toEqual([32, 512]);
+    expect([1, 2, 3, 4, 5].map((at) => [refuse(flow, NOW + at), flow.window, flow.ahead(NOW + at)])).toEqual([
+      [0, 16, 0],
+      [0, 8, 0],
+      [0, 4, 0],
+      [0, 2, 0],
+      [0, 1, 0],
+    ]);
+    const gaps = Array.from({ length: 9 }, (_, index) => refuse(flow, NOW + 10 + index));
+    expect(gaps).toEqual([0, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+    answer(flow, NOW + 100, 5);
+    expect(flow.window).toBe(2);
+    expect(refuse(flow, NOW + 200)).toBe(0);
+    expect(refuse(flow, NOW + 300)).toBe(0);
+    expect(refuse(flow, NOW + 400)).toBe(1_000);
+  });
+
+  it("tells nothing new with what was under way when it refused before", () => {
+    const flow = new Flow(1, 32);
+    for (let count = 0; count < 40; count += 1) answer(flow, NOW, 5);
+    for (let count = 0; count < 32; count += 1) flow.began(NOW);
+    for (let count = 0; count < 32; count += 1) expect(flow.refused(NOW + 1 + count, 5, NOW)).toBe(0);
+    expect([flow.window, flow.underWay]).toEqual([16, 0]);
+  });
+
+  it("is not forgotten while what it asked for is not stored", () => {
+    const flow = new Flow(1, 32);
+    flow.hold();
+    expect([flow.isHeld, flow.isIdle]).toEqual([true, false]);
+    flow.release();
+    expect([flow.isHeld, flow.isIdle]).toEqual([false, true]);
+  });
+});

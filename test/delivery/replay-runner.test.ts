@@ -31,6 +31,7 @@ describe("replays in a running server", () => {
         maxInFlight: 64,
         maxInFlightPerSubscription: 32,
         allowHttp: true,
+        disableAfter: 0,
         allowNetworks: ["127.0.0.0/8"],
       },
       ownAddresses: () => [],

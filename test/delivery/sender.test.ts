@@ -44,10 +44,19 @@ function senderWith(setup: SenderSetup = {}): Sender {
   return sender;
 }
 
-function post(sender: Sender, url: string): Promise<SendResult> {
+function postTimed(sender: Sender, url: string): Promise<SendResult> {
   return new Promise((resolve) => {
     sender.send({ url, headers: { "Content-Type": "application/json" }, body: Buffer.from("{}") }, resolve);
   });
+}
+
+async function post(sender: Sender, url: string): Promise<SendResult> {
+  return untimed(await postTimed(sender, url));
+}
+
+function untimed(result: SendResult): SendResult {
+  const { connection, ...outcome } = result;
+  return connection === undefined ? result : outcome;
 }
 
 /** Names and the addresses they resolve to; others are not found. */
@@ -68,7 +77,7 @@ describe("a request", () => {
     const headers = { "Content-Type": "application/json", "X-Evreg-Event": "a.b" };
     const url = `${receiver.url}?a=1&b=%20#x`;
     const sent = await new Promise((resolve) => {
-      senderWith().send({ url, headers, body }, resolve);
+      senderWith().send({ url, headers, body }, (result) => resolve(untimed(result)));
     });
     expect(sent).toEqual({ kind: "answered", statusCode: 200 });
     const [request] = receiver.requests;
@@ -300,7 +309,7 @@ describe("an interruption", () => {
     const sender = senderWith();
     const request = { url: receiver.url, headers: {}, body: Buffer.from("{}") };
     const results: SendResult[] = [];
-    const sending = sender.send(request, (result) => results.push(result));
+    const sending = sender.send(request, (result) => results.push(untimed(result)));
     await receiver.received(1);
     sending.interrupt();
     // On a connection that is still to be made.
@@ -309,6 +318,48 @@ describe("an interruption", () => {
     expect(results).toEqual([interrupted, interrupted]);
     await until("the connections to be dropped", () => receiver.open === 0);
     expect(receiver.requests).toHaveLength(1);
+  });
+});
+
+const slowResolve: Resolve = (_hostname, callback) =>
+  void setTimeout(callback, 40, null, [{ address: "127.0.0.1", family: 4 }]);
+
+describe("where the time went", () => {
+  it("is told of a request for which a connection was made, and of no other", async () => {
+    const receiver = await receiverWith({ tls: true });
+    const clock = new ManualClock();
+    const sender = senderWith({ clock, ca: TEST_CERTIFICATE, resolve: slowResolve });
+    const url = `https://handler.test:${receiver.port}/`;
+    const after = new Promise((resolved) => void setTimeout(resolved, 30));
+    receiver.script({ after });
+    const first = await postTimed(sender, url);
+    expect(first.connection?.dnsMs).toBeGreaterThanOrEqual(35);
+    expect(first.connection?.connectMs).toBeGreaterThan(0);
+    expect(first.connection?.firstByteMs).toBeGreaterThan(0);
+    await until("the answer to be read", () => clock.pending === 0);
+    let made = 1;
+    for (let time = 0; time < 10; time += 1) {
+      if ((await postTimed(sender, url)).connection !== undefined) made += 1;
+      await until("the answer to be read", () => clock.pending === 0);
+    }
+    expect(made).toBe(receiver.accepted);
+    expect(made).toBeLessThan(5);
+  });
+
+  it("is told as far as it came", async () => {
+    const receiver = await receiverWith();
+    receiver.script("reset");
+    const { connection } = await postTimed(senderWith(), receiver.url);
+    expect(connection).toEqual({
+      dnsMs: undefined,
+      connectMs: expect.any(Number),
+      firstByteMs: undefined,
+    });
+    await receiver.close();
+    expect(await postTimed(senderWith(), receiver.url)).toEqual({
+      kind: "error",
+      errorCode: "connection_refused",
+    });
   });
 });
 

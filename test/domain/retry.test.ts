@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { judge, LONGEST_WAIT_MS, retryAfterMs, retryWaitMs } from "../../src/domain/retry.ts";
+import {
+  isRefusal,
+  judge,
+  LONGEST_WAIT_MS,
+  refusalGapMs,
+  retryAfterMs,
+  retryWaitMs,
+} from "../../src/domain/retry.ts";
 
 const ALMOST_ONE = 1 - Number.EPSILON;
 const HOUR_MS = 3_600_000;
@@ -154,5 +161,18 @@ describe("judge", () => {
       kind: "retry",
       atMs: 1_002_000,
     });
+  });
+});
+
+describe("what slows a subscription down", () => {
+  it("is 429, 502, 503 and 504", () => {
+    const all = Array.from({ length: 900 }, (_, index) => index + 100);
+    expect(all.filter(isRefusal)).toEqual([429, 502, 503, 504]);
+  });
+
+  it("never has one delivery by itself wait for longer than its own schedule", () => {
+    for (let failures = 0; failures < 20; failures += 1) {
+      expect(refusalGapMs(failures + 1)).toBeLessThanOrEqual(retryWaitMs(failures + 1, 0));
+    }
   });
 });

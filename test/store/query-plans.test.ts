@@ -94,6 +94,18 @@ describe("what the engine does for each task", () => {
       return MERGED_WRITES.finishAttempts(sql, [finish(claimId)], bytes);
     };
     expect(scans(plansOf(deliver))).toEqual([]);
+    const refuse = (sql: Sql): unknown => {
+      const { claimId } = WRITES.claimDue(sql, claim, new BytesOut());
+      const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
+      const more = { connection: times, slow: { untilMs: 99, handler: "h" } };
+      const row: ResultRow = [1, claimId, 1, 1, 503, null, null, 0, { kind: "retry", atMs: 9 }, more];
+      const refused = { nowMs: 9, results: JSON.stringify([row]), disableAfterMs: 9 };
+      MERGED_WRITES.finishAttempts(sql, [refused], bytes);
+      expect(WRITES.claimDue(sql, claim, new BytesOut())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
+      WRITES.retryDelivery(sql, 1, 9);
+      return WRITES.claimDue(sql, claim, new BytesOut());
+    };
+    expect(scans(plansOf(refuse))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
     expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);

@@ -9,7 +9,7 @@ import { usage } from "../../cli/usage.ts";
 export default class SubscriptionsUpdate extends EvregCommand {
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
-    "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them.";
+    "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
   static override examples = [
     "<%= config.bin %> subscriptions update 3 --handler https://billing.example.com/v2/hooks",
     { description: "Pause it", command: "<%= config.bin %> subscriptions update 3 --no-active" },

@@ -1,3 +1,4 @@
+import { plannedMs } from "./delivery-row.ts";
 import type { Backlog } from "../store.ts";
 import { type SubscriptionWithDue, subscriptionsWithDue } from "./delivery-ids.ts";
 import type { Steps } from "./read-steps.ts";
@@ -59,9 +60,9 @@ export function* countBacklog(
       // Those under way are among the due ones.
       const leased = leasedOf.get(id) ?? 0;
       left -= dueCount + laterCount;
-      duePart.sinceMs = earlier(duePart.sinceMs, firstDueMs ?? undefined);
+      duePart.sinceMs = earlier(duePart.sinceMs, plannedMs(firstDueMs) ?? undefined);
       const shown = { counted: dueCount, leased, part: duePart };
-      if (dueCount === limit) long.push({ ...shown, id, fromMs: -1, toMs: nowMs });
+      if (dueCount === limit) long.push({ ...shown, id, fromMs: Number.MIN_SAFE_INTEGER, toMs: nowMs });
       else add(shown);
       const later = { counted: laterCount, leased: 0, part: laterPart };
       if (laterCount === limit) long.push({ ...later, id, fromMs: nowMs, toMs: END_MS });

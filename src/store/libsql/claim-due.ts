@@ -1,13 +1,17 @@
 import { randomInt } from "node:crypto";
+import { LONGEST_WAIT_MS } from "../../domain/retry.ts";
 import type { Share, TierLimit } from "../store.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
 import { type Contender, pickDue } from "./claim-turns.ts";
+import { ASKED_BY_MS } from "./delivery-row.ts";
 import { addPayloads } from "./payload-reads.ts";
 import type { Sql } from "./sql.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
+/** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
+const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
@@ -16,9 +20,9 @@ const CLAIM_IDS = 2 ** 47;
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
-  const contenders = loadContenders(sql, call);
+  const { contenders, endOfSlownessMs } = loadContenders(sql, call);
   const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
-  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers, nowMs);
+  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers);
   const rows = fitting(
     loadRows(
       sql,
@@ -39,7 +43,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
     rows: JSON.stringify(rows),
     subscriptions: loadSubscriptions(sql, rows),
     offset: first === undefined ? 0 : first[0],
-    nextDueAtMs,
+    nextDueAtMs: earlier(nextDueAtMs, endOfSlownessMs),
     limitedTiers: [
       ...new Set([
         ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
@@ -54,14 +58,27 @@ function isOpen(tier: TierLimit | undefined): boolean {
   return tier !== undefined && tier.most > 0;
 }
 
-/** Active subscriptions that have room and a delivery which waits; those that have none cost nothing. */
-function loadContenders(sql: Sql, { shares, others }: ClaimCall): readonly Contender[] {
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a;
+}
+
+interface Contenders {
+  readonly contenders: readonly Contender[];
+  /** When the first that has room comes to have something due again, of those that are slowed. */
+  readonly endOfSlownessMs: number | undefined;
+}
+
+/**
+ * Active subscriptions that have room and a delivery which waits; those that have none cost nothing. One that is slowed
+ * is among them only with deliveries that persons asked for; however many others it has, one of them is looked at.
+ */
+function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contenders {
   const named = new Map<number, Share>();
   for (let at = 0; at < shares.length; at += SHARE_NUMBERS) {
     named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
   }
   // Steps from subscription to subscription through the index of what waits.
-  const waiting = sql.rows<{ id: number }>(
+  const waiting = sql.rows<{ id: number; slowed_until_ms: number | null; first_due_ms: number | null }>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -70,15 +87,28 @@ function loadContenders(sql: Sql, { shares, others }: ClaimCall): readonly Conte
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
       )
-      SELECT s.rowid AS id FROM waiting CROSS JOIN subscription AS s
+      SELECT s.rowid AS id, s.slowed_until_ms, CASE WHEN s.slowed_until_ms > ?1 AND s.slowed_until_ms <= ?1 + ?2 THEN (
+          SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL) END AS first_due_ms
+      FROM waiting CROSS JOIN subscription AS s
       WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL`,
+    nowMs,
+    LONGEST_SLOWNESS_MS,
   );
   const contenders: Contender[] = [];
-  for (const { id } of waiting) {
+  let endOfSlownessMs: number | undefined;
+  for (const { id, slowed_until_ms, first_due_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
-    if (room > 0) contenders.push({ id, leased, room, tier });
+    if (room === 0) continue;
+    if (slowed_until_ms === null || first_due_ms === null) {
+      contenders.push({ id, leased, room, tier, dueByMs: nowMs, notBeforeMs: nowMs });
+    } else if (first_due_ms <= ASKED_BY_MS) {
+      contenders.push({ id, leased, room, tier, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
+    } else {
+      endOfSlownessMs = earlier(endOfSlownessMs, Math.max(first_due_ms, slowed_until_ms));
+    }
   }
-  return contenders;
+  return { contenders, endOfSlownessMs };
 }
 
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {

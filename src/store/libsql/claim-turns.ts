@@ -7,6 +7,10 @@ export interface Contender {
   readonly leased: number;
   readonly room: number;
   readonly tier: number;
+  /** Its deliveries that are due by then may be sent. */
+  readonly dueByMs: number;
+  /** When those are that come due later: not before this. */
+  readonly notBeforeMs: number;
 }
 
 export interface Picked {
@@ -46,18 +50,12 @@ const ROUNDS = 3;
  * first of each that has one, and so on; among equals as their tiers say, those of tiers with the latest first before
  * the others.
  */
-export function pickDue(
-  sql: Sql,
-  contenders: readonly Contender[],
-  tiers: readonly TierLimit[],
-  nowMs: number,
-): Picked {
+export function pickDue(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Picked {
   const offers = tiers.flatMap((limit, tier) =>
     loadOffers(
       sql,
       contenders.filter((contender) => contender.tier === tier),
       limit,
-      nowMs,
     ),
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
@@ -91,18 +89,13 @@ function byTurn(a: Candidate, b: Candidate): number {
 }
 
 /** Asks each for a fair share of the limit, and those who have more for what others left. */
-function loadOffers(
-  sql: Sql,
-  contenders: readonly Contender[],
-  { most, isLatestFirst }: TierLimit,
-  nowMs: number,
-): Offer[] {
+function loadOffers(sql: Sql, contenders: readonly Contender[], { most, isLatestFirst }: TierLimit): Offer[] {
   const settled: Offer[] = [];
   let open = contenders;
   let missing = most;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = askAll(sql, open, { level, nowMs, isLatestFirst });
+    const offers = askAll(sql, open, { level, isLatestFirst });
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === ROUNDS || onward.length === offers.length) return [...settled, ...offers];
     for (const offer of offers) {
@@ -135,7 +128,6 @@ function shareAt({ leased, room }: Contender, level: number): number {
 
 interface Question {
   readonly level: number;
-  readonly nowMs: number;
   readonly isLatestFirst: boolean;
 }
 
@@ -187,16 +179,16 @@ function loadWaiting(
 function offerOf(
   contender: Contender,
   waiting: readonly (readonly [dueMs: number, id: number])[],
-  { level, nowMs, isLatestFirst }: Question,
+  { level, isLatestFirst }: Question,
 ): Offer {
-  const { tier, leased } = contender;
+  const { tier, leased, dueByMs, notBeforeMs } = contender;
   const share = shareAt(contender, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
   for (const [dueMs, id] of waiting) {
-    if (dueMs > nowMs) {
-      if (candidates.length < contender.room) nextDueAtMs = dueMs;
+    if (dueMs > dueByMs) {
+      if (candidates.length < contender.room) nextDueAtMs = Math.max(dueMs, notBeforeMs);
       break;
     }
     if (candidates.length === share) {

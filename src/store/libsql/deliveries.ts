@@ -1,7 +1,7 @@
 import type { Attempt, Delivery, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
-import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
+import { askedDueMs, deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
@@ -13,6 +13,9 @@ interface AttemptRow {
   readonly status_code: number | null;
   readonly error_code: Attempt["error_code"];
   readonly response: string | null;
+  readonly dns_ms: number | null;
+  readonly connect_ms: number | null;
+  readonly first_byte_ms: number | null;
 }
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
@@ -20,7 +23,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
     `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code,
-        CAST(response AS TEXT) AS response
+        CAST(response AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
@@ -39,7 +42,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   }
   sql.run(
     "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
-    nowMs,
+    askedDueMs(nowMs),
     id,
   );
   const again = findRow(sql, id);
@@ -63,6 +66,9 @@ function attemptOf(row: AttemptRow): Attempt {
     attempt: row.attempt,
     started_at: toIso(row.started_ms),
     duration_ms: row.duration_ms,
+    dns_ms: row.dns_ms,
+    connect_ms: row.connect_ms,
+    first_byte_ms: row.first_byte_ms,
     outcome: row.outcome,
     status_code: row.status_code,
     error_code: row.error_code,

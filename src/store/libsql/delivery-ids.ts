@@ -16,7 +16,7 @@ export function* gatherDue(
 ): Steps<number[] | undefined> {
   const ids: number[] = [];
   for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
-    for (let last = { due_ms: -1, id: 0 }; ;) {
+    for (let last = { due_ms: Number.MIN_SAFE_INTEGER, id: 0 }; ;) {
       const slice = sql.rows<{ due_ms: number; id: number }>(
         `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
             WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3

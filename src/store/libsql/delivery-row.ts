@@ -51,8 +51,21 @@ export const JOIN_NAMES = `
   CROSS JOIN event AS e ON e.rowid = d.event_id
   CROSS JOIN action AS a ON a.rowid = e.action_id`;
 
+/**
+ * A delivery that a person asks for is due so much before its time: in the order in which deliveries come due it comes
+ * before all others of its subscription, and is known from them by being due before 1970.
+ */
+const ASKED_LEAD_MS = 2 ** 50;
+
+export function askedDueMs(nowMs: number): number {
+  return nowMs - ASKED_LEAD_MS;
+}
+
+/** Deliveries due by this are those that persons asked for. */
+export const ASKED_BY_MS = -1;
+
 export function deliveryOf(row: DeliveryRow): Delivery {
-  const planned = row.status === "pending" || row.status === "waiting" ? row.due_ms : null;
+  const planned = row.status === "pending" || row.status === "waiting" ? plannedMs(row.due_ms) : null;
   const finished = row.status === "cancelled" ? row.deleted_ms : row.finished_ms;
   return {
     rowid: row.id,
@@ -68,4 +81,9 @@ export function deliveryOf(row: DeliveryRow): Delivery {
     timestamped: toIso(row.created_ms),
     finished_at: finished === null ? null : toIso(finished),
   };
+}
+
+/** When one with this `due_ms` is due. */
+export function plannedMs(dueMs: number | null): number | null {
+  return dueMs !== null && dueMs <= ASKED_BY_MS ? dueMs + ASKED_LEAD_MS : dueMs;
 }

@@ -1,5 +1,7 @@
+import type { FinishAnswer } from "../store.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
-import type { FinishCall, ResultRow } from "./finish-call.ts";
+import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
+import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
 import type { Sql } from "./sql.ts";
 
 interface Leased {
@@ -26,9 +28,10 @@ interface Changes {
   readonly delivered: { readonly ids: number[]; readonly nowMs: number }[];
   readonly others: unknown[];
   readonly attempts: unknown[];
+  /** Those that had a connection made for them. */
+  readonly connected: unknown[];
   /** Rowids of deliveries that have more attempts than are kept. */
   readonly long: number[];
-  readonly gone: (readonly [subscriptionId: number, reason: string])[];
 }
 
 /**
@@ -40,17 +43,19 @@ export function finishAttempts(
   sql: Sql,
   calls: readonly FinishCall[],
   bytes: Uint8Array,
-): readonly (readonly boolean[])[] {
-  const batches = calls.map(({ results, nowMs, base = 0 }) => ({
+): readonly FinishAnswer[] {
+  const batches = calls.map(({ results, nowMs, base = 0, disableAfterMs }) => ({
     rows: JSON.parse(results) as ResultRow[],
     nowMs,
     base,
+    disableAfterMs,
+    told: nothingTold(),
   }));
   const all = batches.flatMap(({ rows }) => rows);
   const open = loadLeased(sql, all);
   const elsewhere = loadMoved(sql, all, open);
-  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], long: [], gone: [] };
-  const applied = batches.map(({ rows, nowMs, base }) => {
+  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], connected: [], long: [] };
+  const applied = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
     changes.delivered.push({ ids: delivered, nowMs });
     return rows.map((row) => {
@@ -58,12 +63,17 @@ export function finishAttempts(
       if (leased?.claim_id !== row[1]) return false;
       open.delete(leased.id);
       if (row[8].kind === "delivered") delivered.push(leased.id);
-      note(changes, leased, row, { nowMs, base, left: elsewhere.get(leased.id) });
+      const left = elsewhere.get(leased.id);
+      note(changes, leased, row, { nowMs, base, left });
+      tell(told, leased.subscription_id, row, left !== undefined);
       return true;
     });
   });
   write(sql, changes, bytes);
-  return applied;
+  return batches.map(({ told, nowMs, disableAfterMs }, index) => ({
+    applied: applied[index]!,
+    deactivated: noteStanding(sql, told, { nowMs, disableAfterMs }),
+  }));
 }
 
 /** @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin */
@@ -73,12 +83,13 @@ function note(
   row: ResultRow,
   at: { nowMs: number; base: number; left: Moved | undefined },
 ): void {
-  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next] = row;
+  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
+    row;
   changes.ended.push(id);
   if (next.kind === "unsent") return;
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (outcome !== "delivered") changes.others.push([id, ...moved(leased, row, at.nowMs, at.left)]);
-  changes.attempts.push([
+  const attempt = [
     id,
     leased.attempt,
     Math.round(startedAtMs),
@@ -89,9 +100,18 @@ function note(
     // substr counts from 1.
     responseOffset === null ? null : at.base + responseOffset + 1,
     responseBytes,
-  ]);
+  ];
   if (isPastLimit(leased.attempt)) changes.long.push(id);
-  if (next.kind === "gone" && at.left === undefined) changes.gone.push([leased.subscription_id, next.reason]);
+  if (more?.connection === undefined) {
+    changes.attempts.push(attempt);
+    return;
+  }
+  const { dnsMs, connectMs, firstByteMs } = more.connection;
+  changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
+}
+
+function rounded(durationMs: number | undefined): number | null {
+  return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
 /** state, attempt, failures, due_ms, finished_ms, last_error of one that was not delivered */
@@ -102,7 +122,7 @@ function moved(
   left: Moved | undefined,
 ): readonly unknown[] {
   if (next.kind === "returned") return [0, attempt, failures, nowMs, null, last_error];
-  const error = statusCode === null ? (errorCode ?? "network_error") : (errorCode ?? `HTTP ${statusCode}`);
+  const error = errorOf(statusCode, errorCode);
   if (next.kind === "retry") return [0, attempt, failures + 1, Math.ceil(next.atMs), null, error];
   if (left !== undefined && failures < left.max_retries)
     return [0, attempt, failures + 1, nowMs, null, error];
@@ -144,14 +164,12 @@ function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
   return new Map(found.map((row) => [row.id, row]));
 }
 
-function write(
-  sql: Sql,
-  { ended, delivered, others, attempts, long, gone }: Changes,
-  bytes: Uint8Array,
-): void {
+function write(sql: Sql, changes: Changes, bytes: Uint8Array): void {
+  const { ended, delivered, others, attempts, connected, long } = changes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
+  if (connected.length > 0) insertConnected(sql, connected, bytes);
   for (const { ids, nowMs } of delivered) {
     if (ids.length === 0) continue;
     sql.run(
@@ -163,13 +181,6 @@ function write(
   }
   if (others.length > 0) moveOthers(sql, others);
   if (long.length > 0) dropMiddleAttempts(sql, long);
-  for (const [id, reason] of gone) {
-    sql.run(
-      "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
-      reason,
-      id,
-    );
-  }
 }
 
 function moveOthers(sql: Sql, others: readonly unknown[]): void {
@@ -183,12 +194,23 @@ function moveOthers(sql: Sql, others: readonly unknown[]): void {
   );
 }
 
+const COLUMNS = "delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response";
+const VALUES = `value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+  CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END`;
+
 function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
   sql.run(
-    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response)
-      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-        CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END
-      FROM json_each(?1)`,
+    `INSERT INTO attempt (${COLUMNS}) SELECT ${VALUES} FROM json_each(?1)`,
+    JSON.stringify(attempts),
+    bytes,
+  );
+}
+
+/** Apart from the others, as each value that is taken out of the JSON costs something, and most have none of these. */
+function insertConnected(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
+  sql.run(
+    `INSERT INTO attempt (${COLUMNS}, dns_ms, connect_ms, first_byte_ms)
+      SELECT ${VALUES}, value ->> 9, value ->> 10, value ->> 11 FROM json_each(?1)`,
     JSON.stringify(attempts),
     bytes,
   );

@@ -1,5 +1,5 @@
 import type { AttemptErrorCode } from "../../domain/delivery.ts";
-import type { AttemptResult, NextStep } from "../store.ts";
+import type { AttemptResult, FinishOptions, NextStep } from "../store.ts";
 import type { QueuedWrite } from "./flight-queue.ts";
 import type { MergedCall } from "./messages.ts";
 
@@ -7,6 +7,7 @@ import type { MergedCall } from "./messages.ts";
 export interface FinishCall extends MergedCall {
   /** `ResultRow`s. */
   readonly results: string;
+  readonly disableAfterMs?: number;
 }
 
 /** The answer's text, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
@@ -20,11 +21,25 @@ export type ResultRow = readonly [
   responseOffset: number | null,
   responseBytes: number,
   next: NextStep,
+  /** Few have any of it. */
+  more?: {
+    readonly connection: AttemptResult["connection"] | undefined;
+    readonly slow: AttemptResult["slow"] | undefined;
+  },
 ];
+
+/** The last error of a delivery whose attempt failed so. */
+export function errorOf(statusCode: ResultRow[4], errorCode: ResultRow[5]): string {
+  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
+}
 
 const encoder = new TextEncoder();
 
-export function finishWrite(results: readonly AttemptResult[], nowMs: number): QueuedWrite {
+export function finishWrite(
+  results: readonly AttemptResult[],
+  nowMs: number,
+  { disableAfterMs }: FinishOptions = {},
+): QueuedWrite {
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
   const responses = results.map(({ response }) =>
     response === undefined ? undefined : encoder.encode(response),
@@ -36,11 +51,12 @@ export function finishWrite(results: readonly AttemptResult[], nowMs: number): Q
       let offset = start;
       const rows = results.map((result, index): ResultRow => {
         const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
+        const { connection, slow } = result;
         const response = responses[index];
         const at = offset;
         if (response !== undefined) buffer.set(response, at);
         offset += response?.byteLength ?? 0;
-        return [
+        const row = [
           deliveryId,
           claimId,
           startedAtMs,
@@ -50,9 +66,14 @@ export function finishWrite(results: readonly AttemptResult[], nowMs: number): Q
           response === undefined ? null : at,
           response?.byteLength ?? 0,
           next,
-        ];
+        ] as const;
+        return connection === undefined && slow === undefined ? row : [...row, { connection, slow }];
       });
-      const call: FinishCall = { nowMs, results: JSON.stringify(rows) };
+      const call: FinishCall = {
+        nowMs,
+        results: JSON.stringify(rows),
+        ...(disableAfterMs === undefined ? {} : { disableAfterMs }),
+      };
       return { name: "finishAttempts", call };
     },
   };

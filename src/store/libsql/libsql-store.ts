@@ -126,9 +126,9 @@ export function createLibsqlStore(
       });
       return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes, secrets);
     },
-    async finishAttempts(results, nowMs) {
-      if (results.length === 0) return [];
-      const { outcome } = await add(finishWrite(results, nowMs));
+    async finishAttempts(results, nowMs, options) {
+      if (results.length === 0) return { applied: [], deactivated: [] };
+      const { outcome } = await add(finishWrite(results, nowMs, options));
       return valueOf(outcome) as MergedResult<"finishAttempts">;
     },
     releaseExpired: (nowMs) => write("releaseExpired", nowMs),

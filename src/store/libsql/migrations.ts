@@ -196,6 +196,22 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX delivery_failed_event ON delivery (subscription_id, event_id, state) WHERE state = 3",
     ],
   },
+  {
+    version: 5,
+    name: "what handlers have shown",
+    statements: [
+      // No attempt begins before this, except one that a person asked for.
+      "ALTER TABLE subscription ADD COLUMN slowed_until_ms INTEGER",
+      // Since the last success: when the first attempt failed, and the last, and what counts of the time between.
+      "ALTER TABLE subscription ADD COLUMN failing_since_ms INTEGER",
+      "ALTER TABLE subscription ADD COLUMN failed_ms INTEGER",
+      "ALTER TABLE subscription ADD COLUMN failing_ms INTEGER NOT NULL DEFAULT 0",
+      // Of an attempt for which a connection was made.
+      "ALTER TABLE attempt ADD COLUMN dns_ms INTEGER",
+      "ALTER TABLE attempt ADD COLUMN connect_ms INTEGER",
+      "ALTER TABLE attempt ADD COLUMN first_byte_ms INTEGER",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

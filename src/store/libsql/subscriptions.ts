@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
+import { forgetStanding } from "./handler-standing.ts";
 import { endReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
@@ -19,12 +20,14 @@ interface SubscriptionRow {
   readonly disabled_reason: string | null;
   readonly bearer: Bearer;
   readonly previous_until_ms: number | null;
+  readonly failing_since_ms: number | null;
+  readonly slowed_until_ms: number | null;
   readonly created_ms: number;
 }
 
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.created_ms, k.bearer, k.previous_until_ms
+    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.created_ms, k.bearer, k.previous_until_ms
   FROM subscription s JOIN action a ON a.rowid = s.action_id
     JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
@@ -106,6 +109,7 @@ export function updateSubscription(
     patch.active === undefined ? row.disabled_reason : null,
     id,
   );
+  if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
   return mustFind(sql, id);
 }
@@ -193,6 +197,8 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     disabled_reason: row.disabled_reason,
     bearer: row.bearer,
     previous_secret_until: row.previous_until_ms === null ? null : toIso(row.previous_until_ms),
+    failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
+    slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
     timestamped: toIso(row.created_ms),
   };
 }

@@ -72,8 +72,8 @@ export class Fixture {
   }
 
   async finish(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): Promise<boolean> {
-    const [applied] = await this.store.finishAttempts([resultOf(claim, next, given)], NOW + 61_000);
-    return applied === true;
+    const { applied } = await this.store.finishAttempts([resultOf(claim, next, given)], NOW + 61_000);
+    return applied[0] === true;
   }
 
   async rowids(query: Partial<EventSelection> = {}): Promise<number[]> {

@@ -20,6 +20,8 @@ export function subscriptionSuite(open: OpenStore): void {
       disabled_reason: null,
       bearer: "secret",
       previous_secret_until: null,
+      failing_since: null,
+      slowed_until: null,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
     expect(await on.store.findSubscription(created.rowid)).toEqual(created);

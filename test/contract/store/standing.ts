@@ -1,0 +1,197 @@
+import { expect, it } from "vitest";
+import type { AttemptResult, Claim, FinishAnswer, NextStep } from "../../../src/store/store.ts";
+import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** What is kept of handlers with their subscriptions: that they are slowed, and for how long they have failed. */
+export function standingSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  /** A subscription with `count` deliveries due. */
+  async function due(count: number, name = "welcome"): Promise<{ id: number; handler: string }> {
+    const action = (await on.store.findAction(`${name}.sent`)) ?? (await on.action(`${name}.sent`));
+    const { rowid: id, handler } = await on.subscription(action, { subscription: name });
+    await on.publish(action, count);
+    return { id, handler };
+  }
+
+  async function claimOne(nowMs: number): Promise<Claim> {
+    const [claim] = (await on.claim({ nowMs, most: 1, limit: 1 })).claims;
+    if (claim === undefined) throw new Error("one was due");
+    return claim;
+  }
+
+  function finishAt(
+    nowMs: number,
+    claim: Claim,
+    next: NextStep,
+    given: Partial<AttemptResult> = {},
+  ): Promise<FinishAnswer> {
+    const result = resultOf(claim, next, { statusCode: 503, ...given });
+    return on.store.finishAttempts([result], nowMs, { disableAfterMs: 5 * DAY_MS });
+  }
+
+  /** Fails one attempt of the only subscription, due again whatever the clock says. */
+  async function fail(nowMs: number): Promise<FinishAnswer> {
+    return finishAt(nowMs, await claimOne(nowMs), { kind: "retry", atMs: 1 });
+  }
+
+  const found = (id: number) => on.store.findSubscription(id);
+
+  it("claims nothing of a subscription that is slowed before the time, and all of others", async () => {
+    const slowed = await due(3);
+    const untilMs = NOW + HOUR_MS;
+    const slow = { untilMs, handler: slowed.handler };
+    await finishAt(NOW + 1, await claimOne(NOW + 1), { kind: "retry", atMs: NOW + 2_000 }, { slow });
+    expect(await on.claim({ nowMs: untilMs - 1 })).toEqual({ ...NOTHING, nextDueAtMs: untilMs });
+    const other = await due(2, "other");
+    const { claims, nextDueAtMs } = await on.claim({ nowMs: untilMs - 1 });
+    expect(claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([other.id, other.id]);
+    expect(nextDueAtMs).toBe(untilMs);
+    expect((await found(slowed.id))?.slowed_until).toBe(new Date(untilMs).toISOString());
+    // Nothing was tried meanwhile, so nothing counts against the retries.
+    const { claims: after } = await on.claim({ nowMs: untilMs });
+    expect(after.map(({ attempt, failures }) => [attempt, failures])).toEqual([
+      [1, 0],
+      [1, 0],
+      [2, 1],
+    ]);
+  });
+
+  it("tells when something comes due after the slowness has ended", async () => {
+    const { handler } = await due(1);
+    const next = { kind: "retry", atMs: NOW + 9_000 } as const;
+    await finishAt(NOW + 1, await claimOne(NOW + 1), next, { slow: { untilMs: NOW + 5_000, handler } });
+    expect((await on.claim({ nowMs: NOW + 2 })).nextDueAtMs).toBe(NOW + 9_000);
+  });
+
+  it("is not slowed for a year because the clock was a year ahead when it was noted", async () => {
+    const { handler } = await due(3);
+    const aheadMs = NOW + 365 * DAY_MS;
+    const slow = { untilMs: aheadMs + 6 * HOUR_MS, handler };
+    await finishAt(aheadMs, await claimOne(aheadMs), { kind: "failed" }, { slow });
+    expect((await on.claim({ nowMs: aheadMs })).claims).toHaveLength(0);
+    // An hour back is none of that.
+    expect((await on.claim({ nowMs: aheadMs - HOUR_MS })).claims).toHaveLength(0);
+    expect((await on.claim({ nowMs: NOW + HOUR_MS })).claims).toHaveLength(2);
+  });
+
+  it("never shortens what was asked for, and forgets it for another handler or when a person says so", async () => {
+    const { id, handler } = await due(4);
+    const retry = { kind: "retry", atMs: NOW + 1 } as const;
+    const claims = (await on.claim({ nowMs: NOW + 10 })).claims;
+    const slowBy = (claim: Claim | undefined, untilMs: number): Promise<FinishAnswer> =>
+      finishAt(NOW + 20, claim!, retry, { slow: { untilMs, handler } });
+    await slowBy(claims[0], NOW + HOUR_MS);
+    await slowBy(claims[1], NOW + 1_000);
+    expect((await found(id))?.slowed_until).toBe(new Date(NOW + HOUR_MS).toISOString());
+    await on.store.updateSubscription(id, { active: true }, NOW);
+    expect(await found(id)).toMatchObject({ slowed_until: null, failing_since: null });
+    await slowBy(claims[2], NOW + HOUR_MS);
+    await on.store.updateSubscription(id, { handler: "https://moved.example/" }, NOW);
+    expect((await found(id))?.slowed_until).toBeNull();
+    // From an attempt at the handler it has left.
+    await slowBy(claims[3], NOW + HOUR_MS);
+    expect((await found(id))?.slowed_until).toBeNull();
+    expect((await on.claim({ nowMs: NOW + 30 })).claims).toHaveLength(4);
+  });
+
+  it("claims what a person asks for at once, before all else, also while its subscription is slowed", async () => {
+    const { handler } = await due(5);
+    const first = await claimOne(NOW + 10);
+    const slow = { untilMs: NOW + HOUR_MS, handler };
+    await finishAt(NOW + 20, first, { kind: "failed" }, { slow });
+    expect((await on.claim({ nowMs: NOW + 30 })).claims).toEqual([]);
+    const again = await on.store.retryDelivery(first.deliveryId, NOW + 40);
+    expect(again).toMatchObject({ status: "pending", next_attempt_at: new Date(NOW + 40).toISOString() });
+    expect((await on.store.listDeliveries({ status: "pending", limit: 9 })).length).toBe(5);
+    const answer = await on.claim({ nowMs: NOW + 40 });
+    expect(answer.claims.map(({ deliveryId, attempt }) => [deliveryId, attempt])).toEqual([
+      [first.deliveryId, 2],
+    ]);
+    // It comes due as any other after that attempt.
+    await finishAt(NOW + 50, answer.claims[0]!, { kind: "retry", atMs: NOW + 2_000 });
+    expect(await on.claim({ nowMs: NOW + 3_000 })).toEqual({ ...NOTHING, nextDueAtMs: NOW + HOUR_MS });
+  });
+
+  it("says since when a handler fails, until it has a success", async () => {
+    const { id } = await due(3);
+    await fail(NOW + 1_000);
+    await fail(NOW + 5_000);
+    expect((await found(id))?.failing_since).toBe(new Date(NOW + 1_000).toISOString());
+    await finishAt(NOW + 6_000, await claimOne(NOW + 6_000), { kind: "returned" });
+    expect((await found(id))?.failing_since).not.toBeNull();
+    await finishAt(NOW + 7_000, await claimOne(NOW + 7_000), { kind: "delivered" }, { statusCode: 200 });
+    expect((await found(id))?.failing_since).toBeNull();
+    await fail(NOW + 9_000);
+    expect((await found(id))?.failing_since).toBe(new Date(NOW + 9_000).toISOString());
+  });
+
+  it("deactivates one whose attempts have all failed for the time given, and holds its deliveries", async () => {
+    const { id } = await due(2);
+    for (let atMs = NOW; atMs < NOW + 5 * DAY_MS; atMs += 6 * HOUR_MS) {
+      expect(await fail(atMs)).toEqual({ applied: [true], deactivated: [] });
+    }
+    const reason = `Every attempt since ${new Date(NOW).toISOString()} has failed, the last with HTTP 503. Its deliveries are held until it is reactivated.`;
+    expect(await fail(NOW + 5 * DAY_MS)).toEqual({
+      applied: [true],
+      deactivated: [{ subscriptionId: id, reason }],
+    });
+    expect(await found(id)).toMatchObject({ active: false, disabled_reason: reason });
+    expect((await on.store.listDeliveries({ status: "held", limit: 9 })).length).toBe(2);
+    expect(await on.claim({ nowMs: NOW + 9 * DAY_MS })).toEqual(NOTHING);
+    // It starts anew when it is reactivated.
+    await on.store.updateSubscription(id, { active: true }, NOW + 9 * DAY_MS);
+    expect(await fail(NOW + 9 * DAY_MS)).toMatchObject({ deactivated: [] });
+    expect(await found(id)).toMatchObject({ active: true, disabled_reason: null });
+  });
+
+  it("counts little of a time in which nothing was tried, or that a clock has leapt over", async () => {
+    const { id } = await due(1);
+    await fail(NOW);
+    // Down for a year, then back a year, and forward again.
+    for (const atMs of [NOW + 365 * DAY_MS, NOW, NOW + 365 * DAY_MS]) {
+      expect((await fail(atMs)).deactivated).toEqual([]);
+    }
+    expect((await found(id))?.failing_since).toBe(new Date(NOW).toISOString());
+    // Two leaps forward count a day each; three days with an attempt each make it five.
+    const sinceMs = NOW + 365 * DAY_MS;
+    for (const day of [1, 2]) expect((await fail(sinceMs + day * DAY_MS)).deactivated).toEqual([]);
+    expect((await fail(sinceMs + 3 * DAY_MS)).deactivated).toHaveLength(1);
+  });
+
+  it("deactivates none for failing when not told to", async () => {
+    const { id } = await due(1);
+    for (let atMs = NOW; atMs < NOW + 50 * DAY_MS; atMs += DAY_MS) {
+      const claim = await claimOne(atMs);
+      const result = resultOf(claim, { kind: "retry", atMs }, { errorCode: "timeout" });
+      expect((await on.store.finishAttempts([result], atMs)).deactivated).toEqual([]);
+    }
+    expect(await found(id)).toMatchObject({
+      active: true,
+      failing_since: new Date(NOW).toISOString(),
+    });
+  });
+
+  it("keeps where the time of an attempt went that had a connection made for it", async () => {
+    await due(2);
+    const connection = { dnsMs: 3.4, connectMs: 21.6, firstByteMs: undefined };
+    const [one, two] = (await on.claim({ nowMs: NOW + 10 })).claims;
+    await on.store.finishAttempts(
+      [
+        resultOf(one!, { kind: "failed" }, { errorCode: "timeout", connection }),
+        resultOf(two!, { kind: "delivered" }, { statusCode: 200, response: "ok" }),
+      ],
+      NOW,
+    );
+    expect((await on.store.findDelivery(one!.deliveryId))?.attempts).toMatchObject([
+      { error_code: "timeout", dns_ms: 3, connect_ms: 22, first_byte_ms: null },
+    ]);
+    expect((await on.store.findDelivery(two!.deliveryId))?.attempts).toMatchObject([
+      { response: "ok", dns_ms: null, connect_ms: null, first_byte_ms: null },
+    ]);
+  });
+}

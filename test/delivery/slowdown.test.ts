@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+/** Until all that is under way is stored and nothing more is to be done at this time. */
+async function settle(): Promise<void> {
+  await bench.advance(1, 1);
+}
+
+describe("a handler that says how long to wait", () => {
+  it.each([429, 502, 503, 504])("with %i gets no attempt of any delivery before", async (status) => {
+    receiver.answer = () => ({ status, headers: { "retry-after": "600" } });
+    const subscription = await bench.subscribe(receiver.url);
+    const other = await startReceiver();
+    const undisturbed = await bench.subscribe(other.url);
+    await bench.publish(subscription, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    await until("it to be stored", async () => {
+      const found = await bench.store.findSubscription(subscription.rowid);
+      return found?.slowed_until === new Date(bench.clock.now() + 600_000).toISOString();
+    });
+    // Others are delivered to, and what is published for it meanwhile waits as well.
+    await bench.publish(undisturbed, 20);
+    await bench.publish(subscription, 10);
+    engine.wake();
+    await bench.untilDelivered(undisturbed, 20);
+    await bench.advance(599_000, 50_000);
+    expect(receiver.requests).toHaveLength(1);
+    expect((await bench.statuses(subscription))["delivering"]).toBeUndefined();
+    receiver.answer = () => ({});
+    await bench.advance(1_100, 100);
+    await bench.untilDelivered(subscription, 60);
+    expect(receiver.requests).toHaveLength(61);
+    await other.close();
+  });
+
+  it("gets no more than was under way, however many are leased ahead", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 200);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(subscription, 200);
+    receiver.answer = () => ({ status: 429, headers: { "retry-after": "600" } });
+    await bench.publish(subscription, 2_000);
+    engine.wake();
+    await until("it to be slowed and all leases to be given back", async () => {
+      const slowed = (await bench.store.findSubscription(subscription.rowid))?.slowed_until ?? null;
+      const query = { status: "delivering", limit: 1 } as const;
+      return slowed !== null && (await bench.store.listDeliveries(query)).length === 0;
+    });
+    expect(receiver.requests.length - 200).toBeLessThanOrEqual(32);
+    const before = receiver.requests.length;
+    await bench.advance(590_000, 10_000);
+    expect(receiver.requests).toHaveLength(before);
+  });
+
+  it("is still left alone after a restart, and by one-off runs", async () => {
+    receiver.answer = () => ({ status: 503, headers: { "retry-after": "3600" } });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 20);
+    for (let start = 0; start < 5; start += 1) {
+      const engine = bench.engine();
+      await engine.start();
+      await receiver.received(1);
+      await settle();
+      await engine.stop(0);
+      await bench.engine().runOnce();
+    }
+    expect(receiver.requests).toHaveLength(1);
+    receiver.answer = () => ({});
+    bench.clock.set(bench.clock.now() + 3_600_000);
+    await bench.engine().start();
+    await bench.untilDelivered(subscription, 20);
+  });
+
+  it("gets what a person asks for at once, and nothing else", async () => {
+    receiver.answer = () => ({ status: 503, headers: { "retry-after": "600" } });
+    const subscription = await bench.subscribe(receiver.url, 0);
+    await bench.publish(subscription);
+    const engine = bench.engine();
+    await engine.start();
+    const failed = await bench.untilStatus(subscription, "failed");
+    await bench.publish(subscription, 30);
+    engine.wake();
+    await settle();
+    receiver.answer = () => ({});
+    await bench.store.retryDelivery(failed.rowid, bench.clock.now());
+    engine.wake();
+    await until("it to be delivered", async () => {
+      return (await bench.store.findDelivery(failed.rowid))?.status === "delivered";
+    });
+    await settle();
+    expect(receiver.requests).toHaveLength(2);
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 1, pending: 30 });
+  });
+
+  it("is sent to again as soon as a person says so", async () => {
+    receiver.script({ status: 429, headers: { "retry-after": "21600" } });
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 5);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    await settle();
+    expect(receiver.requests).toHaveLength(1);
+    await bench.store.updateSubscription(subscription.rowid, { active: true }, bench.clock.now());
+    engine.wake();
+    await bench.untilDelivered(subscription, 4);
+  });
+
+  it("has what was under way counted against its retries, and nothing else", async () => {
+    receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
+    const subscription = await bench.subscribe(receiver.url, 1);
+    await bench.publish(subscription, 10);
+    await bench.engine().start();
+    for (let minute = 1; minute <= 5; minute += 1) {
+      await receiver.received(minute);
+      await bench.advance(60_000, 60_000);
+    }
+    await receiver.received(6);
+    await settle();
+    const all = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 20 });
+    expect(all.reduce((sum, { attempt }) => sum + attempt, 0)).toBe(6);
+    expect(all.filter(({ attempt }) => attempt === 0).length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe("a handler that refuses without saying for how long", () => {
+  it("gets fewer and fewer, then one at a growing distance, and all again once it takes them", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    await bench.publish(subscription, 100);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(subscription, 100);
+    receiver.answer = () => ({ status: 503 });
+    await bench.publish(subscription, 2_000);
+    engine.wake();
+    await until("it to be slowed", async () => {
+      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+    });
+    await settle();
+    // From 32 at a time to one.
+    const before = receiver.requests.length;
+    expect(before).toBeLessThan(100 + 150);
+    await bench.advance(10 * 60_000, 1_000);
+    const refused = receiver.requests.length - before;
+    expect(refused).toBeGreaterThanOrEqual(15);
+    expect(refused).toBeLessThanOrEqual(25);
+    receiver.answer = () => ({});
+    await bench.advance(31_000, 1_000);
+    await bench.untilDelivered(subscription, 500);
+  });
+
+  it("keeps most of its speed when it refuses one of twenty", async () => {
+    const subscription = await bench.subscribe(receiver.url, 20);
+    let count = 0;
+    receiver.answer = () => ({ status: ++count % 20 === 0 ? 503 : 200 });
+    await bench.publish(subscription, 400);
+    await bench.engine().start();
+    // Those that are refused twice wait for two seconds and more; the others need no time to go by.
+    await until(
+      "most to be delivered",
+      async () => (await bench.statuses(subscription))["delivered"]! >= 390,
+    );
+    await bench.advance(60_000, 1_000);
+    await bench.untilDelivered(subscription, 400);
+    expect((await bench.store.findSubscription(subscription.rowid))?.slowed_until).toBeNull();
+  });
+});
+
+describe("a handler that fails throughout", () => {
+  const DAY_MS = 86_400_000;
+
+  it("is deactivated after the time given, with a reason, its deliveries held, and the log says so", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const subscription = await bench.subscribe(receiver.url, 20);
+    const sinceMs = bench.clock.now();
+    await bench.publish(subscription, 3);
+    await bench.engine({ disableAfter: DAY_MS }).start();
+    await receiver.received(3);
+    await settle();
+    await bench.advance(23 * 3_600_000, 600_000);
+    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+      active: true,
+      failing_since: new Date(sinceMs).toISOString(),
+    });
+    await bench.advance(8 * 3_600_000, 600_000);
+    const reason = `Every attempt since ${new Date(sinceMs).toISOString()} has failed, the last with HTTP 500. Its deliveries are held until it is reactivated.`;
+    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+      active: false,
+      disabled_reason: reason,
+    });
+    expect(await bench.statuses(subscription)).toEqual({ held: 3 });
+    expect(bench.log.with("Subscription deactivated.").map(({ fields }) => fields)).toEqual([
+      { subscription: subscription.rowid, reason },
+    ]);
+  });
+
+  it("is not deactivated at a start after a long time, nor while one in a while goes well", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const subscription = await bench.subscribe(receiver.url, 20);
+    await bench.publish(subscription, 1);
+    const first = bench.engine({ disableAfter: DAY_MS });
+    await first.start();
+    await receiver.received(2);
+    await first.stop(0);
+    bench.clock.set(bench.clock.now() + 30 * DAY_MS);
+    await bench.engine({ disableAfter: DAY_MS }).start();
+    await receiver.received(3);
+    await bench.advance(3_600_000, 600_000);
+    expect((await bench.store.findSubscription(subscription.rowid))?.active).toBe(true);
+    // A success at noon, and everything else fails.
+    for (let half = 0; half < 6; half += 1) {
+      receiver.answer = () => ({});
+      await bench.publish(subscription, 1);
+      await bench.advance(7 * 3_600_000, 600_000);
+      receiver.answer = () => ({ status: 500 });
+      await bench.publish(subscription, 1);
+      await bench.advance(12 * 3_600_000, 600_000);
+    }
+    expect((await bench.store.findSubscription(subscription.rowid))?.active).toBe(true);
+  });
+});
