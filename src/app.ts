@@ -51,6 +51,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   const { dev = false, logger } = options;
   const config = dev ? devConfig(options.config) : options.config;
   const undo: (() => Promise<void>)[] = [];
+  let isStoreLost = false;
+  const onFatal = (error: EvregError): void => {
+    isStoreLost = true;
+    options.onFatal?.(error);
+  };
   // Loaded while the store's thread opens the file.
   const loading = Promise.all([
     import("./http/app.ts"),
@@ -58,7 +63,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     import("./delivery/engine.ts"),
   ]);
   try {
-    const parts = await buildParts({ ...options, config, command: "serve" });
+    const parts = await buildParts({ ...options, config, command: "serve", onFatal });
     const { service, store, owner } = parts;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
@@ -86,7 +91,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const stop = async (): Promise<void> => {
       endRest();
       const graceMs = config.shutdownGraceMs;
-      const drained = await Promise.allSettled([http.close(graceMs), engine.stop(graceMs)]);
+      // What attempts come to cannot be stored any more then, and nothing would keep the process alive to wait for it.
+      const engineGraceMs = isStoreLost ? 0 : graceMs;
+      const drained = await Promise.allSettled([http.close(graceMs), engine.stop(engineGraceMs)]);
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
