@@ -1,4 +1,4 @@
-import fc, { type AsyncCommand } from "fast-check";
+import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { NextStep } from "../../src/store/store.ts";
@@ -13,7 +13,7 @@ export interface Real extends LocalService {
 }
 
 type Act = (model: Model, real: Real) => Promise<void>;
-type Step = AsyncCommand<Model, Real>;
+type Step = fc.AsyncCommand<Model, Real>;
 
 const LEASE_MS = 3_000;
 /** An attempt that was cut short, or never begun, has none. */
@@ -310,7 +310,7 @@ const pass = fc
 
 /** What leads far into a delivery's life comes more often than the rest. */
 export const STEPS: readonly fc.Arbitrary<Step>[] = [
-  ...[revise, remove, publishBatch, publish, change, retry],
-  ...[subscribe, subscribe, publish, pass, pass, release, release],
-  ...[claim, claim, claim, finishOne, finishOne, finishOne],
-];
+  [revise, remove, publishBatch, publish, change, retry],
+  [subscribe, subscribe, publish, pass, pass, release, release],
+  [claim, claim, claim, finishOne, finishOne, finishOne],
+].flat();

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterAll, test } from "vitest";
 import { openLocalService, type LocalService } from "../support/local-service.ts";
 import { report, rounds } from "./length.ts";
