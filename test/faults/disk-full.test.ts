@@ -44,8 +44,10 @@ test.skipIf(disk === undefined)(
     await register(url, receiver.url);
     let longestMs = 0;
     for (let round = 0; round < fills; round += 1) {
-      fill(file);
       const load = new Load(url, ledger, 100);
+      const before = ledger.acknowledged;
+      await until("events are acknowledged", () => ledger.acknowledged - before >= 20);
+      fill(file);
       await until("the disk to be full", async () => (await publish(url, ledger, FILLER)) === 503, 20_000);
       expect((await fetch(`${url}/health`)).status).toBe(503);
       const refusal = await fetch(`${url}/v1/events`, {
