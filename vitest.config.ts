@@ -1,9 +1,13 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({
+/** `vitest --mode faults` runs the long form of the tests in test/faults, and nothing else. */
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ["test/**/*.test.ts"],
+    include: [mode === "faults" ? "test/faults/*.test.ts" : "test/**/*.test.ts"],
+    env: { FAULTS: mode === "faults" ? "long" : "short" },
+    // They take turns: each measures how soon a server is well again.
+    fileParallelism: mode !== "faults",
     // @oclif/test captures stdout itself and gets nothing through vitest's interception.
     disableConsoleIntercept: true,
     testTimeout: 20_000,
@@ -13,4 +17,4 @@ export default defineConfig({
     // vitest would leave a core of two idle; half of the suite waits for disks, sockets and child processes.
     maxWorkers: Math.max(2, availableParallelism() - 1),
   },
-});
+}));

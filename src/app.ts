@@ -52,6 +52,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   const { dev = false, logger } = options;
   const config = dev ? devConfig(options.config) : options.config;
   const undo: (() => Promise<void>)[] = [];
+  let isStoreLost = false;
+  const onFatal = (error: EvregError): void => {
+    isStoreLost = true;
+    options.onFatal?.(error);
+  };
   // Loaded while the store's thread opens the file.
   const loading = Promise.all([
     import("./http/app.ts"),
@@ -59,7 +64,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     import("./delivery/engine.ts"),
   ]);
   try {
-    const parts = await buildParts({ ...options, config, command: "serve" });
+    const parts = await buildParts({ ...options, config, command: "serve", onFatal });
     const { service, store, owner, published, loop } = parts;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
@@ -94,10 +99,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       endRest();
       loop.stop();
       const graceMs = config.shutdownGraceMs;
+      // What attempts come to cannot be stored any more then, and nothing would keep the process alive to wait for it.
+      const engineGraceMs = isStoreLost ? 0 : graceMs;
       const drained = await Promise.allSettled([
         http.close(graceMs),
         replays.stop(),
-        engine.stop(graceMs),
+        engine.stop(engineGraceMs),
         retention?.stop(),
       ]);
       await store.close();

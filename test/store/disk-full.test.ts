@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
@@ -15,112 +14,113 @@ import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
-const small = mkdtempSync(join(tmpdir(), "evreg-full-"));
-/** Needs root and a kernel that lets it; elsewhere the same failure is made with a limit on the engine's pages, below. */
-const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", small]).status === 0;
+/** Where none can be mounted, the same failure is made with a limit on the engine's pages, below. */
+const small = mountSmallDisk(8);
 
-afterAll(() => {
-  if (mounted) spawnSync("umount", [small]);
-  rmSync(small, { recursive: true, force: true });
-});
+afterAll(() => small?.remove());
 
-describe.skipIf(!mounted)("a disk that is full (a tmpfs of 8 MiB; skipped where none can be mounted)", () => {
-  const folder = join(small, "data");
-  const filler = join(small, "filler");
-  const clock = new ManualClock();
-  let store: Store;
-  let action: Action;
-  const publish = (bytes = 1_000): ReturnType<Store["recordEvents"]> =>
-    store.recordEvents(
-      [{ actionId: action.rowid, revision: 1, payload: Buffer.alloc(bytes, "x") }],
-      clock.now(),
-    );
+describe.skipIf(small === undefined)(
+  "a disk that is full (a tmpfs of 8 MiB; skipped where none can be mounted)",
+  () => {
+    const disk = small?.path ?? "";
+    const folder = join(disk, "data");
+    const filler = join(disk, "filler");
+    const clock = new ManualClock();
+    let store: Store;
+    let action: Action;
+    const publish = (bytes = 1_000): ReturnType<Store["recordEvents"]> =>
+      store.recordEvents(
+        [{ actionId: action.rowid, revision: 1, payload: Buffer.alloc(bytes, "x") }],
+        clock.now(),
+      );
 
-  beforeAll(async () => {
-    mkdirSync(folder);
-    store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
-    action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
-  });
-  afterAll(() => store.close());
-
-  it("refuses writes in plain words, goes on answering reads, and heals without a restart", async () => {
-    await publish();
-    writeFileSync(filler, Buffer.alloc(6 * 1024 * 1024));
-    let recorded = 1;
-    let refusal: unknown;
-    for (let n = 0; n < 500; n += 1) {
-      const pair = await Promise.allSettled([publish(20_000), publish(20_000)]);
-      refusal = pair.map((outcome) => outcome.status === "rejected" && outcome.reason).find(Boolean);
-      if (refusal !== undefined) break;
-      recorded += 2;
-    }
-    expect(refusal).toMatchObject({
-      code: "unavailable",
-      message: expect.stringContaining("the disk is full"),
+    beforeAll(async () => {
+      mkdirSync(folder);
+      store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
+      action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
     });
-    expect(store.condition()).toMatchObject({
-      status: "unavailable",
-      reason: expect.stringContaining("the disk is full"),
+    afterAll(() => store.close());
+
+    it("refuses writes in plain words, goes on answering reads, and heals without a restart", async () => {
+      await publish();
+      writeFileSync(filler, Buffer.alloc(6 * 1024 * 1024));
+      let recorded = 1;
+      let refusal: unknown;
+      for (let n = 0; n < 500; n += 1) {
+        const pair = await Promise.allSettled([publish(20_000), publish(20_000)]);
+        refusal = pair.map((outcome) => outcome.status === "rejected" && outcome.reason).find(Boolean);
+        if (refusal !== undefined) break;
+        recorded += 2;
+      }
+      expect(refusal).toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("the disk is full"),
+      });
+      expect(store.condition()).toMatchObject({
+        status: "unavailable",
+        reason: expect.stringContaining("the disk is full"),
+      });
+      await expect(publish()).rejects.toMatchObject({ code: "unavailable" });
+      // Both of the refused pair are gone; nothing is half done.
+      expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded);
+
+      // While it is full, trying changes nothing.
+      await clock.advance(1_000);
+      await until("the trial to fail", () => clock.pending === 1);
+      expect(store.condition().status).toBe("unavailable");
+
+      rmSync(filler);
+      await clock.advance(1_000);
+      await until("the store to heal", () => store.condition().status === "ok");
+      const [outcome] = await publish();
+      expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
+      expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
     });
-    await expect(publish()).rejects.toMatchObject({ code: "unavailable" });
-    // Both of the refused pair are gone; nothing is half done.
-    expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded);
 
-    // While it is full, trying changes nothing.
-    await clock.advance(1_000);
-    await until("the trial to fail", () => clock.pending === 1);
-    expect(store.condition().status).toBe("unavailable");
+    it("leaves a whole file behind", async () => {
+      await store.close();
+      const file = join(folder, "evreg.db");
+      expect(rawSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    });
 
-    rmSync(filler);
-    await clock.advance(1_000);
-    await until("the store to heal", () => store.condition().status === "ok");
-    const [outcome] = await publish();
-    expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
-    expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
-  });
+    it("is told at the start as well", async () => {
+      const other = join(disk, "other");
+      mkdirSync(other);
+      const left = Number(spawnSync("stat", ["-f", "-c", "%a", disk], { encoding: "utf8" }).stdout);
+      writeFileSync(filler, Buffer.alloc(Math.max(0, left - 4) * 4096));
+      await expect(
+        openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger }),
+      ).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("full") });
+      rmSync(filler);
+      await (await openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger })).close();
+    });
 
-  it("leaves a whole file behind", async () => {
-    await store.close();
-    const file = join(folder, "evreg.db");
-    expect(rawSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
-  });
-
-  it("is told at the start as well", async () => {
-    const other = join(small, "other");
-    mkdirSync(other);
-    const left = Number(spawnSync("stat", ["-f", "-c", "%a", small], { encoding: "utf8" }).stdout);
-    writeFileSync(filler, Buffer.alloc(Math.max(0, left - 4) * 4096));
-    await expect(
-      openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger }),
-    ).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("full") });
-    rmSync(filler);
-    await (await openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger })).close();
-  });
-
-  it("does not keep an older folder from being read, though nobody can be told who has it", async () => {
-    const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
-    const { total } = await before.listEvents({ order: "desc", limit: 1, page: 1 });
-    await before.close();
-    // Takes all there is, to the last byte.
-    spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
-    const warnings: string[] = [];
-    const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
-    const full = await openLibsqlStore({ folder, owner: testOwner(), logger });
-    expect((await full.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
-    expect(warnings).toEqual([expect.stringContaining("disk of the data folder is full")]);
-    expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
-    await full.close();
-    expect(() => writeOwner(folder, testOwner())).toThrow(
-      expect.objectContaining({ code: "unavailable", message: expect.stringContaining(folder) }),
-    );
-    rmSync(filler);
-  });
-});
+    it("does not keep an older folder from being read, though nobody can be told who has it", async () => {
+      const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+      const { total } = await before.listEvents({ order: "desc", limit: 1, page: 1 });
+      await before.close();
+      // Takes all there is, to the last byte.
+      spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
+      const warnings: string[] = [];
+      const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+      const full = await openLibsqlStore({ folder, owner: testOwner(), logger });
+      expect((await full.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
+      expect(warnings).toEqual([expect.stringContaining("disk of the data folder is full")]);
+      expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
+      await full.close();
+      expect(() => writeOwner(folder, testOwner())).toThrow(
+        expect.objectContaining({ code: "unavailable", message: expect.stringContaining(folder) }),
+      );
+      rmSync(filler);
+    });
+  },
+);
 
 describe.skipIf(!mounted)("old events on a disk that is full", () => {
   const folder = join(small, "old");

@@ -8,6 +8,7 @@ const at = (file: string): string => fileURLToPath(new URL(file, import.meta.url
 export function rawSql(path: string, ...statements: string[]): readonly Record<string, unknown>[] {
   const { stdout, stderr, status } = spawnSync(process.execPath, [at("raw-child.ts"), path, ...statements], {
     encoding: "utf8",
+    maxBuffer: 256 * 1024 * 1024,
   });
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as Record<string, unknown>[];

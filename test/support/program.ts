@@ -48,21 +48,31 @@ export function runProgram(
 export interface RunningProgram {
   readonly url: string;
   readonly child: ChildProcess;
+  /** Resolves when it is gone, whoever ended it. */
+  readonly ended: Promise<Outcome>;
   /** Sends the signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<Outcome>;
 }
 
-/** Starts `evreg serve` on `folder` and waits until it has announced its address. */
-export async function startProgram(
+/** One that may not answer yet. */
+export interface LaunchedProgram extends Omit<RunningProgram, "url"> {
+  /** Its address, once announced; rejects when it ends before. */
+  readonly ready: Promise<string>;
+}
+
+/**
+ * Starts `evreg serve` on `folder`.
+ * @param through a command that becomes the program, such as `prlimit`, with its options
+ */
+export function launchProgram(
   folder: string,
   args: readonly string[] = [],
   env: Record<string, string> = {},
-): Promise<RunningProgram> {
-  const child = spawn(process.execPath, [PROGRAM, "serve", "--data", folder, "--port", "0", ...args], {
-    cwd: folder,
-    env: cleanEnv(env),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  through: readonly string[] = [],
+): LaunchedProgram {
+  const served = [process.execPath, PROGRAM, "serve", "--data", folder, "--port", "0", ...args];
+  const [command = "", ...rest] = [...through, ...served];
+  const child = spawn(command, rest, { cwd: folder, env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
@@ -72,18 +82,21 @@ export async function startProgram(
       resolve({ code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
     );
   });
-  const url = await Promise.race([
+  const ready = Promise.race([
     announced(folder, child),
     ended.then((outcome) => Promise.reject(neverStarted(outcome))),
   ]);
-  return {
-    url,
-    child,
-    end(signal) {
-      child.kill(signal);
-      return ended;
-    },
+  const end = (signal: NodeJS.Signals): Promise<Outcome> => {
+    child.kill(signal);
+    return ended;
   };
+  return { child, ready, ended, end };
+}
+
+/** Starts `evreg serve` on `folder` and waits until it has announced its address. */
+export async function startProgram(...given: Parameters<typeof launchProgram>): Promise<RunningProgram> {
+  const { ready, ...launched } = launchProgram(...given);
+  return { ...launched, url: await ready };
 }
 
 function neverStarted(outcome: Outcome): Error {
@@ -95,7 +108,7 @@ async function announced(folder: string, child: ChildProcess): Promise<string> {
   for (;;) {
     const owner = readOwner(folder);
     if (owner?.pid === child.pid && owner?.url !== undefined) return owner.url;
-    if (child.exitCode !== null) return new Promise(() => undefined);
+    if (child.exitCode !== null || child.signalCode !== null) return new Promise(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Bench } from "../delivery/engine-setup.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { report } from "./length.ts";
+
+// The promise under test: a clock that is set loses nothing, and no retry comes before the time it was planned for by
+// that clock. What it may cost is told in README.md.
+
+const HOUR_MS = 3_600_000;
+const EVENTS = 20;
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+test.each([
+  ["set forward an hour", HOUR_MS],
+  ["set back an hour", -HOUR_MS],
+])("a clock that is %s while retries wait", async (_, stepMs) => {
+  // The first two attempts of each fail, so that all wait for a time to come (the first retry is due at once).
+  let failing = 2 * EVENTS;
+  const early: string[] = [];
+  const planned = new Map<string, number>();
+  receiver.answer = ({ headers }) => {
+    const [event = "", attempt] = (headers["x-evreg-delivery"] ?? "").split("_");
+    if (attempt === "3" && bench.clock.now() < (planned.get(event) ?? Infinity)) early.push(event);
+    return { status: (failing -= 1) >= 0 ? 500 : 200 };
+  };
+  const subscription = await bench.subscribe(receiver.url);
+  const events = await bench.publish(subscription, EVENTS);
+  const engine = bench.engine();
+  await engine.start();
+  await until("all to wait for their second retry", async () => {
+    const { data } = {
+      data: await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 }),
+    };
+    return data.every(({ status, attempt }) => status === "waiting" && attempt === 2);
+  });
+  const waiting = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 });
+  for (const one of waiting) planned.set(String(one.event_id), Date.parse(one.next_attempt_at ?? ""));
+
+  bench.clock.set(bench.clock.now() + stepMs);
+  // What is published after the step is not held up by it.
+  const fresh = await bench.subscribe(receiver.url);
+  await bench.publish(fresh, EVENTS);
+  engine.wake();
+  await bench.advance(12_000);
+  await bench.untilDelivered(fresh, EVENTS);
+
+  // Nothing is sent meanwhile that is not due by the clock; an hour at most makes up for a step back.
+  if (stepMs < 0) expect(receiver.requests).toHaveLength(3 * EVENTS);
+  if (stepMs < 0) {
+    // To just before and just after they are due, as a timeout must not come before a real socket has answered.
+    await bench.advance(HOUR_MS - 12_000, 60_000);
+    await bench.advance(3_000);
+  }
+  await bench.untilDelivered(subscription, EVENTS);
+  expect(early).toEqual([]);
+  const sent = receiver.requests.map(({ headers }) => headers["x-evreg-delivery"]);
+  expect(new Set(sent).size).toBe(sent.length);
+  expect(sent).toHaveLength(4 * EVENTS);
+  report(`clock moved ${stepMs / HOUR_MS} h`, {
+    events: events.length + EVENTS,
+    lost: 0,
+    early: early.length,
+  });
+});

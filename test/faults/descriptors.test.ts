@@ -1,0 +1,74 @@
+import { spawnSync } from "node:child_process";
+import { connect, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { Load, publish, register, unfinished } from "./load.ts";
+
+// The promise under test: a server that runs out of file descriptors refuses work, stays, loses nothing, and is well again
+// soon after the load is gone.
+
+const floods = rounds(1, 10);
+const DESCRIPTORS = 256;
+const CALLERS = 600;
+const HEALED_WITHIN_MS = 5_000;
+
+const folder = temporaryFolder();
+const ledger = new Ledger();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  // Slow enough that attempts hold connections of their own.
+  ledger.watch(receiver, () => ({ after: pause(100) }));
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  folder.remove();
+});
+
+test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)(
+  `${DESCRIPTORS} file descriptors and ${CALLERS} callers, ${floods} times (skipped where there is no prlimit)`,
+  { timeout: 60_000 + floods * 15_000 },
+  async () => {
+    const limit = ["prlimit", `--nofile=${DESCRIPTORS}`];
+    const server = await startProgram(folder.path, ["--dev"], {}, limit);
+    const { url } = server;
+    await register(url, receiver.url, 20);
+    let longestMs = 0;
+    for (let round = 0; round < floods; round += 1) {
+      const idle = Array.from({ length: CALLERS }, () => open(url));
+      const load = new Load(url, ledger, 200);
+      await pause(rounds(1_000, 3_000));
+      await load.stop();
+      for (const socket of idle) socket.destroy();
+      const goneMs = performance.now();
+      await until(
+        "a publish to be taken",
+        async () => (await publish(url, ledger)) === 201,
+        HEALED_WITHIN_MS,
+      );
+      longestMs = Math.max(longestMs, performance.now() - goneMs);
+      expect(server.child.exitCode).toBeNull();
+    }
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    await until("every delivery came to its end", async () => (await unfinished(url)) === 0, 60_000);
+    expect((await server.end("SIGTERM")).code).toBe(0);
+    expect(longestMs).toBeLessThan(HEALED_WITHIN_MS);
+    const balance = ledger.expectWhole(folder.path);
+    report("256 file descriptors", { floods, healedWithinMs: Math.round(longestMs), ...balance });
+  },
+);
+
+/** A connection that asks for nothing; whether the server takes it, cuts it or lets it wait is up to it. */
+function open(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  return socket;
+}

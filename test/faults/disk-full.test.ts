@@ -1,0 +1,98 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startProgram } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { Load, publish, register, unfinished } from "./load.ts";
+
+// The promise under test: with the disk full nothing is answered 2xx that is not kept, callers are told to come back, and
+// once there is room the server is well again by itself.
+
+const fills = rounds(1, 5);
+const HEALED_WITHIN_MS = 5_000;
+const FILLER = "x".repeat(20_000);
+
+const disk = mountSmallDisk(16);
+const path = disk?.path ?? "";
+const ledger = new Ledger();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  ledger.watch(receiver, (count) => (count === 1 && Math.random() < 0.1 ? { status: 503 } : {}));
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  disk?.remove();
+});
+
+test.skipIf(disk === undefined)(
+  `a disk that is full and freed, ${fills} times (skipped where no tmpfs can be mounted)`,
+  { timeout: 60_000 + fills * 20_000 },
+  async () => {
+    const folder = join(path, "data");
+    const file = join(path, "filler");
+    mkdirSync(folder);
+    const server = await startProgram(folder, ["--dev"]);
+    const { url } = server;
+    await register(url, receiver.url);
+    let longestMs = 0;
+    for (let round = 0; round < fills; round += 1) {
+      const load = new Load(url, ledger, 100);
+      const before = ledger.acknowledged;
+      await until("events are acknowledged", () => ledger.acknowledged - before >= 20);
+      fill(file);
+      await until("the disk to be full", async () => (await publish(url, ledger, FILLER)) === 503, 20_000);
+      expect((await fetch(`${url}/health`)).status).toBe(503);
+      const refusal = await fetch(`${url}/v1/events`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ action: "load.sent", payload: { n: 0 } }),
+      });
+      expect([refusal.status, refusal.headers.has("retry-after")]).toEqual([503, true]);
+      // Reads go on.
+      expect((await fetch(`${url}/v1/events?limit=1`)).status).toBe(200);
+      await pause(rounds(500, 3_000));
+
+      rmSync(file);
+      const freedMs = performance.now();
+      await until(
+        "a publish to be taken",
+        async () => (await publish(url, ledger)) === 201,
+        HEALED_WITHIN_MS,
+      );
+      await until(
+        "deliveries to go on",
+        async () => (await fetch(`${url}/health`)).status === 200,
+        HEALED_WITHIN_MS,
+      );
+      longestMs = Math.max(longestMs, performance.now() - freedMs);
+      await load.stop();
+    }
+    await until("every delivery came to its end", async () => (await unfinished(url)) === 0, 60_000);
+    expect((await server.end("SIGTERM")).code).toBe(0);
+    expect(longestMs).toBeLessThan(HEALED_WITHIN_MS);
+    expect(ledger.refusedWith(503)).toBeGreaterThan(0);
+    const balance = ledger.expectWhole(folder, { unanswered: 0, refusedButStored: 0 });
+    report("disk full", { fills, healedWithinMs: Math.round(longestMs), ...balance });
+  },
+);
+
+/** Takes all the room there is. */
+function fill(file: string): void {
+  for (const bytes of [1_048_576, 65_536, 4_096]) {
+    for (;;) {
+      try {
+        writeFileSync(file, Buffer.alloc(bytes), { flag: "a" });
+      } catch {
+        break;
+      }
+    }
+  }
+}

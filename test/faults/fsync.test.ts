@@ -1,0 +1,69 @@
+import { spawn, spawnSync } from "node:child_process";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { Load, publish, register, unfinished } from "./load.ts";
+
+// The promise under test: when the disk says that it could not keep what was written, nobody is told that it did; and as
+// nobody knows what is on it then, the server stops and says so.
+
+const failures = rounds(1, 10);
+const folder = temporaryFolder();
+const ledger = new Ledger();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  ledger.watch(receiver);
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  folder.remove();
+});
+
+test.skipIf(!canTrace())(
+  `fsync fails with EIO, ${failures} times (skipped where strace may not trace)`,
+  { timeout: 30_000 + failures * 10_000 },
+  async () => {
+    for (let round = 0; round < failures; round += 1) {
+      const server = await startProgram(folder.path, ["--dev"]);
+      if (round === 0) await register(server.url, receiver.url);
+      const load = new Load(server.url, ledger, 200);
+      const before = ledger.acknowledged;
+      await until("events are acknowledged", () => ledger.acknowledged - before >= 50);
+      await failFsync(server);
+      const { code, stderr } = await server.ended;
+      await load.stop();
+      expect(code, stderr).toBe(1);
+      expect(stderr).toContain("while a commit was made durable");
+      expect(stderr).toContain("Start evreg again.");
+    }
+    const last = await startProgram(folder.path, ["--dev"]);
+    expect(await publish(last.url, ledger)).toBe(201);
+    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, 60_000);
+    expect((await last.end("SIGTERM")).code).toBe(0);
+    const balance = ledger.expectWhole(folder.path);
+    report("fsync failing", { failures, ...balance });
+  },
+);
+
+/** From when this resolves, no call that makes something durable succeeds any more, and none has since it began. */
+async function failFsync({ child }: RunningProgram): Promise<void> {
+  const inject = "inject=fsync,fdatasync:error=EIO";
+  const tracer = spawn(
+    "strace",
+    ["-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", inject, "-p", String(child.pid)],
+    {
+      stdio: "ignore",
+    },
+  );
+  await new Promise((resolve) => tracer.once("spawn", resolve));
+}
+
+function canTrace(): boolean {
+  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
+}

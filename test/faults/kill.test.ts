@@ -1,0 +1,63 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { Load, register, unfinished } from "./load.ts";
+
+// The promise under test: what was answered 201 is never lost, and nothing is stored twice, however the process dies.
+
+const kills = rounds(5, 300);
+/** Up to so long after the server answers; every fifth dies while it starts instead. */
+const LONGEST_MS = 350;
+const STARTING_MS = 400;
+
+const folder = temporaryFolder();
+const ledger = new Ledger();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  // So that retries are under way when the process dies; but not so often that the end has to wait for many of them.
+  ledger.watch(receiver, (count) => {
+    if (count > 2 || Math.random() > 0.25) return {};
+    return Math.random() < 0.3 ? "reset" : { status: 503 };
+  });
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  folder.remove();
+});
+
+test(
+  `kill -9 under load, ${kills} times: acknowledged events are stored once and delivered`,
+  { timeout: 60_000 + kills * 3_000 },
+  async () => {
+    const first = await startProgram(folder.path, ["--dev"]);
+    await register(first.url, receiver.url);
+    await first.end("SIGKILL");
+    for (let round = 0; round < kills; round += 1) {
+      const server = launchProgram(folder.path, ["--dev"]);
+      if (round % 5 === 4) {
+        const starting = server.ready.catch(() => undefined);
+        await Promise.race([starting, pause(Math.random() * STARTING_MS)]);
+        await server.end("SIGKILL");
+        continue;
+      }
+      const load = new Load(await server.ready, ledger, 200);
+      await pause(Math.random() * LONGEST_MS);
+      await Promise.all([load.stop(), server.end("SIGKILL")]);
+    }
+
+    const last = await startProgram(folder.path, ["--dev"]);
+    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, 60_000);
+    expect((await last.end("SIGTERM")).code).toBe(0);
+    const balance = ledger.expectWhole(folder.path, { refused: 0 });
+    expect(balance.acknowledged).toBeGreaterThan(kills * 5);
+    expect(balance.repeated).toBeGreaterThan(0);
+    report("kill -9", { kills, ...balance });
+  },
+);

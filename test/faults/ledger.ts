@@ -1,0 +1,176 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { rawSql } from "../store/processes.ts";
+import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
+
+/** What the ledger comes to. All but the first five must be what the fault under test allows. */
+export interface Balance {
+  /** Events whose publishing was begun. */
+  readonly sent: number;
+  /** Of those: answered 2xx. */
+  readonly acknowledged: number;
+  /** Answered with anything else. */
+  readonly refused: number;
+  /** Never answered: whether they are stored is open, and either is right. */
+  readonly unanswered: number;
+  readonly stored: number;
+  /** Acknowledged, and not stored under the rowid that was answered with the payload that was sent. */
+  readonly lost: number;
+  /** Acknowledged, and no handler's 2xx is on record and received. */
+  readonly undelivered: number;
+  /** Stored and never sent, or stored twice. */
+  readonly invented: number;
+  /** Refused and stored all the same. */
+  readonly refusedButStored: number;
+  /** Requests to the handler beyond the first, for the same event. */
+  readonly repeated: number;
+  /** Of those: after a 2xx that the handler had answered. */
+  readonly duplicates: number;
+  /** Requests that came under another event id, or with other bytes, than the first for the same event. */
+  readonly altered: number;
+  /** Requests that no attempt on record tells of, or came twice under one attempt, or were answered otherwise than recorded. */
+  readonly unrecorded: number;
+  /** Attempts with an HTTP status on record that the handler never saw. */
+  readonly unseen: number;
+  readonly integrity: string;
+}
+
+interface Received {
+  readonly n: number;
+  readonly eventId: number;
+  readonly attempt: number;
+  readonly hash: string;
+  /** `undefined`: never answered. */
+  readonly status: number | undefined;
+}
+
+const TAIL = /,"delivery_attempt":\d+\}$/;
+
+/**
+ * What was sent, answered and received while something went wrong, reconciled in the end with what the data file says.
+ * Events are told apart by `n` in their payload.
+ */
+export class Ledger {
+  #sent = 0;
+  readonly #acknowledged = new Map<number, number>();
+  readonly #refused = new Map<number, number>();
+  readonly #received: Received[] = [];
+  readonly #requests = new Map<number, number>();
+
+  /** The number of the next event. */
+  next(): number {
+    this.#sent += 1;
+    return this.#sent;
+  }
+
+  answered(n: number, status: number, rowid: number | undefined): void {
+    if (status >= 200 && status <= 299 && rowid !== undefined) this.#acknowledged.set(n, rowid);
+    else this.#refused.set(n, status);
+  }
+
+  get acknowledged(): number {
+    return this.#acknowledged.size;
+  }
+
+  /** How many requests were refused with this status. */
+  refusedWith(status: number): number {
+    return [...this.#refused.values()].filter((given) => given === status).length;
+  }
+
+  /** Notes each request to the receiver, and has it answered as `answer` says; `count` is how many came for the event. */
+  watch(receiver: Receiver, answer: (count: number, request: ReceivedRequest) => Answer = () => ({})): void {
+    receiver.answer = (request) => {
+      const text = request.body.toString();
+      const { payload } = JSON.parse(text) as { payload: { n: number } };
+      const [eventId = "", attempt = ""] = (request.headers["x-evreg-delivery"] ?? "").split("_");
+      const hash = createHash("sha256").update(text.replace(TAIL, "")).digest("hex");
+      const count = (this.#requests.get(payload.n) ?? 0) + 1;
+      this.#requests.set(payload.n, count);
+      const given = answer(count, request);
+      const status = typeof given === "object" && !("raw" in given) ? (given.status ?? 200) : undefined;
+      this.#received.push({ n: payload.n, eventId: Number(eventId), attempt: Number(attempt), hash, status });
+      return given;
+    };
+  }
+
+  /** To be called when no process has the folder any more. */
+  balance(folder: string): Balance {
+    const ask = <T>(sql: string): readonly T[] => rawSql(join(folder, "evreg.db"), sql) as readonly T[];
+    const stored = ask<{ id: number; n: number | null }>(
+      "SELECT rowid AS id, CAST(payload AS TEXT) ->> 'n' AS n FROM event",
+    );
+    const attempts = ask<{ key: string; status: number | null }>(
+      `SELECT d.event_id || '_' || a.attempt AS key, a.status_code AS status
+        FROM attempt AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id`,
+    );
+    const delivered = ask<{ event: number }>("SELECT event_id AS event FROM delivery WHERE state = 2");
+    const [check] = ask<{ integrity_check: string }>("PRAGMA integrity_check");
+
+    const rowidOf = new Map(stored.map(({ id, n }) => [n, id]));
+    const deliveredIds = new Set(delivered.map(({ event }) => event));
+    const seenOk = new Set(this.#received.filter(isOk).map(({ eventId }) => eventId));
+    const seen = new Map(this.#received.map((one) => [`${one.eventId}_${one.attempt}`, one]));
+    const recorded = new Map(attempts.map(({ key, status }) => [key, status]));
+    const acknowledged = [...this.#acknowledged];
+    return {
+      sent: this.#sent,
+      acknowledged: acknowledged.length,
+      refused: this.#refused.size,
+      unanswered: this.#sent - acknowledged.length - this.#refused.size,
+      stored: stored.length,
+      lost: acknowledged.filter(([n, rowid]) => rowidOf.get(n) !== rowid).length,
+      undelivered: acknowledged.filter(([, rowid]) => !deliveredIds.has(rowid) || !seenOk.has(rowid)).length,
+      invented:
+        stored.length - rowidOf.size + stored.filter(({ n }) => n === null || n < 1 || n > this.#sent).length,
+      refusedButStored: [...this.#refused.keys()].filter((n) => rowidOf.has(n)).length,
+      repeated: this.#received.length - this.#requests.size,
+      ...this.#repeats(),
+      unrecorded:
+        this.#received.length -
+        seen.size +
+        [...seen].filter(([key, { n, eventId, status }]) => {
+          const noted = recorded.get(key);
+          // An answer that a crash kept from arriving is on record as none.
+          return rowidOf.get(n) !== eventId || noted === undefined || (noted !== null && noted !== status);
+        }).length,
+      unseen: attempts.filter(({ key, status }) => status !== null && !seen.has(key)).length,
+      integrity: check?.integrity_check ?? "",
+    };
+  }
+
+  /** Holds the balance to what every fault has to leave behind; `expected` overrides or adds. */
+  expectWhole(folder: string, expected: Partial<Balance> = {}): Balance {
+    const balance = this.balance(folder);
+    expect(balance).toMatchObject({
+      lost: 0,
+      undelivered: 0,
+      invented: 0,
+      altered: 0,
+      unrecorded: 0,
+      unseen: 0,
+      integrity: "ok",
+      ...expected,
+    });
+    return balance;
+  }
+
+  #repeats(): Pick<Balance, "duplicates" | "altered"> {
+    const firsts = new Map<number, Received>();
+    const ended = new Set<number>();
+    let duplicates = 0;
+    let altered = 0;
+    for (const one of this.#received) {
+      const first = firsts.get(one.n);
+      if (first === undefined) firsts.set(one.n, one);
+      else if (first.eventId !== one.eventId || first.hash !== one.hash) altered += 1;
+      if (ended.has(one.n)) duplicates += 1;
+      if (isOk(one)) ended.add(one.n);
+    }
+    return { duplicates, altered };
+  }
+}
+
+function isOk({ status }: Received): boolean {
+  return status !== undefined && status >= 200 && status <= 299;
+}

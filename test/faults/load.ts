@@ -1,0 +1,90 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Ledger } from "./ledger.ts";
+
+const ACTION = "load.sent";
+const TICK_MS = 10;
+
+/** Creates the action that `Load` publishes for, and a subscription of it. */
+export async function register(url: string, handler: string, maxRetries = 10): Promise<void> {
+  await create(`${url}/v1/actions`, {
+    action: ACTION,
+    application: "load",
+    schemata: { type: "object", required: ["n"], properties: { n: { type: "integer" } } },
+  });
+  await create(`${url}/v1/subscriptions`, {
+    application: "load",
+    subscription: "all",
+    action: ACTION,
+    handler,
+    max_retries: maxRetries,
+  });
+}
+
+/** Publishes one event and notes what was answered; a broken connection leaves it unanswered. Answers the status. */
+export async function publish(url: string, ledger: Ledger, filler = ""): Promise<number | undefined> {
+  const n = ledger.next();
+  try {
+    const response = await post(`${url}/v1/events`, { action: ACTION, payload: { n, filler } });
+    const { data } = (await response.json()) as { data?: { rowid: number } };
+    ledger.answered(n, response.status, data?.rowid);
+    return response.status;
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Publishes at a steady rate, whether answers come or not, until stopped. */
+export class Load {
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #running: Promise<void>;
+  #isStopped = false;
+
+  constructor(url: string, ledger: Ledger, perSecond: number) {
+    this.#running = this.#run(url, ledger, perSecond);
+  }
+
+  /** Resolves when everything begun was answered or broken off. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+    await Promise.all(this.#underWay);
+  }
+
+  async #run(url: string, ledger: Ledger, perSecond: number): Promise<void> {
+    const beganMs = performance.now();
+    let begun = 0;
+    while (!this.#isStopped) {
+      const dueByNow = ((performance.now() - beganMs) / 1_000) * perSecond;
+      for (; begun < dueByNow; begun += 1) {
+        const one = publish(url, ledger).finally(() => this.#underWay.delete(one));
+        this.#underWay.add(one);
+      }
+      await pause(TICK_MS);
+    }
+  }
+}
+
+/** Deliveries that have not come to an end. */
+export async function unfinished(url: string): Promise<number> {
+  let count = 0;
+  for (const status of ["pending", "delivering", "waiting"]) {
+    const response = await fetch(`${url}/v1/deliveries?limit=500&status=${status}`);
+    count += ((await response.json()) as { data: unknown[] }).data.length;
+  }
+  return count;
+}
+
+async function create(url: string, body: unknown): Promise<void> {
+  const response = await post(url, body);
+  if (response.status !== 201)
+    throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+}
+
+function post(url: string, body: unknown): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}

@@ -1,0 +1,316 @@
+import * as fc from "fast-check";
+import { expect } from "vitest";
+import { RawJson } from "../../src/json/raw-json.ts";
+import type { NextStep } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import type { LocalService } from "../support/local-service.ts";
+import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";
+import { agree } from "./model-agrees.ts";
+
+/** One run has names of its own, as many share a store. */
+export interface Real extends LocalService {
+  readonly run: number;
+}
+
+type Act = (model: Model, real: Real) => Promise<void>;
+type Step = fc.AsyncCommand<Model, Real>;
+
+const LEASE_MS = 3_000;
+/** An attempt that was cut short, or never begun, has none. */
+const STATUS_CODES: Readonly<Record<string, number>> = { delivered: 200, retry: 500, failed: 503, gone: 410 };
+const REASON = "The handler answered 410 Gone.";
+
+let turns = 0;
+
+function step(name: string, act: Act): Step {
+  return {
+    check: () => true,
+    async run(model, real) {
+      await act(model, real);
+      await agree(model, real, (turns += 1));
+    },
+    toString: () => name,
+  };
+}
+
+function pick<T>(list: readonly T[], index: number): T | undefined {
+  return list[index % list.length];
+}
+
+const refusedAs = (code: string): unknown => expect.objectContaining({ code });
+
+function schemata(revision: number): Record<string, unknown> {
+  const added = Array.from({ length: revision - 1 }, (_, index) => [`p${index + 2}`, {}]);
+  return {
+    type: "object",
+    required: ["n"],
+    properties: { n: { type: "integer" }, ...Object.fromEntries(added) },
+  };
+}
+
+export async function createActions(model: Model, { evreg, run }: Real): Promise<void> {
+  for (const name of [`run${run}.a`, `run${run}.b`]) {
+    await evreg.actions.create({ action: name, application: "owner", schemata: schemata(1) });
+    model.actions.push({ name, revision: 1 });
+  }
+}
+
+const index = fc.nat(1_000);
+/** Few, so that they meet. */
+const key = fc.option(fc.nat(2), { nil: undefined });
+const item = fc.record({ action: fc.nat(1), value: fc.nat(1), key });
+type Item = typeof item extends fc.Arbitrary<infer T> ? T : never;
+
+function prepared(model: Model, { run }: Real, { action: at, value, key: number }: Item) {
+  const action = model.actions[at]!;
+  const text = `{"n":${value},"9":1}`;
+  const idempotency_key = number === undefined ? undefined : `${run}-${number}`;
+  const payload = RawJson.fromText(text);
+  const input = {
+    action: action.name,
+    payload,
+    ...(idempotency_key === undefined ? {} : { idempotency_key }),
+  };
+  return { action, text, key: idempotency_key, input };
+}
+
+/** What becomes of an item that is published now; a fresh one is recorded by the model once its rowid is known. */
+function expectation(model: Model, one: { action: ModelAction; text: string; key: string | undefined }) {
+  const earlier = model.keyed(one.key);
+  if (earlier === undefined) return { kind: "fresh" } as const;
+  const isSame = earlier.action === one.action && earlier.text === one.text;
+  return isSame ? ({ kind: "replayed", rowid: earlier.rowid } as const) : ({ kind: "conflict" } as const);
+}
+
+const publish = item.map((given) =>
+  step(`publish ${JSON.stringify(given)}`, async (model, real) => {
+    const one = prepared(model, real, given);
+    const expected = expectation(model, one);
+    const publishing = real.evreg.events.publish(one.input);
+    if (expected.kind === "conflict") return expect(publishing).rejects.toEqual(refusedAs("conflict"));
+    const { data, replayed } = await publishing;
+    expect(replayed).toBe(expected.kind === "replayed");
+    if (expected.kind === "replayed") expect(data.rowid).toBe(expected.rowid);
+    else {
+      const { action, text, key: used } = one;
+      model.record(
+        { rowid: data.rowid, action, revision: action.revision, text, key: used },
+        real.clock.now(),
+      );
+    }
+  }),
+);
+
+const publishBatch = fc
+  .record({
+    items: fc.array(fc.record({ item, valid: fc.boolean() }), { minLength: 1, maxLength: 4 }),
+    atomic: fc.boolean(),
+  })
+  .map(({ items, atomic }) =>
+    step(`batch ${JSON.stringify({ items, atomic })}`, async (model, real) => {
+      const all = items.map(({ item: given, valid }) => ({ ...prepared(model, real, given), valid }));
+      const inputs = all.map(({ input, valid }) =>
+        valid ? input : { ...input, payload: RawJson.fromText('{"n":"x"}') },
+      );
+      const { data } = await real.evreg.events.publishBatch(inputs, { atomic });
+      const before = { events: model.events.length, deliveries: model.deliveries.length };
+      let isRefused = false;
+      const expected = all.map((one, at) => {
+        const outcome = one.valid ? expectation(model, one) : ({ kind: "invalid" } as const);
+        if (outcome.kind === "replayed") return outcome.rowid;
+        if (outcome.kind !== "fresh") {
+          isRefused = true;
+          return null;
+        }
+        const { action, text, key: used } = one;
+        // With all or nothing a rowid is only known where all went well; a wrong one is found by the lists.
+        const rowid = data[at]?.rowid ?? -1;
+        model.record({ rowid, action, revision: action.revision, text, key: used }, real.clock.now());
+        return rowid;
+      });
+      if (atomic && isRefused) {
+        model.events.length = before.events;
+        model.deliveries.length = before.deliveries;
+        expected.fill(null);
+      }
+      expect(data.map((event) => event?.rowid ?? null)).toEqual(expected);
+    }),
+  );
+
+const revise = fc
+  .record({ at: fc.nat(1), how: fc.constantFrom("compatible", "same", "breaking") })
+  .map(({ at, how }) =>
+    step(`revise ${at} ${how}`, async (model, { evreg }) => {
+      const action = model.actions[at]!;
+      const next = schemata(how === "compatible" ? action.revision + 1 : action.revision);
+      if (how === "breaking") {
+        const updating = evreg.actions.update(action.name, {
+          schemata: { ...next, required: ["n", "more"] },
+        });
+        return expect(updating).rejects.toEqual(refusedAs("conflict"));
+      }
+      const { data } = await evreg.actions.update(action.name, { schemata: next });
+      if (how === "compatible") action.revision += 1;
+      expect(data.revision).toBe(action.revision);
+    }),
+  );
+
+const subscribe = fc
+  .record({ at: fc.nat(1), name: fc.nat(1), active: fc.boolean(), maxRetries: fc.nat(2) })
+  .map(({ at, name, active, maxRetries }) =>
+    step(`subscribe ${name} to ${at} ${active} ${maxRetries}`, async (model, { evreg, run }) => {
+      const action = model.actions[at]!;
+      const handler = "https://h.example/1";
+      const named = { application: `run${run}`, subscription: `s${name}` };
+      const creating = evreg.subscriptions.create({
+        ...named,
+        action: action.name,
+        handler,
+        active,
+        max_retries: maxRetries,
+      });
+      if (model.isTaken(named.subscription, action)) {
+        return expect(creating).rejects.toEqual(refusedAs("conflict"));
+      }
+      const { rowid } = (await creating).data;
+      const known = { rowid, name: named.subscription, action, handler, maxRetries, active };
+      model.subscriptions.push({ ...known, disabledReason: null, deleted: false });
+    }),
+  );
+
+type Change = "pause" | "resume" | "move" | "rebind";
+
+const change = fc
+  .record({ at: index, what: fc.constantFrom<Change>("pause", "resume", "resume", "move", "rebind") })
+  .map(({ at, what }) =>
+    step(`${what} ${at}`, async (model, { evreg }) => {
+      const found = pick(model.subscriptions, at);
+      if (found === undefined) return;
+      const { patch, apply, isTaken } = changed(model, found, what);
+      const updating = evreg.subscriptions.update(found.rowid, patch);
+      if (found.deleted) return expect(updating).rejects.toEqual(refusedAs("not_found"));
+      if (isTaken) return expect(updating).rejects.toEqual(refusedAs("conflict"));
+      await updating;
+      apply();
+    }),
+  );
+
+function changed(model: Model, found: ModelSubscription, what: Change) {
+  if (what === "move") {
+    const handler = `${found.handler}1`;
+    return { patch: { handler }, apply: () => void (found.handler = handler), isTaken: false };
+  }
+  if (what === "rebind") {
+    const action = model.actions.find((other) => other !== found.action)!;
+    const apply = (): void => void (found.action = action);
+    return { patch: { action: action.name }, apply, isTaken: model.isTaken(found.name, action) };
+  }
+  const active = what === "resume";
+  const apply = (): void => {
+    found.active = active;
+    found.disabledReason = null;
+  };
+  return { patch: { active }, apply, isTaken: false };
+}
+
+const remove = index.map((at) =>
+  step(`delete ${at}`, async (model, { evreg }) => {
+    const found = pick(model.subscriptions, at);
+    if (found === undefined) return;
+    const deleting = evreg.subscriptions.delete(found.rowid);
+    if (found.deleted) return expect(deleting).rejects.toEqual(refusedAs("not_found"));
+    await deleting;
+    found.deleted = true;
+  }),
+);
+
+const retry = index.map((at) =>
+  step(`retry ${at}`, async (model, { evreg, clock }) => {
+    const delivery = pick(model.deliveries, at);
+    if (delivery === undefined) return;
+    const { data } = await evreg.events.deliveries(delivery.event.rowid);
+    const found = data.find(({ subscription_id }) => subscription_id === delivery.subscription.rowid);
+    const retrying = evreg.deliveries.retry(found?.rowid ?? 0);
+    const isFree = ["failed", "waiting", "delivered"].includes(statusOf(delivery));
+    if (!isFree || delivery.subscription.deleted)
+      return expect(retrying).rejects.toEqual(refusedAs("conflict"));
+    await retrying;
+    Object.assign(delivery, { state: "open", failures: 0, dueMs: clock.now() });
+  }),
+);
+
+const claim = fc.constantFrom(1, 2, 100).map((limit) =>
+  step(`claim ${limit}`, async (model, { store, clock }) => {
+    const nowMs = clock.now();
+    const due = model.due(nowMs);
+    const { claims } = await store.claimDue(claimRequest({ nowMs, limit, leaseMs: LEASE_MS }));
+    expect(claims).toHaveLength(Math.min(limit, due.length));
+    for (const one of claims) {
+      const { claimId, event, subscription, attempt, failures } = one;
+      const delivery = due.find(
+        (each) =>
+          each.event.rowid === event.eventId && each.subscription.rowid === subscription.subscriptionId,
+      )!;
+      expect([attempt, failures, subscription.handler, Buffer.from(event.payload).toString()]).toEqual([
+        delivery.outcomes.length + 1,
+        delivery.failures,
+        delivery.subscription.handler,
+        delivery.event.text,
+      ]);
+      delivery.lease = { claimId, untilMs: nowMs + LEASE_MS };
+      model.claims.push(one);
+    }
+    // Nothing is leased twice.
+    expect(due.filter(({ lease }) => lease !== undefined)).toHaveLength(claims.length);
+  }),
+);
+
+const finishOne = fc
+  .record({
+    at: index,
+    kind: fc.constantFrom("delivered", "retry", "retry", "failed", "gone", "returned", "unsent"),
+    afterMs: fc.nat(20_000),
+  })
+  .map(({ at, kind, afterMs }) =>
+    step(`finish ${at} ${kind} ${afterMs}`, async (model, { store, clock }) => {
+      const claimed = pick(model.claims, at);
+      if (claimed === undefined) return;
+      const { deliveryId, claimId, event, subscription } = claimed;
+      const nowMs = clock.now();
+      const next = nextStep(kind, nowMs + afterMs, subscription.handler);
+      const code = STATUS_CODES[kind];
+      const timed = {
+        startedAtMs: nowMs,
+        durationMs: 1,
+        ...(code === undefined ? {} : { statusCode: code }),
+      };
+      const applied = await store.finishAttempts([{ deliveryId, claimId, ...timed, next }], nowMs);
+      const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
+      expect(applied).toEqual([delivery !== undefined]);
+      if (delivery !== undefined) finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);
+    }),
+  );
+
+function nextStep(kind: string, atMs: number, handler: string): NextStep {
+  if (kind === "retry") return { kind, atMs };
+  if (kind === "gone") return { kind, reason: REASON, handler };
+  return { kind } as NextStep;
+}
+
+const release = fc.constant(
+  step("release", async (model, { store, clock }) => {
+    expect(await store.releaseExpired(clock.now())).toBe(model.release(clock.now()));
+  }),
+);
+
+/** Also back, as clocks are set. */
+const pass = fc
+  .integer({ min: -5_000, max: 20_000 })
+  .map((byMs) => step(`pass ${byMs}`, (_, { clock }) => Promise.resolve(clock.set(clock.now() + byMs))));
+
+/** What leads far into a delivery's life comes more often than the rest. */
+export const STEPS: readonly fc.Arbitrary<Step>[] = [
+  [revise, remove, publishBatch, publish, change, retry],
+  [subscribe, subscribe, publish, pass, pass, release, release],
+  [claim, claim, claim, finishOne, finishOne, finishOne],
+].flat();

@@ -1,0 +1,133 @@
+import type { DeliveryStatus } from "../../src/domain/delivery.ts";
+import type { Claim, NextStep } from "../../src/store/store.ts";
+
+export interface ModelAction {
+  readonly name: string;
+  revision: number;
+}
+
+export interface ModelEvent {
+  readonly rowid: number;
+  readonly action: ModelAction;
+  readonly revision: number;
+  readonly text: string;
+  readonly key: string | undefined;
+}
+
+export interface ModelSubscription {
+  readonly rowid: number;
+  readonly name: string;
+  action: ModelAction;
+  handler: string;
+  maxRetries: number;
+  active: boolean;
+  disabledReason: string | null;
+  deleted: boolean;
+}
+
+export interface ModelDelivery {
+  readonly event: ModelEvent;
+  readonly subscription: ModelSubscription;
+  state: "open" | "delivered" | "failed";
+  failures: number;
+  dueMs: number;
+  lastError: string | null;
+  lease: { readonly claimId: number; readonly untilMs: number } | undefined;
+  readonly outcomes: string[];
+}
+
+/** What evreg should hold after the same calls, kept in the plainest way: lists that are searched from end to end. */
+export class Model {
+  readonly actions: ModelAction[] = [];
+  readonly events: ModelEvent[] = [];
+  readonly subscriptions: ModelSubscription[] = [];
+  readonly deliveries: ModelDelivery[] = [];
+  /** Every claim there ever was, also those that have ended. */
+  readonly claims: Claim[] = [];
+
+  get living(): ModelSubscription[] {
+    return this.subscriptions.filter(({ deleted }) => !deleted);
+  }
+
+  keyed(key: string | undefined): ModelEvent | undefined {
+    return key === undefined ? undefined : this.events.find((event) => event.key === key);
+  }
+
+  record(event: ModelEvent, nowMs: number): void {
+    this.events.push(event);
+    for (const subscription of this.living) {
+      if (subscription.action !== event.action || !subscription.active) continue;
+      const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
+      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, dueMs: nowMs });
+    }
+  }
+
+  isTaken(name: string, action: ModelAction): boolean {
+    return this.living.some((other) => other.name === name && other.action === action);
+  }
+
+  due(nowMs: number): ModelDelivery[] {
+    return this.deliveries.filter(
+      ({ state, lease, dueMs, subscription: { active, deleted } }) =>
+        state === "open" && lease === undefined && dueMs <= nowMs && active && !deleted,
+    );
+  }
+
+  leased(claimId: number, eventId: number, subscriptionId: number): ModelDelivery | undefined {
+    return this.deliveries.find(
+      ({ lease, event, subscription }) =>
+        lease?.claimId === claimId && event.rowid === eventId && subscription.rowid === subscriptionId,
+    );
+  }
+
+  release(nowMs: number): number {
+    const ended = this.deliveries.filter(({ lease }) => lease !== undefined && lease.untilMs <= nowMs);
+    for (const delivery of ended) {
+      delivery.lease = undefined;
+      delivery.dueMs = nowMs;
+      delivery.outcomes.push("returned");
+    }
+    return ended.length;
+  }
+}
+
+export function statusOf({ state, lease, failures, subscription }: ModelDelivery): DeliveryStatus {
+  if (state !== "open") return state;
+  if (lease !== undefined) return "delivering";
+  if (subscription.deleted) return "cancelled";
+  if (!subscription.active) return "held";
+  return failures > 0 ? "waiting" : "pending";
+}
+
+/** Moves a leased delivery on by what came of its attempt. */
+export function finish(delivery: ModelDelivery, next: NextStep, error: string | null, nowMs: number): void {
+  delivery.lease = undefined;
+  const { subscription } = delivery;
+  switch (next.kind) {
+    case "unsent":
+      return;
+    case "returned":
+      delivery.outcomes.push("returned");
+      delivery.dueMs = nowMs;
+      return;
+    case "delivered":
+      delivery.outcomes.push("delivered");
+      delivery.state = "delivered";
+      delivery.lastError = null;
+      return;
+    case "gone":
+    case "failed":
+    case "retry":
+      delivery.outcomes.push("failed");
+      delivery.lastError = error;
+      delivery.failures += 1;
+  }
+  const hasMoved = next.kind === "gone" && subscription.handler !== next.handler;
+  if (next.kind === "retry") delivery.dueMs = next.atMs;
+  else if (hasMoved && delivery.failures <= subscription.maxRetries) delivery.dueMs = nowMs;
+  else delivery.state = "failed";
+  if (next.kind === "gone" && !hasMoved && subscription.active && !subscription.deleted) {
+    subscription.active = false;
+    subscription.disabledReason = next.reason;
+  }
+}

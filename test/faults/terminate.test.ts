@@ -1,0 +1,63 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { Load, register, unfinished } from "./load.ts";
+
+// The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
+// no longer than the grace.
+
+const stops = rounds(3, 50);
+const GRACE_MS = 5_000;
+const ANSWERS_AFTER_MS = 30;
+
+const folder = temporaryFolder();
+const ledger = new Ledger();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  ledger.watch(receiver, () => ({ after: pause(ANSWERS_AFTER_MS) }));
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  folder.remove();
+});
+
+test(
+  `SIGTERM under load, ${stops} times: handed over or handed back, and nothing twice`,
+  { timeout: 60_000 + stops * 5_000 },
+  async () => {
+    let longestMs = 0;
+    for (let round = 0; round <= stops; round += 1) {
+      const server = await startProgram(folder.path, ["--dev"], {
+        EVREG_SHUTDOWN_GRACE_MS: String(GRACE_MS),
+      });
+      if (round === 0) await register(server.url, receiver.url);
+      if (round === stops) {
+        await until(
+          "every delivery came to its end",
+          async () => (await unfinished(server.url)) === 0,
+          60_000,
+        );
+        await server.end("SIGTERM");
+        break;
+      }
+      const load = new Load(server.url, ledger, 200);
+      await pause(150 + Math.random() * 350);
+      const beganMs = performance.now();
+      const { code } = await server.end("SIGTERM");
+      longestMs = Math.max(longestMs, performance.now() - beganMs);
+      await load.stop();
+      expect(code).toBe(0);
+    }
+    expect(longestMs).toBeLessThan(GRACE_MS);
+    const balance = ledger.expectWhole(folder.path, { duplicates: 0, repeated: 0, refusedButStored: 0 });
+    expect(balance.acknowledged).toBeGreaterThan(stops * 10);
+    report("SIGTERM", { stops, longestMs: Math.round(longestMs), ...balance });
+  },
+);
