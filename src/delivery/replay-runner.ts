@@ -63,7 +63,6 @@ export class ReplayRunner {
   /** Resolves when no step is under way any more. Safe to call twice. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    this.#backoff.cut();
     this.#rouse();
     await this.#looking;
     await Promise.all(this.#carried.values());
