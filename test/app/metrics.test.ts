@@ -67,7 +67,7 @@ describe("GET /metrics", () => {
       if (path.endsWith("/ok")) return { status: 204 };
       if (path.endsWith("/no")) return { status: 404 };
       if (path.endsWith("/cut")) return "reset";
-      return { status: 503, headers: { "retry-after": "3600" } };
+      return { status: 500, headers: { "retry-after": "3600" } };
     };
     await subscribe("ok");
     await subscribe("no", 0);

@@ -61,11 +61,11 @@ describe("a file's mistake is named with its key, line and column, and what is a
     ["delivery:\n  allowNetworks: 10.0.0.0/8", /2:18: delivery\.allowNetworks must be a list/],
     [
       "delivery: { disableAfter: 5 }",
-      "1:27: delivery.disableAfter must be a duration of at least 1m such as 5d, 12h or 30m, or off, not 5",
+      "1:27: delivery.disableAfter must be a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d, or off, not 5",
     ],
-    ["delivery: { disableAfter: 0d }", /1:27: delivery\.disableAfter must be a duration/],
-    ["delivery: { disableAfter: 5 d }", /1:27: delivery\.disableAfter must be a duration/],
-    ["delivery: { disableAfter: 90s }", /1:27: delivery\.disableAfter must be a duration/],
+    ["delivery: { disableAfter: 0d }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
+    ["delivery: { disableAfter: 5 d }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
+    ["delivery: { disableAfter: 90s }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
     ["remote: { url: 'ftp://a' }", /1:16: remote\.url must be an http: or https: address/],
     [
       "remote: { url: 'http://me:pw@a' }",

@@ -284,7 +284,7 @@ const finishOne = fc
         durationMs: 1,
         ...(code === undefined ? {} : { statusCode: code }),
       };
-      const applied = await store.finishAttempts([{ deliveryId, claimId, ...timed, next }], nowMs);
+      const { applied } = await store.finishAttempts([{ deliveryId, claimId, ...timed, next }], nowMs);
       const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
       expect(applied).toEqual([delivery !== undefined]);
       if (delivery !== undefined) finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);

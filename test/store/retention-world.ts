@@ -147,10 +147,10 @@ export class RetentionWorld {
     const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
     const row = [delivery.rowid, claimId, 1, 1, 500, null, null, 0, next];
     const call = { nowMs: this.#nowMs, results: JSON.stringify([row]) };
-    const applied = this.#connection.write((sql) =>
+    const [answer] = this.#connection.write((sql) =>
       MERGED_WRITES.finishAttempts(sql, [call], new Uint8Array(1)),
     );
-    expect(applied).toEqual([[true]]);
+    expect(answer).toEqual({ applied: [true], deactivated: [] });
     delivery.leasedUntilMs = undefined;
     delivery.attempts += 1;
     if (ending === "failed" || ending === "retry") delivery.failures += 1;
