@@ -235,7 +235,7 @@ const retry = index.map((at) =>
     if (!isFree || delivery.subscription.deleted)
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
-    Object.assign(delivery, { state: "open", failures: 0, dueMs: clock.now() });
+    Object.assign(delivery, { state: "open", failures: 0, dueMs: clock.now(), isAsked: true });
   }),
 );
 

@@ -31,6 +31,8 @@ export interface ModelDelivery {
   state: "open" | "delivered" | "failed";
   failures: number;
   dueMs: number;
+  /** By a person: it is due whatever the clock says. */
+  isAsked: boolean;
   lastError: string | null;
   lease: { readonly claimId: number; readonly untilMs: number } | undefined;
   readonly outcomes: string[];
@@ -58,7 +60,7 @@ export class Model {
     for (const subscription of this.living) {
       if (subscription.action !== event.action || !subscription.active) continue;
       const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
-      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, dueMs: nowMs });
+      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, dueMs: nowMs, isAsked: false });
     }
   }
 
@@ -68,8 +70,8 @@ export class Model {
 
   due(nowMs: number): ModelDelivery[] {
     return this.deliveries.filter(
-      ({ state, lease, dueMs, subscription: { active, deleted } }) =>
-        state === "open" && lease === undefined && dueMs <= nowMs && active && !deleted,
+      ({ state, lease, dueMs, isAsked, subscription: { active, deleted } }) =>
+        state === "open" && lease === undefined && (isAsked || dueMs <= nowMs) && active && !deleted,
     );
   }
 
@@ -85,6 +87,7 @@ export class Model {
     for (const delivery of ended) {
       delivery.lease = undefined;
       delivery.dueMs = nowMs;
+      delivery.isAsked = false;
       delivery.outcomes.push("returned");
     }
     return ended.length;
@@ -102,10 +105,10 @@ export function statusOf({ state, lease, failures, subscription }: ModelDelivery
 /** Moves a leased delivery on by what came of its attempt. */
 export function finish(delivery: ModelDelivery, next: NextStep, error: string | null, nowMs: number): void {
   delivery.lease = undefined;
+  if (next.kind === "unsent") return;
+  delivery.isAsked = false;
   const { subscription } = delivery;
   switch (next.kind) {
-    case "unsent":
-      return;
     case "returned":
       delivery.outcomes.push("returned");
       delivery.dueMs = nowMs;
