@@ -9,6 +9,7 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../domain/requests.ts";
+import { type SubscriptionSettings, settingsIn } from "../domain/subscription-settings.ts";
 import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type {
   Bearer,
@@ -83,7 +84,18 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { max_retries: maxRetries = SUBSCRIPTION_LIMITS.retriesDefault, active = true } = body;
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
-      const record = { application, subscription, action, handler, maxRetries, active, secret, bearer };
+      const settings = settingsOf(body);
+      const record = {
+        application,
+        subscription,
+        action,
+        handler,
+        maxRetries,
+        active,
+        secret,
+        bearer,
+        settings,
+      };
       return { data: { ...(await store.createSubscription(record, clock.now())), secret } };
     },
     async get(id) {
@@ -111,6 +123,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         active,
         action,
         bearer: bearerSetting(body, before.bearer),
+        settings: settingsOf(body, before),
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
@@ -154,6 +167,20 @@ function bearerSetting(
   if (bearer === undefined || (bearer === "own" && before === "own")) return undefined;
   if (bearer === "own") throw invalidField("bearer_token", "must be given for a bearer of its own");
   return { kind: bearer };
+}
+
+/**
+ * The settings a body asks for.
+ * @param before what they are now
+ */
+function settingsOf(
+  body: Partial<SubscriptionSettings>,
+  before?: SubscriptionSettings,
+): Partial<SubscriptionSettings> {
+  const settings = settingsIn(body);
+  const isOrdered = settings.ordered ?? before?.ordered ?? false;
+  if (isOrdered || (settings.on_exhausted ?? null) === null) return settings;
+  throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */
