@@ -110,9 +110,8 @@ function headersOf(lines: readonly string[]): Readonly<Record<string, string>> |
     if (colon < 1) throw usage(`--header takes 'NAME: VALUE' or none, not ${JSON.stringify(line)}.`);
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
-  const [twice] = pairs
-    .map(([name]) => name.toLowerCase())
-    .filter((name, index, all) => all.indexOf(name) !== index);
+  const names = pairs.map(([name]) => name.toLowerCase());
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw usage(`--header names ${twice} twice; give it once.`);
   return Object.fromEntries(pairs);
 }

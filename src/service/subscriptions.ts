@@ -1,5 +1,6 @@
 import { checkBearerToken } from "../domain/bearer-token.ts";
 import { invalidField } from "../domain/error.ts";
+import { checkExtraHeaders } from "../domain/extra-headers.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
@@ -81,7 +82,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
-      const { max_retries: maxRetries = SUBSCRIPTION_LIMITS.retriesDefault, active = true } = body;
+      const { retry_schedule: waitsMs, active = true } = body;
+      const { max_retries: maxRetries = waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault } = body;
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
@@ -128,7 +130,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
       if (after.active) {
-        wake();
+        wake(id);
         wakeReplays();
       }
       return { data: shown(after) };
@@ -178,6 +180,7 @@ function settingsOf(
   before?: SubscriptionSettings,
 ): Partial<SubscriptionSettings> {
   const settings = settingsIn(body);
+  if ((settings.headers ?? null) !== null) checkExtraHeaders("headers", settings.headers!);
   const isOrdered = settings.ordered ?? before?.ordered ?? false;
   if (isOrdered || (settings.on_exhausted ?? null) === null) return settings;
   throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);

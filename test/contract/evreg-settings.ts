@@ -24,6 +24,9 @@ const REFUSED: readonly (readonly [object, field: string])[] = [
   [{ timeout_ms: 60_001 }, "timeout_ms"],
   [{ headers: { "X-Team": 7 } }, 'headers["X-Team"]'],
   [{ headers: [] }, "headers"],
+  [{ headers: { Authorization: "Bearer x" } }, 'headers["Authorization"]'],
+  [{ headers: { "content-length": "0" } }, 'headers["content-length"]'],
+  [{ headers: { "X-Team": "a\r\nHost: b" } }, 'headers["X-Team"]'],
   [{ retry_schedule: [] }, "retry_schedule"],
   [{ retry_schedule: [-1] }, "retry_schedule[0]"],
   [{ retry_schedule: Array.from({ length: 21 }, () => 1) }, "retry_schedule"],
@@ -45,6 +48,13 @@ export function settingsContract(open: OpenEvreg): void {
       const { rowid } = await subscribe(under.evreg, ALL);
       expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(ALL);
       expect((await under.evreg.subscriptions.list()).data[0]).toMatchObject(ALL);
+    });
+
+    it("give as many retries as there are waits, unless told otherwise", async () => {
+      const waits = { retry_schedule: [1_000, 2_000] };
+      expect(await subscribe(under.evreg, waits)).toMatchObject({ max_retries: 2 });
+      const told = { ...waits, max_retries: 7, action: "any" };
+      expect(await subscribe(under.evreg, told)).toMatchObject({ max_retries: 7 });
     });
 
     it("change one by one, and go with null", async () => {

@@ -154,8 +154,8 @@ describe("a handler that refuses", () => {
   it("is not forgotten while what it asked for is not stored", () => {
     const flow = new Flow(1, 32);
     flow.hold();
-    expect([flow.isHeld, flow.isIdle]).toEqual([true, false]);
+    expect([flow.isHeld, flow.isIdle(NOW)]).toEqual([true, false]);
     flow.release();
-    expect([flow.isHeld, flow.isIdle]).toEqual([false, true]);
+    expect([flow.isHeld, flow.isIdle(NOW)]).toEqual([false, true]);
   });
 });
