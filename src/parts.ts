@@ -77,7 +77,7 @@ export async function buildParts(
     version,
     instance: owner.instance,
     config: { limits: config.limits, delivery: config.delivery },
-    wake: () => engine?.wake(),
+    wake: (changed) => engine?.wake(changed),
     wakeReplays: () => replays?.wake(),
     engineState,
     counts: published,

@@ -64,6 +64,16 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "State", of: stateOf, tone: toneOfState },
   { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
   { title: "Bearer", of: bearerOf },
+  { title: "Filter", of: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)) },
+  { title: "Rate limit", of: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`) },
+  { title: "In flight", of: ({ max_in_flight: most }) => (most === null ? undefined : `at most ${most}`) },
+  {
+    title: "Timeout",
+    of: ({ timeout_ms: timeoutMs }) => (timeoutMs === null ? undefined : `${timeoutMs} ms`),
+  },
+  { title: "Headers", of: headersOf },
+  { title: "Waits", of: waitsOf },
+  { title: "Ordered", of: orderOf },
   { title: "Old secret", of: oldSecretOf },
   { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
   { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
@@ -194,6 +204,22 @@ function toneOfState(subscription: Subscription): "green" | "yellow" {
 /** Told where it is not the secret, as it is unless asked for. */
 function bearerOf({ bearer }: Subscription): string | undefined {
   return { secret: undefined, own: "a value of its own", none: "none" }[bearer];
+}
+
+function headersOf({ headers }: Subscription): string | undefined {
+  if (headers === null) return undefined;
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+}
+
+function waitsOf({ retry_schedule: waitsMs }: Subscription): string | undefined {
+  return waitsMs?.map((waitMs) => `${waitMs / 1_000} s`).join(", ");
+}
+
+function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | undefined {
+  if (!ordered) return undefined;
+  return exhausted === "skip" ? "yes, past those that fail for good" : "yes, none is passed over";
 }
 
 function oldSecretOf({ previous_secret_until: until }: Subscription): string | undefined {

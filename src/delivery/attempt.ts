@@ -65,7 +65,7 @@ export class Attempts {
       logAttempt(logger, begun, result);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };
-    const { secret, previous, bearer } = subscription;
+    const { secret, previous, bearer, settings } = subscription;
     if (secret === undefined) {
       finish({ kind: "error", errorCode: "secret_unreadable" });
       return NOTHING_SENT;
@@ -81,10 +81,13 @@ export class Attempts {
       previousSecret:
         previous !== undefined && begun.startedAtMs < previous.untilMs ? previous.secret : undefined,
       bearer,
+      extra: settings.headers,
       nowMs: begun.startedAtMs,
       version,
     });
-    return sender.send({ url: subscription.handler, headers, body }, finish);
+    const { timeout_ms: timeoutMs } = settings;
+    const request = { url: subscription.handler, headers, body };
+    return sender.send(timeoutMs === null ? request : { ...request, timeoutMs }, finish);
   }
 
   #body({ eventId, action, payload, timestampedMs }: ClaimedEvent, attempt: number): Buffer {
@@ -102,8 +105,9 @@ function attemptResult(
   finishedAtMs: number,
   fraction: number,
 ): AttemptResult {
-  const { handler, maxRetries } = subscription;
-  const verdict = judge({ outcome: sent, failures, maxRetries, finishedAtMs, fraction });
+  const { handler, maxRetries, settings } = subscription;
+  const ownWaitsMs = settings.retry_schedule;
+  const verdict = judge({ outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction });
   return {
     deliveryId,
     claimId,

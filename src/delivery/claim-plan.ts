@@ -34,7 +34,8 @@ export function planClaim(
   for (const [flow, tier] of tierOf) {
     const mostLeased = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
     flow.planned = { tier, mostLeased };
-    const room = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
+    const free = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
+    const room = Math.min(free, flow.roomAtRate(nowMs));
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
   }
   const tiers = [

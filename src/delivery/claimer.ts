@@ -17,6 +17,8 @@ const CLAIM_BYTES = 8 * 1024 * 1024;
 const WAITING_BYTES = 32 * 1024 * 1024;
 /** While there is no room for subscriptions of which nothing is known, it is looked at this often. */
 const UNKNOWN_LOOK_MS = QUICK_MS / 4;
+/** For subscriptions that are kept to a rate it is looked no sooner again, as one look leases for longer than that. */
+const PACED_LOOK_MS = 20;
 
 export interface ClaimerParts {
   readonly store: Pick<Store, "claimDue">;
@@ -110,6 +112,7 @@ export class Claimer {
     const claimed = this.#note(plan, answer);
     queue.add(answer.claims);
     if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
+    this.#lookForPaced();
     // Others filled the claim before it was the turn of these, which have room of their own.
     this.#lookAgain ||=
       answer.claims.length > 0 &&
@@ -148,7 +151,7 @@ export class Claimer {
     }
     // In the same turn as the last look at `#lookAgain`, so that no call of `look` falls between.
     this.#looking = undefined;
-    this.#parts.flows.tidy();
+    this.#parts.flows.tidy(this.#parts.clock.now());
   }
 
   /** Whether there is room by now for what the claim that has just come left behind. */
@@ -168,6 +171,15 @@ export class Claimer {
     const { queue, inFlight, most } = this.#parts;
     const hasLeft = this.#wasFull || this.#limitedTiers.includes(QUICK);
     return hasLeft && queue.size < LOW && inFlight.size < most && queue.payloadBytes < WAITING_BYTES;
+  }
+
+  /** Looks again when those have room that are kept to a rate and had none for all that may be due. */
+  #lookForPaced(): void {
+    const nowMs = this.#parts.clock.now();
+    for (const flow of this.#parts.flows) {
+      const atMs = flow.hasMore ? flow.nextRoomAtMs(nowMs) : undefined;
+      if (atMs !== undefined) this.lookAt(Math.max(atMs, nowMs + PACED_LOOK_MS));
+    }
   }
 
   /** Of each subscription, whether it had room for all that may be due. Answers how many were claimed of each tier. */

@@ -1,42 +1,46 @@
 import type { Clock } from "../runtime/clock.ts";
 
 interface Round {
-  readonly atMs: number;
   readonly open: Set<() => void>;
+  readonly beganMs: number;
   cancel: () => void;
 }
 
-/** Deadlines that are all the same time away; those that begin in the same millisecond share a timer. */
+/** Deadlines of which most are as far away as others; those that begin in the same millisecond share a timer. */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #afterMs: number;
-  #latest: Round | undefined;
+  /** The round that began last of each duration; gone when none of it is open. */
+  readonly #latest = new Map<number, Round>();
 
-  constructor(clock: Clock, afterMs: number) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#afterMs = afterMs;
   }
 
   /** Calls back when the time is over; the answer cancels it. */
-  begin(expire: () => void): () => void {
+  begin(afterMs: number, expire: () => void): () => void {
     const nowMs = this.#clock.now();
-    const round = this.#latest?.atMs === nowMs ? this.#latest : this.#round(nowMs);
+    const latest = this.#latest.get(afterMs);
+    const round = latest?.beganMs === nowMs ? latest : this.#round(afterMs, nowMs);
     round.open.add(expire);
     return () => {
       round.open.delete(expire);
       if (round.open.size > 0) return;
       round.cancel();
-      if (this.#latest === round) this.#latest = undefined;
+      this.#forget(afterMs, round);
     };
   }
 
-  #round(atMs: number): Round {
-    const round: Round = { atMs, open: new Set(), cancel: () => {} };
+  #round(afterMs: number, beganMs: number): Round {
+    const round: Round = { beganMs, open: new Set(), cancel: () => {} };
     round.cancel = this.#clock.setTimer(() => {
-      if (this.#latest === round) this.#latest = undefined;
+      this.#forget(afterMs, round);
       for (const expire of round.open) expire();
-    }, this.#afterMs);
-    this.#latest = round;
+    }, afterMs);
+    this.#latest.set(afterMs, round);
     return round;
+  }
+
+  #forget(afterMs: number, round: Round): void {
+    if (this.#latest.get(afterMs) === round) this.#latest.delete(afterMs);
   }
 }

@@ -15,8 +15,11 @@ export interface Engine {
    * data folder by themselves. Rejects with the store's error. While the engine runs this is left to it.
    */
   runOnce(): Promise<void>;
-  /** Tells that something may be due now. Cheap; does nothing unless it runs. */
-  wake(): void;
+  /**
+   * Tells that something may be due now. Cheap; does nothing unless it runs.
+   * @param changed rowid of a subscription that was changed: what it asked for before goes no longer
+   */
+  wake(changed?: number): void;
   state(): "running" | "stopped";
 }
 
@@ -57,7 +60,7 @@ export function createEngine(parts: EngineParts): Engine {
           await run.stop(0);
         }
       }),
-    wake: () => current?.look(),
+    wake: (changed) => current?.look(changed),
     state: () => (current !== undefined && !current.isStopping ? "running" : "stopped"),
   };
 }

@@ -1,6 +1,8 @@
 import { refusalGapMs } from "../domain/retry.ts";
 import type { Claim } from "../store/store.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
+import { Pacer } from "./pacer.ts";
 import { FIRST_WINDOW, grown, shrunk } from "./window.ts";
 
 /** An answer within this is a quick one; and so long nothing that is leased waits to be begun. */
@@ -26,7 +28,10 @@ export class Flow {
   hasMore = false;
   /** What it may have under way. */
   window = FIRST_WINDOW;
+  /** That of the service, and its own. */
   readonly #mostWindow: number;
+  #settings: SubscriptionSettings = NO_SETTINGS;
+  #pacer: Pacer | undefined;
   /** From `#begun` on; before it there is nothing. */
   readonly #waiting: (Waiting | undefined)[] = [];
   #begun = 0;
@@ -49,6 +54,25 @@ export class Flow {
     this.#mostWindow = mostWindow;
   }
 
+  /** As the last claim told them. */
+  settle(settings: SubscriptionSettings): void {
+    if (settings === this.#settings) return;
+    this.#settings = settings;
+    this.window = Math.min(this.window, this.#most);
+    const { rate_limit: perSecond } = settings;
+    if (perSecond === null) this.#pacer = undefined;
+    else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond);
+  }
+
+  /** Keeps its attempts to its rate, if it has one. */
+  get pacer(): Pacer | undefined {
+    return this.#pacer;
+  }
+
+  get #most(): number {
+    return Math.min(this.#mostWindow, this.#settings.max_in_flight ?? Infinity);
+  }
+
   get underWay(): number {
     return this.#underWay;
   }
@@ -68,8 +92,8 @@ export class Flow {
   }
 
   /** Whether nothing would be lost with it but what is known of its handler. */
-  get isIdle(): boolean {
-    return this.leased === 0 && this.#holds === 0;
+  isIdle(nowMs: number): boolean {
+    return this.leased === 0 && this.#holds === 0 && this.#pacer?.isRested(nowMs) !== false;
   }
 
   get head(): Waiting | undefined {
@@ -87,9 +111,25 @@ export class Flow {
     return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
   }
 
+  /** How many more may be leased: at its rate, what is leased ahead must be begun soon. */
+  roomAtRate(nowMs: number): number {
+    if (this.#pacer === undefined) return Infinity;
+    return Math.max(0, this.#pacer.countBy(nowMs + AHEAD_MS, nowMs) - this.waiting);
+  }
+
+  /** When half of what waits has begun at its rate, and there is something to be leased again. */
+  nextRoomAtMs(nowMs: number): number | undefined {
+    return this.#pacer?.beginsAtMs(Math.ceil(this.waiting / 2), nowMs);
+  }
+
   /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
   isHungry(nowMs: number): boolean {
-    return this.hasMore && this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs);
+    return (
+      this.hasMore &&
+      this.#pacer === undefined &&
+      this.leased < this.planned.mostLeased &&
+      this.waiting * 2 <= this.ahead(nowMs)
+    );
   }
 
   lease(waiting: Waiting): void {
@@ -113,13 +153,14 @@ export class Flow {
   began(nowMs: number): void {
     if (this.#underWay === 0) this.#busySinceMs = nowMs;
     this.#underWay += 1;
+    this.#pacer?.began(nowMs);
   }
 
   answered(nowMs: number, durationMs: number): void {
     this.#noteAnswer(nowMs, durationMs);
     this.#isRefusing = false;
     this.#refusals = 0;
-    this.window = grown(this.window, this.#mostWindow);
+    this.window = grown(this.window, this.#most);
   }
 
   /**

@@ -26,10 +26,10 @@ export class Flows implements Iterable<Flow> {
   }
 
   /** Forgets those that have been idle, the oldest first, while there are too many. */
-  tidy(): void {
+  tidy(nowMs: number): void {
     if (this.#flows.size <= MOST_IDLE) return;
-    for (const [id, { isIdle }] of this.#flows) {
-      if (isIdle) this.#flows.delete(id);
+    for (const [id, flow] of this.#flows) {
+      if (flow.isIdle(nowMs)) this.#flows.delete(id);
       if (this.#flows.size <= MOST_IDLE) return;
     }
   }

@@ -33,6 +33,7 @@ export class LocalQueue {
   #pause: Promise<void> | undefined;
   #isClosed = false;
   #cancelCheck: (() => void) | undefined;
+  #paceTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
 
   constructor(parts: LocalQueueParts) {
     this.#parts = parts;
@@ -64,6 +65,7 @@ export class LocalQueue {
         refused.push(claim);
         continue;
       }
+      flow.settle(claim.subscription.settings);
       flow.lease({ claim, sinceMs });
       this.#waiting += 1;
       this.#payloadBytes += claim.event.payload.byteLength;
@@ -89,6 +91,7 @@ export class LocalQueue {
     this.#isClosed = true;
     this.#cancelCheck?.();
     this.#cancelCheck = undefined;
+    this.#paceTimer?.cancel();
     for (const flow of this.#parts.flows) this.drop(flow);
   }
 
@@ -110,6 +113,10 @@ export class LocalQueue {
       this.#turns.delete(flow);
       // Comes back when one of its attempts ends.
       if (flow.waiting === 0 || flow.underWay >= flow.window) continue;
+      if (flow.pacer?.mayBegin(nowMs) === false) {
+        this.#serveAt(flow.pacer.beginsAtMs(0, nowMs));
+        continue;
+      }
       if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) {
         this.#turns.add(flow);
         passed += 1;
@@ -123,6 +130,19 @@ export class LocalQueue {
     }
     this.#isServing = false;
     if (this.#waiting > 0) this.#cancelCheck ??= this.#parts.clock.setTimer(() => this.#check(), QUICK_MS);
+  }
+
+  /** Serves those that are kept to a rate when the first of them may begin one. */
+  #serveAt(atMs: number): void {
+    if (this.#paceTimer !== undefined && this.#paceTimer.atMs <= atMs) return;
+    this.#paceTimer?.cancel();
+    const { clock, flows } = this.#parts;
+    const cancel = clock.setTimer(() => {
+      this.#paceTimer = undefined;
+      for (const flow of flows) if (flow.pacer !== undefined && flow.waiting > 0) this.#turns.add(flow);
+      this.#serve();
+    }, atMs - clock.now());
+    this.#paceTimer = { atMs, cancel };
   }
 
   async #breathe(): Promise<void> {

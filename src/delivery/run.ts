@@ -1,5 +1,6 @@
 import type { DeliveryConfig } from "../config/config.ts";
 import { createAddressRules } from "../domain/address.ts";
+import { NO_SETTINGS, SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/pace.ts";
@@ -53,6 +54,7 @@ export class Run {
   readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
+  readonly #flows: Flows;
   readonly #inFlight = new InFlight();
   readonly #queue: LocalQueue;
   readonly #claimer: Claimer;
@@ -68,7 +70,7 @@ export class Run {
     const { counts = new DeliveryCounts() } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
     const { disableAfter: disableAfterMs } = config;
-    const leaseMs = timeoutMs + LEASE_MARGIN_MS;
+    const leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#parts = parts;
     this.#names = createHostNames({
       clock,
@@ -86,7 +88,7 @@ export class Run {
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    const flows = new Flows(mostWindow);
+    const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     const tempo = new Tempo();
     this.#queue = new LocalQueue({
@@ -144,8 +146,9 @@ export class Run {
     this.#claimer.start();
   }
 
-  /** Looks for due deliveries now or, while a look is under way, right after it. */
-  look(): void {
+  /** Looks for due deliveries now or, while a look is under way, right after it. See `Engine.wake`. */
+  look(changed?: number): void {
+    if (changed !== undefined) this.#flows.of(changed).settle(NO_SETTINGS);
     this.#claimer.look();
   }
 

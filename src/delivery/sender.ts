@@ -11,6 +11,8 @@ interface SendRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
+  /** Instead of the sender's. */
+  readonly timeoutMs?: number;
 }
 
 export interface Sender {
@@ -27,7 +29,7 @@ export interface Sender {
 
 export interface SenderOptions extends ConnectionOptions {
   readonly clock: Clock;
-  /** One deadline over look-up, connecting, headers and body. */
+  /** One deadline over look-up, connecting, headers and body. The first two have no longer, whatever a request is given. */
   readonly timeoutMs: number;
 }
 
@@ -38,14 +40,14 @@ const ENDED: Interruptible = { interrupt: () => {} };
  * reads no more of an answer than it keeps and a little to spare the connection.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { clock, timeoutMs } = options;
+  const { clock, timeoutMs: usualMs } = options;
   const connections = createConnections(options);
-  const deadlines = new Deadlines(clock, timeoutMs);
+  const deadlines = new Deadlines(clock);
 
   return {
     pools: () => connections.pools(),
     close: () => connections.close(),
-    send({ url, headers, body }, done) {
+    send({ url, headers, body, timeoutMs = usualMs }, done) {
       const destination = destinationOf(url);
       if (destination === undefined) {
         done({ kind: "error", errorCode: "protocol_error" });
@@ -61,7 +63,7 @@ export function createSender(options: SenderOptions): Sender {
         },
         connections.takeNew,
       );
-      const cancelDeadline = deadlines.begin(() => exchange.abort("timeout"));
+      const cancelDeadline = deadlines.begin(timeoutMs, () => exchange.abort("timeout"));
       try {
         pool.dispatch({ origin, path, method: "POST", headers, body }, exchange);
       } catch (error) {

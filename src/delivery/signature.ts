@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { isReservedHeader } from "../domain/extra-headers.ts";
 import { signingKeys, type SigningKeys } from "./signing-keys.ts";
 
 export interface SignedDelivery {
@@ -13,6 +14,8 @@ export interface SignedDelivery {
   readonly previousSecret?: string | undefined;
   /** In place of a secret in `Authorization`; `null` for no such header. */
   readonly bearer?: string | null | undefined;
+  /** What the subscription wants sent besides; what has a name of ours is left out. */
+  readonly extra?: Readonly<Record<string, string>> | null;
   /** When this attempt is sent. */
   readonly nowMs: number;
   /** Of evreg, for `User-Agent`. */
@@ -52,6 +55,9 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
     "webhook-signature": standard,
   };
   if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+  for (const [name, value] of Object.entries(delivery.extra ?? {})) {
+    if (!isReservedHeader(name)) headers[name] = value;
+  }
   return headers;
 }
 

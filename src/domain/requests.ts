@@ -3,6 +3,7 @@ import { EVENT_LIMITS } from "./event.ts";
 import { NAME_LENGTH } from "./names.ts";
 import { REPLAY_LIMITS, REPLAY_SELECTIONS, REPLAY_STATUSES } from "./replay.ts";
 import type { QueryProperty, QuerySchema } from "./query.ts";
+import { ON_EXHAUSTED, SETTINGS_LIMITS } from "./subscription-settings.ts";
 import { BEARERS, SUBSCRIPTION_LIMITS } from "./subscription.ts";
 
 /**
@@ -125,6 +126,60 @@ const bearerToken = {
   description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
 } as const;
 
+const settings = {
+  filter: {
+    type: ["object", "null"],
+    description:
+      "A JSON Schema Draft 7 document. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`.",
+    examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
+  },
+  rate_limit: {
+    type: ["number", "null"],
+    minimum: SETTINGS_LIMITS.rateMin,
+    maximum: SETTINGS_LIMITS.rateMax,
+    description: "Most attempts begun in a second.",
+    examples: [10],
+  },
+  max_in_flight: {
+    type: ["integer", "null"],
+    minimum: 1,
+    maximum: SETTINGS_LIMITS.inFlightMax,
+    description: "Most attempts under way at a time; never more than the service allows to each.",
+  },
+  timeout_ms: {
+    type: ["integer", "null"],
+    minimum: SETTINGS_LIMITS.timeoutMinMs,
+    maximum: SETTINGS_LIMITS.timeoutMaxMs,
+    description: "How long one attempt may take, from looking the host up to the end of the answer.",
+  },
+  headers: {
+    type: ["object", "null"],
+    maxProperties: SETTINGS_LIMITS.headers,
+    additionalProperties: { type: "string", maxLength: SETTINGS_LIMITS.headerValueLength },
+    description:
+      "Sent with each delivery beside the service's own, which they cannot replace. They are shown: a credential belongs into `bearer_token`.",
+    examples: [{ "X-Team": "billing" }],
+  },
+  retry_schedule: {
+    type: ["array", "null"],
+    minItems: 1,
+    maxItems: SETTINGS_LIMITS.waits,
+    items: { type: "integer", minimum: 0, maximum: SETTINGS_LIMITS.waitMaxMs },
+    description:
+      "The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. How many retries there are is for `max_retries` to say.",
+    examples: [[0, 60_000, 3_600_000]],
+  },
+  ordered: {
+    type: "boolean",
+    description: "One delivery at a time, in the order in which the events were published.",
+  },
+  on_exhausted: {
+    enum: [...ON_EXHAUSTED, null],
+    description:
+      "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent.",
+  },
+} as const;
+
 export const NEW_SUBSCRIPTION: BodySchema = {
   title: "NewSubscription",
   type: "object",
@@ -137,6 +192,8 @@ export const NEW_SUBSCRIPTION: BodySchema = {
     active: { ...active, default: true },
     bearer: { ...bearer, default: "secret" },
     bearer_token: bearerToken,
+    ...settings,
+    ordered: { ...settings.ordered, default: false },
   },
   required: ["application", "subscription", "action", "handler"],
   additionalProperties: false,
@@ -144,7 +201,7 @@ export const NEW_SUBSCRIPTION: BodySchema = {
 
 export const SUBSCRIPTION_UPDATE: BodySchema = {
   title: "SubscriptionUpdate",
-  description: "Any subset; what is left out stays as it is.",
+  description: "Any subset; what is left out stays as it is, and a setting that is `null` goes.",
   type: "object",
   properties: {
     handler,
@@ -153,6 +210,7 @@ export const SUBSCRIPTION_UPDATE: BodySchema = {
     action: { ...actionName, description: "The action whose events are delivered from now on." },
     bearer,
     bearer_token: bearerToken,
+    ...settings,
   },
   additionalProperties: false,
 };

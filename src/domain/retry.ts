@@ -1,6 +1,9 @@
 import type { AttemptErrorCode } from "./delivery.ts";
 
-/** No wait between two attempts is longer, whatever doubling, jitter or a handler's `Retry-After` would make it. */
+/**
+ * No wait between two attempts is longer, whatever doubling, jitter or a handler's `Retry-After` would make it; only a
+ * subscription's own schedule may ask for more.
+ */
 export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
 
 /** The waits named in the specification end here; up to it jitter stays far below their tolerance of 250 ms. */
@@ -13,13 +16,19 @@ const JITTER_SHARE = 0.1;
  *
  * @param retry from 1
  * @param fraction chance in [0, 1): lengthens the wait by at most 10 % (50 ms up to 16 s), never shortens it
+ * @param ownWaitsMs a schedule of the subscription's own, whose last wait goes for all that follow
  */
-export function retryWaitMs(retry: number, fraction: number): number {
+export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readonly number[] | null): number {
+  const ownMs = ownWaitsMs?.[Math.min(retry, ownWaitsMs.length) - 1];
+  if (ownMs !== undefined) return lengthened(ownMs, fraction);
   if (retry <= 1) return 0;
-  const waitMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1));
+  return Math.min(LONGEST_WAIT_MS, lengthened(Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1)), fraction));
+}
+
+function lengthened(waitMs: number, fraction: number): number {
   const mostMs = waitMs * JITTER_SHARE;
   const jitterMs = fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(mostMs, SCHEDULED_JITTER_MS) : mostMs);
-  return Math.min(LONGEST_WAIT_MS, Math.round(waitMs + jitterMs));
+  return Math.round(waitMs + jitterMs);
 }
 
 /** The three forms of an HTTP date: IMF-fixdate, RFC 850, asctime. `Date.parse` alone would take many more. */
@@ -71,6 +80,8 @@ export interface Attempted {
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
   readonly maxRetries: number;
+  /** The subscription's own schedule. */
+  readonly ownWaitsMs?: readonly number[] | null;
   readonly finishedAtMs: number;
   /** Chance in [0, 1), for the jitter. */
   readonly fraction: number;
@@ -89,7 +100,7 @@ export type Verdict =
  * a failure that is retried `maxRetries` times.
  */
 export function judge(attempted: Attempted): Verdict {
-  const { outcome, failures, maxRetries, finishedAtMs, fraction } = attempted;
+  const { outcome, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction } = attempted;
   if (outcome.kind === "error") {
     if (outcome.errorCode === "interrupted") return { kind: "returned" };
   } else {
@@ -101,5 +112,6 @@ export function judge(attempted: Attempted): Verdict {
     outcome.kind === "answered" && outcome.retryAfter !== undefined
       ? retryAfterMs(outcome.retryAfter, finishedAtMs)
       : undefined;
-  return { kind: "retry", atMs: finishedAtMs + Math.max(retryWaitMs(failures + 1, fraction), askedMs ?? 0) };
+  const waitMs = retryWaitMs(failures + 1, fraction, ownWaitsMs);
+  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, askedMs ?? 0) };
 }

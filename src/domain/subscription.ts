@@ -1,5 +1,7 @@
+import type { SubscriptionSettings } from "./subscription-settings.ts";
+
 /** Binds an application and a subscription name to an action and to the handler its events are sent to. */
-export interface Subscription {
+export interface Subscription extends SubscriptionSettings {
   readonly rowid: number;
   readonly application: string;
   readonly subscription: string;
@@ -31,7 +33,7 @@ export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
 }
 
-export interface NewSubscription {
+export interface NewSubscription extends Partial<SubscriptionSettings> {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
@@ -44,7 +46,8 @@ export interface NewSubscription {
   readonly bearer_token?: string;
 }
 
-export interface SubscriptionUpdate {
+/** What is left out stays as it is; a setting that is `null` goes. */
+export interface SubscriptionUpdate extends Partial<SubscriptionSettings> {
   readonly handler?: string;
   readonly max_retries?: number;
   readonly active?: boolean;

@@ -1,4 +1,5 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { ON_EXHAUSTED } from "../domain/subscription-settings.ts";
 import { BEARERS } from "../domain/subscription.ts";
 import { REPLAY_SELECTIONS, REPLAY_STATUSES } from "../domain/replay.ts";
 import type { JsonSchema } from "./route.ts";
@@ -60,6 +61,14 @@ const subscription = {
     description:
       "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, no attempt begins before this, except one that a person asks for. It may have passed.",
   },
+  filter: { type: ["object", "null"], additionalProperties: true },
+  rate_limit: { type: ["number", "null"] },
+  max_in_flight: { type: ["integer", "null"] },
+  timeout_ms: { type: ["integer", "null"] },
+  headers: { type: ["object", "null"], additionalProperties: text },
+  retry_schedule: { type: ["array", "null"], items: count },
+  ordered: { type: "boolean" },
+  on_exhausted: { enum: [...ON_EXHAUSTED, null] },
   timestamped: timestamp,
 } as const;
 

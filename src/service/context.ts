@@ -19,7 +19,7 @@ export interface ServiceContext {
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   /** Tells the engine that something may be due. */
-  readonly wake: () => void;
+  readonly wake: (changedSubscription?: number) => void;
   /** Tells that a replay was begun, or that one may go on. */
   readonly wakeReplays: () => void;
 }

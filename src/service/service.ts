@@ -33,7 +33,7 @@ export interface ServiceOptions {
     readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   };
   /** Tells the delivery engine that something may be due. */
-  readonly wake: () => void;
+  readonly wake: (changedSubscription?: number) => void;
   /** Tells that a replay was begun, or that one may go on. */
   readonly wakeReplays: () => void;
   readonly engineState: () => Health["engine"];

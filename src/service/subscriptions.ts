@@ -1,5 +1,6 @@
 import { checkBearerToken } from "../domain/bearer-token.ts";
 import { invalidField } from "../domain/error.ts";
+import { checkExtraHeaders } from "../domain/extra-headers.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
@@ -9,6 +10,7 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../domain/requests.ts";
+import { type SubscriptionSettings, settingsIn } from "../domain/subscription-settings.ts";
 import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type {
   Bearer,
@@ -80,10 +82,22 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
-      const { max_retries: maxRetries = SUBSCRIPTION_LIMITS.retriesDefault, active = true } = body;
+      const { retry_schedule: waitsMs, active = true } = body;
+      const { max_retries: maxRetries = waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault } = body;
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
-      const record = { application, subscription, action, handler, maxRetries, active, secret, bearer };
+      const settings = settingsOf(body);
+      const record = {
+        application,
+        subscription,
+        action,
+        handler,
+        maxRetries,
+        active,
+        secret,
+        bearer,
+        settings,
+      };
       return { data: { ...(await store.createSubscription(record, clock.now())), secret } };
     },
     async get(id) {
@@ -111,11 +125,12 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         active,
         action,
         bearer: bearerSetting(body, before.bearer),
+        settings: settingsOf(body, before),
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
       if (after.active) {
-        wake();
+        wake(id);
         wakeReplays();
       }
       return { data: shown(after) };
@@ -154,6 +169,21 @@ function bearerSetting(
   if (bearer === undefined || (bearer === "own" && before === "own")) return undefined;
   if (bearer === "own") throw invalidField("bearer_token", "must be given for a bearer of its own");
   return { kind: bearer };
+}
+
+/**
+ * The settings a body asks for.
+ * @param before what they are now
+ */
+function settingsOf(
+  body: Partial<SubscriptionSettings>,
+  before?: SubscriptionSettings,
+): Partial<SubscriptionSettings> {
+  const settings = settingsIn(body);
+  if ((settings.headers ?? null) !== null) checkExtraHeaders("headers", settings.headers!);
+  const isOrdered = settings.ordered ?? before?.ordered ?? false;
+  if (isOrdered || (settings.on_exhausted ?? null) === null) return settings;
+  throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

@@ -2,6 +2,7 @@ import type { Action, Schemata } from "../domain/action.ts";
 import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Bearer, Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import type { CommitCounts } from "./commit-counts.ts";
@@ -278,6 +279,8 @@ export interface SubscriptionRecord {
   readonly secret: string;
   /** The secret, unless given. */
   readonly bearer?: BearerSetting;
+  /** None, unless given. */
+  readonly settings?: Partial<SubscriptionSettings>;
 }
 
 export type BearerSetting =
@@ -290,6 +293,8 @@ export interface SubscriptionPatch {
   readonly active?: boolean;
   readonly action?: string;
   readonly bearer?: BearerSetting;
+  /** Those that change. */
+  readonly settings?: Partial<SubscriptionSettings>;
 }
 
 export interface DeliverySelection {
@@ -436,6 +441,7 @@ export interface ClaimedSubscription {
   readonly previous?: { readonly secret: string; readonly untilMs: number };
   /** What goes in place of the secret as the bearer: a value of its own, or `null` for none. */
   readonly bearer?: string | null;
+  readonly settings: SubscriptionSettings;
 }
 
 export interface FinishOptions {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { NewSubscription, SubscriptionUpdate } from "../../src/domain/subscription.ts";
 import {
   ANY_OBJECT,
@@ -57,6 +58,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
         previous_secret_until: null,
         failing_since: null,
         slowed_until: null,
+        ...NO_SETTINGS,
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -8,6 +8,7 @@ import { publishContract } from "./evreg-publish.ts";
 import { secretsContract } from "./evreg-secrets.ts";
 import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
+import { settingsContract } from "./evreg-settings.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
 import { refusal, useEvreg } from "./harness.ts";
@@ -25,6 +26,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     batchContract(open);
     eventListsContract(open);
     subscriptionsContract(open);
+    settingsContract(open);
     secretsContract(open);
     deliveriesContract(open);
     replaysContract(open);

@@ -8,10 +8,10 @@ describe("deadlines", () => {
   let expired: string[];
   beforeEach(() => {
     clock = new ManualClock();
-    deadlines = new Deadlines(clock, 1_000);
+    deadlines = new Deadlines(clock);
     expired = [];
   });
-  const begin = (name: string): (() => void) => deadlines.begin(() => expired.push(name));
+  const begin = (name: string): (() => void) => deadlines.begin(1_000, () => expired.push(name));
 
   it("end each at its own time, with a timer for those of the same millisecond", async () => {
     begin("a");
@@ -42,7 +42,7 @@ describe("deadlines", () => {
 
   it("can be cancelled and begun while others end", async () => {
     const cancels: (() => void)[] = [];
-    deadlines.begin(() => {
+    deadlines.begin(1_000, () => {
       cancels[0]?.();
       begin("later");
     });

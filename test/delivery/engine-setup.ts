@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { DeliveryConfig } from "../../src/config/config.ts";
 import { createEngine, type Engine, type EngineParts } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
+import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -91,7 +92,11 @@ export class Bench {
   }
 
   /** A subscription to an action of its own. */
-  async subscribe(handler: string, maxRetries = 5): Promise<Subscription> {
+  async subscribe(
+    handler: string,
+    maxRetries = 5,
+    settings: Partial<SubscriptionSettings> = {},
+  ): Promise<Subscription> {
     this.#names += 1;
     const action = `test.${this.#names}`;
     await this.store.createAction({ action, application: "tests", schemata: {} }, this.clock.now());
@@ -104,6 +109,7 @@ export class Bench {
         maxRetries,
         active: true,
         secret: SECRET,
+        settings,
       },
       this.clock.now(),
     );

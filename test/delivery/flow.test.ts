@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { QUICK, SLOW, UNKNOWN } from "../../src/delivery/bulkhead.ts";
 import { Flow } from "../../src/delivery/flow.ts";
 import type { Claim } from "../../src/store/store.ts";
@@ -18,7 +19,13 @@ function claim(deliveryId: number): Claim {
     attempt: 1,
     failures: 0,
     event: { eventId: 1, action: "a", payload: new Uint8Array(2), timestampedMs: NOW },
-    subscription: { subscriptionId: 1, handler: "https://a.example/", secret: "s", maxRetries: 5 },
+    subscription: {
+      subscriptionId: 1,
+      handler: "https://a.example/",
+      secret: "s",
+      maxRetries: 5,
+      settings: NO_SETTINGS,
+    },
   };
 }
 
@@ -147,8 +154,8 @@ describe("a handler that refuses", () => {
   it("is not forgotten while what it asked for is not stored", () => {
     const flow = new Flow(1, 32);
     flow.hold();
-    expect([flow.isHeld, flow.isIdle]).toEqual([true, false]);
+    expect([flow.isHeld, flow.isIdle(NOW)]).toEqual([true, false]);
     flow.release();
-    expect([flow.isHeld, flow.isIdle]).toEqual([false, true]);
+    expect([flow.isHeld, flow.isIdle(NOW)]).toEqual([false, true]);
   });
 });

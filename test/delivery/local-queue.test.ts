@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Flow } from "../../src/delivery/flow.ts";
 import { Flows } from "../../src/delivery/flows.ts";
 import { LocalQueue } from "../../src/delivery/local-queue.ts";
@@ -74,7 +75,13 @@ function leased(subscriptionId: number, count: number): Claim[] {
     attempt: 1,
     failures: 0,
     event: { eventId: 1, action: "a", payload: new Uint8Array(10), timestampedMs: 0 },
-    subscription: { subscriptionId, handler: "https://a.example/", secret: "s", maxRetries: 5 },
+    subscription: {
+      subscriptionId,
+      handler: "https://a.example/",
+      secret: "s",
+      maxRetries: 5,
+      settings: NO_SETTINGS,
+    },
   }));
 }
 

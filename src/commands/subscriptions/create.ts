@@ -5,13 +5,14 @@ import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
+import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";
 
 export default class SubscriptionsCreate extends EvregCommand {
   static override summary = "Subscribe a webhook handler to an action.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE]";
+    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
   static override examples = [
     "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     {
@@ -37,13 +38,18 @@ export default class SubscriptionsCreate extends EvregCommand {
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
     active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
     ...bearerFlags,
+    ...settingsFlags,
   };
 
   async run(): Promise<number> {
     const { flags } = await this.parse(SubscriptionsCreate);
     const { application, subscription, action, handler } = flags;
     const bearer = await bearerOf(flags);
-    const optional = { ...given({ max_retries: flags["max-retries"], active: flags.active }), ...bearer };
+    const optional = {
+      ...given({ max_retries: flags["max-retries"], active: flags.active }),
+      ...bearer,
+      ...(await settingsOf(flags)),
+    };
     const answer = await this.withEvreg(flags, (evreg) =>
       evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
     );

@@ -4,6 +4,7 @@ import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
 import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag, rowidArg } from "../../cli/flags.ts";
+import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";
 import { usage } from "../../cli/usage.ts";
 
 export default class SubscriptionsUpdate extends EvregCommand {
@@ -30,16 +31,21 @@ export default class SubscriptionsUpdate extends EvregCommand {
     active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
     action: Flags.string({ summary: "The action whose events are delivered.", helpValue: "NAME" }),
     ...bearerFlags,
+    ...settingsFlags,
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsUpdate);
     const { handler, active, action } = flags;
     const bearer = await bearerOf(flags);
-    const change = { ...given({ handler, max_retries: flags["max-retries"], active, action }), ...bearer };
+    const change = {
+      ...given({ handler, max_retries: flags["max-retries"], active, action }),
+      ...bearer,
+      ...(await settingsOf(flags)),
+    };
     if (Object.keys(change).length === 0) {
       throw usage(
-        "Nothing to change: give at least one of --handler, --max-retries, --[no-]active, --action, --bearer, --bearer-token-file.",
+        "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
     const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));

@@ -1,5 +1,6 @@
 import type { Claim, ClaimAnswer, ClaimedEvent, ClaimedSubscription, ClaimRequest } from "../store.ts";
 import { bytesAt } from "./bytes-out.ts";
+import { settingsOf } from "./kept-settings.ts";
 import type { KeptSecrets, OpenedSecrets } from "./opened-secrets.ts";
 
 /** A request as it crosses the thread. */
@@ -49,6 +50,7 @@ type SubscriptionRow = readonly [
   previousUntilMs: KeptSecrets["previousUntilMs"],
   bearer: KeptSecrets["bearer"],
   bearerToken: KeptSecrets["bearerToken"],
+  settings: string | null,
 ];
 
 export function claimCall(request: ClaimRequest): ClaimCall {
@@ -82,10 +84,17 @@ export function claimAnswer(
       previousUntilMs,
       bearer,
       bearerToken,
+      settings,
     ] = row;
     const kept = { secret, previousSecret, previousUntilMs, bearer, bearerToken };
     const opened = secrets.of(subscriptionId, kept);
-    subscriptions.set(subscriptionId, { subscriptionId, handler, maxRetries, ...opened });
+    subscriptions.set(subscriptionId, {
+      subscriptionId,
+      handler,
+      maxRetries,
+      ...opened,
+      settings: settingsOf(settings),
+    });
   }
   const events = new Map<number, ClaimedEvent>();
   let { offset } = landing;

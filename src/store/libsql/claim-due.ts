@@ -160,7 +160,7 @@ function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   const ids = new Set(rows.map(([, , , subscriptionId]) => subscriptionId));
   return sql.first<{ rows: string }>(
     `SELECT json_group_array(json_array(s.rowid, s.handler, s.max_retries,
-        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token)) AS rows
+        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token, s.settings)) AS rows
       FROM json_each(?) AS asked
       CROSS JOIN subscription AS s ON s.rowid = asked.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,

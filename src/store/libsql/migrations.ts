@@ -212,6 +212,16 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE attempt ADD COLUMN first_byte_ms INTEGER",
     ],
   },
+  {
+    version: 6,
+    name: "settings of subscriptions",
+    statements: [
+      // JSON, of the members of `SubscriptionSettings` that say something; NULL where none does.
+      "ALTER TABLE subscription ADD COLUMN settings TEXT",
+      // Apart from the others, as it decides which of its deliveries may be claimed.
+      "ALTER TABLE subscription ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0 CHECK (ordered IN (0, 1))",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

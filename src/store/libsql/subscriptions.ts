@@ -1,8 +1,10 @@
 import { EvregError } from "../../domain/error.ts";
+import { changedSettings, NO_SETTINGS } from "../../domain/subscription-settings.ts";
 import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
 import { forgetStanding } from "./handler-standing.ts";
+import { keptSettings, settingsOf } from "./kept-settings.ts";
 import { endReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
@@ -22,12 +24,13 @@ interface SubscriptionRow {
   readonly previous_until_ms: number | null;
   readonly failing_since_ms: number | null;
   readonly slowed_until_ms: number | null;
+  readonly settings: string | null;
   readonly created_ms: number;
 }
 
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.created_ms, k.bearer, k.previous_until_ms
+    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.settings, s.created_ms, k.bearer, k.previous_until_ms
   FROM subscription s JOIN action a ON a.rowid = s.action_id
     JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
@@ -41,9 +44,11 @@ export function createSubscription(
 ): Subscription {
   const actionId = mustFindAction(sql, input.action);
   mustBeFree(sql, input.application, input.subscription, actionId, input.action);
+  const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const row = sql.first<{ id: number }>(
-    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms, settings,
+        ordered)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
     actionId,
@@ -51,6 +56,8 @@ export function createSubscription(
     input.maxRetries,
     input.active,
     nowMs,
+    keptSettings(settings),
+    settings.ordered,
   );
   const id = row?.id ?? 0;
   bind(sql, actionId, id);
@@ -99,14 +106,19 @@ export function updateSubscription(
     const reason = `The subscription was bound to another action, ${patch.action}.`;
     endReplay(sql, id, { status: "failed", reason, nowMs });
   }
+  const settings = changedSettings(settingsOf(row.settings), patch.settings ?? {});
   sql.run(
-    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ? WHERE rowid = ?`,
+    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
+        ordered = ?
+      WHERE rowid = ?`,
     patch.handler ?? row.handler,
     patch.maxRetries ?? row.max_retries,
     patch.active ?? row.active,
     actionId,
     // A person who pauses or reactivates takes over from the service, and its reason goes.
     patch.active === undefined ? row.disabled_reason : null,
+    keptSettings(settings),
+    settings.ordered,
     id,
   );
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
@@ -199,6 +211,7 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     previous_secret_until: row.previous_until_ms === null ? null : toIso(row.previous_until_ms),
     failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
     slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
+    ...settingsOf(row.settings),
     timestamped: toIso(row.created_ms),
   };
 }

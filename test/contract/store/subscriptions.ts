@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { NO_SETTINGS } from "../../../src/domain/subscription-settings.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function subscriptionSuite(open: OpenStore): void {
@@ -22,6 +23,7 @@ export function subscriptionSuite(open: OpenStore): void {
       previous_secret_until: null,
       failing_since: null,
       slowed_until: null,
+      ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
     expect(await on.store.findSubscription(created.rowid)).toEqual(created);

@@ -1,0 +1,60 @@
+import { invalidField } from "./error.ts";
+import { SETTINGS_LIMITS } from "./subscription-settings.ts";
+
+/** A token of RFC 9110. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Printable ASCII, without spaces around it: what every server and proxy reads alike. */
+const VALUE = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
+
+/**
+ * What the service says itself, what frames the message or belongs to the connection (RFC 9110 and 9112), and what
+ * proxies on the way act upon. One of these from elsewhere could take a signature's place, or smuggle a request.
+ */
+const RESERVED = new Set([
+  "accept-encoding",
+  "authorization",
+  "connection",
+  "date",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+  "via",
+]);
+const RESERVED_BEGINNINGS = ["content-", "proxy-", "webhook-", "x-evreg-"];
+
+/** Whether a subscription's headers may not have this name. */
+export function isReservedHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return RESERVED.has(lower) || RESERVED_BEGINNINGS.some((beginning) => lower.startsWith(beginning));
+}
+
+/**
+ * The headers that a subscription wants sent with its deliveries.
+ * @throws `invalid` with the header at fault, and never with its value
+ */
+export function checkExtraHeaders(field: string, headers: Readonly<Record<string, string>>): void {
+  const seen = new Set<string>();
+  for (const [name, value] of Object.entries(headers)) {
+    const refuse = (message: string): never => {
+      throw invalidField(
+        `${field}[${JSON.stringify(name.slice(0, SETTINGS_LIMITS.headerNameLength))}]`,
+        message,
+      );
+    };
+    if (name.length > SETTINGS_LIMITS.headerNameLength || !NAME.test(name)) {
+      refuse(
+        `must have a name of 1 to ${SETTINGS_LIMITS.headerNameLength} letters, digits and - _ . ! # $ % & ' * + ^ | ~`,
+      );
+    }
+    const hint = name.toLowerCase() === "authorization" ? "; a value of its own goes into bearer_token" : "";
+    if (isReservedHeader(name)) refuse(`is a header that only the service itself sets${hint}`);
+    if (!VALUE.test(value)) refuse("must be printable ASCII characters without spaces around them");
+    if (seen.has(name.toLowerCase())) refuse("is named twice, once in capitals of another kind");
+    seen.add(name.toLowerCase());
+  }
+}

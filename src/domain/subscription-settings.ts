@@ -1,0 +1,66 @@
+import type { Schemata } from "./action.ts";
+
+/** What a subscription asks for beyond what all have; `null` stands for what all have. */
+export interface SubscriptionSettings {
+  /** A JSON Schema Draft 7 document: events whose payload does not conform to it are not sent. */
+  readonly filter: Schemata | null;
+  /** Most attempts begun in a second. */
+  readonly rate_limit: number | null;
+  /** Most attempts under way at a time. */
+  readonly max_in_flight: number | null;
+  /** Of one attempt, from looking its host up to the end of the answer. */
+  readonly timeout_ms: number | null;
+  /** Sent with each delivery beside ours. They are shown; a credential belongs into `bearer_token`. */
+  readonly headers: Readonly<Record<string, string>> | null;
+  /** The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. */
+  readonly retry_schedule: readonly number[] | null;
+  /** One delivery at a time, in the order in which the events were published. */
+  readonly ordered: boolean;
+  /** What becomes of an ordered one's delivery that has used up its retries; `null` where it is not ordered. */
+  readonly on_exhausted: OnExhausted | null;
+}
+
+/** block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent. */
+export const ON_EXHAUSTED = ["block", "skip"] as const;
+type OnExhausted = (typeof ON_EXHAUSTED)[number];
+
+/** As the settings of those that ask for nothing. */
+export const NO_SETTINGS: SubscriptionSettings = {
+  filter: null,
+  rate_limit: null,
+  max_in_flight: null,
+  timeout_ms: null,
+  headers: null,
+  retry_schedule: null,
+  ordered: false,
+  on_exhausted: null,
+};
+
+export const SETTINGS_LIMITS = {
+  rateMin: 0.01,
+  rateMax: 10_000,
+  inFlightMax: 1_000,
+  timeoutMinMs: 100,
+  timeoutMaxMs: 60_000,
+  headers: 20,
+  headerNameLength: 128,
+  headerValueLength: 1_024,
+  waits: 20,
+  waitMaxMs: 7 * 86_400_000,
+} as const;
+
+/** The settings that a request names, and nothing else of it. */
+export function settingsIn(body: Partial<SubscriptionSettings>): Partial<SubscriptionSettings> {
+  const named = Object.keys(NO_SETTINGS).filter((name) => Object.hasOwn(body, name));
+  return Object.fromEntries(named.map((name) => [name, body[name as keyof SubscriptionSettings]]));
+}
+
+/** The settings there are once `change` is made. Whether a subscription is ordered brings the rest of it along. */
+export function changedSettings(
+  before: SubscriptionSettings,
+  change: Partial<SubscriptionSettings>,
+): SubscriptionSettings {
+  const after = { ...before, ...change };
+  if (!after.ordered) return { ...after, on_exhausted: null };
+  return { ...after, on_exhausted: after.on_exhausted ?? "block" };
+}

@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import { ANY_OBJECT, newAction, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const ALL: SubscriptionSettings = {
+  filter: { type: "object", properties: { country: { const: "FR" } }, required: ["country"] },
+  rate_limit: 2.5,
+  max_in_flight: 3,
+  timeout_ms: 500,
+  headers: { "X-Team": "billing", "x-note": "a b" },
+  retry_schedule: [0, 60_000, 3_600_000],
+  ordered: true,
+  on_exhausted: "skip",
+};
+
+const REFUSED: readonly (readonly [object, field: string])[] = [
+  [{ filter: "x" }, "filter"],
+  [{ rate_limit: 0 }, "rate_limit"],
+  [{ rate_limit: 10_001 }, "rate_limit"],
+  [{ max_in_flight: 0 }, "max_in_flight"],
+  [{ max_in_flight: 1.5 }, "max_in_flight"],
+  [{ timeout_ms: 99 }, "timeout_ms"],
+  [{ timeout_ms: 60_001 }, "timeout_ms"],
+  [{ headers: { "X-Team": 7 } }, 'headers["X-Team"]'],
+  [{ headers: [] }, "headers"],
+  [{ headers: { Authorization: "Bearer x" } }, 'headers["Authorization"]'],
+  [{ headers: { "content-length": "0" } }, 'headers["content-length"]'],
+  [{ headers: { "X-Team": "a\r\nHost: b" } }, 'headers["X-Team"]'],
+  [{ retry_schedule: [] }, "retry_schedule"],
+  [{ retry_schedule: [-1] }, "retry_schedule[0]"],
+  [{ retry_schedule: Array.from({ length: 21 }, () => 1) }, "retry_schedule"],
+  [{ ordered: null }, "ordered"],
+  [{ on_exhausted: "stop", ordered: true }, "on_exhausted"],
+  [{ on_exhausted: "skip" }, "on_exhausted"],
+];
+
+export function settingsContract(open: OpenEvreg): void {
+  describe("settings of subscriptions", () => {
+    const under = useEvreg(open);
+
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction());
+      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+    });
+
+    it("are kept as they are given", async () => {
+      const { rowid } = await subscribe(under.evreg, ALL);
+      expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(ALL);
+      expect((await under.evreg.subscriptions.list()).data[0]).toMatchObject(ALL);
+    });
+
+    it("give as many retries as there are waits, unless told otherwise", async () => {
+      const waits = { retry_schedule: [1_000, 2_000] };
+      expect(await subscribe(under.evreg, waits)).toMatchObject({ max_retries: 2 });
+      const told = { ...waits, max_retries: 7, action: "any" };
+      expect(await subscribe(under.evreg, told)).toMatchObject({ max_retries: 7 });
+    });
+
+    it("change one by one, and go with null", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      const settings: Record<string, unknown> = { ...NO_SETTINGS };
+      for (const [name, value] of Object.entries(ALL)) {
+        settings[name] = value;
+        // An ordered one blocks unless it is told otherwise.
+        if (name === "ordered") settings["on_exhausted"] = "block";
+        const { data } = await under.evreg.subscriptions.update(rowid, { [name]: value });
+        expect(data).toMatchObject(settings);
+        expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(settings);
+      }
+      for (const name of Object.keys(ALL).filter((one) => one !== "ordered" && one !== "on_exhausted")) {
+        settings[name] = null;
+        const { data } = await under.evreg.subscriptions.update(rowid, { [name]: null });
+        expect(data).toMatchObject(settings);
+      }
+      const { data } = await under.evreg.subscriptions.update(rowid, { ordered: false });
+      expect(data).toMatchObject(NO_SETTINGS);
+    });
+
+    it("are refused where they cannot be kept", async () => {
+      const { rowid } = await subscribe(under.evreg);
+      for (const [settings, field] of REFUSED) {
+        const error = await refusal(subscribe(under.evreg, { ...settings, action: "any" }), "invalid");
+        expect(error.details, JSON.stringify(settings)).toMatchObject({ field });
+        const again = await refusal(under.evreg.subscriptions.update(rowid, settings), "invalid");
+        expect(again.details).toMatchObject({ field });
+      }
+      expect((await under.evreg.subscriptions.list()).data).toHaveLength(1);
+      expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(NO_SETTINGS);
+    });
+  });
+}

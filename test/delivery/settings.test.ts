@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, countConcurrent } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+/** Goes on in small steps until so many were received; answers how long that took by the clock. */
+async function timeUntil(count: number, stepMs: number): Promise<number> {
+  const beganMs = bench.clock.now();
+  await until(`${count} requests`, async () => {
+    if (receiver.requests.length >= count) return true;
+    await bench.advance(stepMs, stepMs);
+    return false;
+  });
+  return bench.clock.now() - beganMs;
+}
+
+describe("a subscription with a rate", () => {
+  it("gets so many a second and no more, and others are not held up", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 50 });
+    const other = await startReceiver();
+    const free = await bench.subscribe(other.url);
+    await bench.publish(limited, 200);
+    await bench.publish(free, 200);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(free, 200);
+    expect(receiver.requests.length).toBeLessThanOrEqual(4);
+    const tookMs = await timeUntil(200, 10);
+    expect(tookMs).toBeGreaterThanOrEqual(3_850);
+    expect(tookMs).toBeLessThanOrEqual(4_200);
+    await bench.untilDelivered(limited, 200);
+    expect(receiver.requests).toHaveLength(200);
+    await other.close();
+  });
+
+  it("leases no more than it may begin soon", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
+    await bench.publish(limited, 50);
+    await bench.engine().start();
+    await receiver.received(1);
+    await bench.untilDelivered(limited, 1);
+    await bench.advance(9_800, 700);
+    expect(receiver.requests).toHaveLength(1);
+    expect((await bench.statuses(limited))["delivering"]).toBeUndefined();
+    await bench.advance(400, 50);
+    await receiver.received(2);
+    await bench.untilDelivered(limited, 2);
+    // Nothing was handed back on the way: each was attempted once.
+    const deliveries = await bench.store.listDeliveries({ subscription: limited.rowid, limit: 500 });
+    expect(deliveries.filter(({ attempt }) => attempt > 1)).toEqual([]);
+  });
+
+  it("goes by a change at once", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.01 });
+    await bench.publish(limited, 20);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(limited, 1);
+    await bench.store.updateSubscription(
+      limited.rowid,
+      { settings: { rate_limit: null } },
+      bench.clock.now(),
+    );
+    engine.wake(limited.rowid);
+    await bench.untilDelivered(limited, 20);
+  });
+
+  it("counts retries as well", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const limited = await bench.subscribe(receiver.url, 20, { rate_limit: 2, retry_schedule: [0] });
+    await bench.publish(limited, 3);
+    await bench.engine().start();
+    await receiver.received(1);
+    await bench.advance(10_000, 50);
+    expect(receiver.requests.length).toBeGreaterThanOrEqual(18);
+    expect(receiver.requests.length).toBeLessThanOrEqual(22);
+  });
+});
+
+describe("a subscription with a limit of attempts under way", () => {
+  it.each([1, 3])("never has more than %i", async (most) => {
+    const limited = await bench.subscribe(receiver.url, 5, { max_in_flight: most });
+    await bench.publish(limited, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(limited, 50);
+    const goOn = Promise.withResolvers<void>();
+    receiver.answer = () => ({ after: goOn.promise });
+    await bench.publish(limited, 50);
+    engine.wake();
+    await receiver.received(50 + most);
+    await bench.advance(500, 100);
+    expect(receiver.requests).toHaveLength(50 + most);
+    goOn.resolve();
+    await bench.untilDelivered(limited, 100);
+  });
+
+  it("has fewer from the next claim on when it is lowered", async () => {
+    const limited = await bench.subscribe(receiver.url);
+    await bench.publish(limited, 200);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(limited, 200);
+    await bench.store.updateSubscription(
+      limited.rowid,
+      { settings: { max_in_flight: 2 } },
+      bench.clock.now(),
+    );
+    const counted = countConcurrent(receiver);
+    await bench.publish(limited, 200);
+    engine.wake();
+    await bench.untilDelivered(limited, 400);
+    expect(counted.most).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("a subscription with a timeout", () => {
+  it("has its attempts end after it, and others after the service's", async () => {
+    receiver.answer = () => ({ after: new Promise<void>(() => {}) });
+    const quick = await bench.subscribe(receiver.url, 0, { timeout_ms: 300 });
+    const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 25_000 });
+    const usual = await bench.subscribe(receiver.url, 0);
+    for (const subscription of [quick, slow, usual]) await bench.publish(subscription);
+    await bench.engine().start();
+    await receiver.received(3);
+    const endsAfter = async (subscription: typeof quick, ms: number): Promise<void> => {
+      await bench.clock.advance(ms - 1);
+      expect((await bench.delivery(subscription)).status).toBe("delivering");
+      await bench.clock.advance(1);
+      const ended = await bench.untilStatus(subscription, "failed");
+      expect(ended.last_error).toBe("timeout");
+    };
+    await endsAfter(quick, 300);
+    await endsAfter(usual, 9_700);
+    await endsAfter(slow, 15_000);
+  });
+
+  it("keeps its lease for as long as that may take", async () => {
+    receiver.answer = () => ({ after: new Promise<void>(() => {}) });
+    const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 60_000 });
+    await bench.publish(slow);
+    await bench.engine().start();
+    await receiver.received(1);
+    await bench.advance(59_000, 5_000);
+    expect((await bench.delivery(slow)).status).toBe("delivering");
+    expect(receiver.requests).toHaveLength(1);
+    await bench.advance(1_000);
+    const ended = await bench.untilStatus(slow, "failed");
+    expect(ended.attempts).toMatchObject([{ error_code: "timeout", duration_ms: 60_000 }]);
+  });
+});
+
+describe("a subscription with headers", () => {
+  it("has them sent with each attempt, beside all of ours", async () => {
+    const plain = await bench.subscribe(receiver.url);
+    const own = await bench.subscribe(receiver.url, 5, { headers: { "X-Team": "billing", Cookie: "a=b" } });
+    await bench.publish(plain);
+    await bench.publish(own);
+    await bench.engine().start();
+    const [one, other] = (await receiver.received(2)).toSorted(
+      (a, b) => Number("x-team" in a.headers) - Number("x-team" in b.headers),
+    );
+    expect(other?.headers).toMatchObject({ "x-team": "billing", cookie: "a=b" });
+    expect(
+      Object.keys(other?.headers ?? {}).filter((name) => name !== "x-team" && name !== "cookie"),
+    ).toEqual(Object.keys(one?.headers ?? {}));
+  });
+
+  it("cannot replace ours, whatever the data file says", async () => {
+    const forged = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
+    const own = await bench.subscribe(receiver.url, 5, { headers: forged });
+    await bench.publish(own);
+    await bench.engine().start();
+    const [request] = await receiver.received(1);
+    expect(JSON.stringify(request?.headers)).not.toContain("forged");
+    await bench.untilDelivered(own, 1);
+  });
+});
+
+describe("a subscription with waits of its own", () => {
+  it("is retried by them, the last going for all that follow", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const own = await bench.subscribe(receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
+    await bench.publish(own);
+    await bench.engine().start();
+    await receiver.received(1);
+    const waitsMs: number[] = [];
+    for (let retry = 1; retry <= 4; retry += 1) {
+      const waiting = await bench.untilStatus(own, "waiting");
+      const waitMs = Date.parse(waiting.next_attempt_at!) - bench.clock.now();
+      waitsMs.push(waitMs);
+      await bench.advance(waitMs, waitMs);
+      await receiver.received(retry + 1);
+      await until("it to be stored", async () => (await bench.delivery(own)).attempts.length === retry + 1);
+    }
+    expect((await bench.delivery(own)).status).toBe("failed");
+    // The chance for the jitter is one half here: 25 ms at most for the short one, 5 % for the long.
+    expect(waitsMs).toEqual([1_025, 90_720_000, 90_720_000, 90_720_000]);
+  });
+});

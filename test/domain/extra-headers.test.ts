@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { checkExtraHeaders } from "../../src/domain/extra-headers.ts";
+
+function refusal(headers: Record<string, string>): EvregError | undefined {
+  try {
+    checkExtraHeaders("headers", headers);
+    return undefined;
+  } catch (error) {
+    if (error instanceof EvregError) return error;
+    throw error;
+  }
+}
+
+describe("headers of a subscription", () => {
+  it.each([
+    ["X-Team", "billing"],
+    ["x-api-version", "2026-01-01"],
+    ["Cookie", "a=b; c=d"],
+    ["X-Empty", ""],
+    ["X-Odd!#$%&'*+.^_`|~", "a b"],
+    ["__proto__", "x"],
+  ])("may be %s: %s", (name, value) => {
+    expect(refusal(JSON.parse(JSON.stringify({ [name]: value })) as Record<string, string>)).toBeUndefined();
+  });
+
+  it.each([
+    "Authorization",
+    "authorization",
+    "Host",
+    "HOST",
+    "Content-Type",
+    "content-length",
+    "Content-Encoding",
+    "User-Agent",
+    "X-Evreg-Signature",
+    "x-evreg-anything",
+    "webhook-id",
+    "Webhook-Signature",
+    "Connection",
+    "Transfer-Encoding",
+    "Expect",
+    "Upgrade",
+    "TE",
+    "Trailer",
+    "Keep-Alive",
+    "Proxy-Authorization",
+    "Proxy-Connection",
+    "Date",
+    "Accept-Encoding",
+    "Via",
+  ])("may not be %s, which the service or the connection says", (name) => {
+    expect(refusal({ [name]: "x" })).toMatchObject({ code: "invalid" });
+  });
+
+  it.each(["", " X", "X Y", "X:", "Ä", "X\r\nHost", "x".repeat(129)])("may not have the name %j", (name) => {
+    expect(refusal({ [name]: "x" })).toMatchObject({ code: "invalid" });
+  });
+
+  it.each([" x", "x ", "a\r\nb", "a\0b", "ä", "a\tb"])(
+    "may not have the value %j, which is not repeated",
+    (value) => {
+      const error = refusal({
+        "X-Secret": `value-of-mine${value}value-of-mine`.replace(/^.*?( x|x ).*$/, value),
+      });
+      expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Secret"]' } });
+      expect(JSON.stringify(error?.body())).not.toContain("value-of-mine");
+    },
+  );
+
+  it("may not name one twice in other capitals", () => {
+    expect(refusal({ "X-Team": "a", "x-team": "b" })).toMatchObject({ code: "invalid" });
+  });
+
+  it("points to the bearer value for Authorization", () => {
+    expect(refusal({ Authorization: "Bearer x" })?.message).toContain("bearer_token");
+  });
+});
