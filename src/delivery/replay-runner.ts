@@ -1,5 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { countWholeReplay } from "../store/count-replay.ts";
 import type { ReplayPlan, ReplayProgress, RunningReplay, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 
@@ -114,17 +115,8 @@ export class ReplayRunner {
   }
 
   /** `undefined` when it was stopped first. */
-  async #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
-    let total = 0;
-    let { ranges } = plan;
-    while (ranges.length > 0) {
-      const left = { ...plan, ranges };
-      const counted = await this.#tried(backoff, () => this.#parts.store.countReplay(left));
-      if (counted === undefined) return undefined;
-      total += counted.count;
-      ranges = counted.rest;
-    }
-    return total;
+  #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
+    return countWholeReplay(plan, (left) => this.#tried(backoff, () => this.#parts.store.countReplay(left)));
   }
 
   /** What the store answers, asked again for as long as it cannot; `undefined` when it was stopped first. */
