@@ -1,6 +1,6 @@
+import { MINUTES_AND_UP, parseDurationMs } from "../domain/duration.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { toIso } from "../runtime/clock.ts";
-import { spanMs } from "./span.ts";
 import { usage } from "./usage.ts";
 
 /** Past this a Date has no ISO form. */
@@ -8,7 +8,7 @@ const LAST_MS = Date.UTC(9999, 11, 31);
 
 /** `90d`, `12h` or `30m` from now as ISO 8601; an ISO 8601 time as it is. `usage` for any other text. */
 export function expiry(text: string, nowMs: number): string {
-  const span = spanMs(text);
+  const span = parseDurationMs(text, MINUTES_AND_UP);
   if (span === undefined) {
     if (parseIsoTime(text) !== undefined) return text;
     throw usage(

@@ -1,4 +1,5 @@
 import { Args, Flags } from "@oclif/core";
+import { parseIsoTime } from "../domain/iso-time.ts";
 import { usage } from "./usage.ts";
 
 /** On every command: where its settings come from and how its answer is printed. */
@@ -73,6 +74,18 @@ export function numberFlag(
   return Flags.custom<number>({
     parse: (text) => Promise.resolve(wholeNumber("", text)),
   })({ summary, helpValue, ...rest });
+}
+
+/** A flag that takes a time; its summary says that a date alone will do. */
+export const timeFlag = Flags.custom<string>({
+  helpValue: "TIME",
+  parse: (text) => Promise.resolve(timeOf(text)),
+});
+
+/** A date as its beginning in UTC; any other text as it is, for the service to say what a time looks like. */
+function timeOf(text: string): string {
+  const beginning = `${text}T00:00:00Z`;
+  return parseIsoTime(beginning) === undefined ? text : beginning;
 }
 
 /** @param subject what a message begins with; for a flag its name is put there anyway */

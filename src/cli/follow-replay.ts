@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Replay } from "../domain/replay.ts";
 import type { ReplaysPort } from "../evreg.ts";
+import { longerWaitMs } from "./look-wait.ts";
 import { progressBar } from "./progress-bar.ts";
 
 const FIRST_LOOK_MS = 50;
-const LONGEST_WAIT_MS = 1_000;
-const SLOWER_EACH_LOOK = 1.6;
 
 /** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
 export async function followReplay(
@@ -24,7 +23,7 @@ export async function followReplay(
       } catch {
         return replay;
       }
-      waitMs = Math.min(LONGEST_WAIT_MS, waitMs * SLOWER_EACH_LOOK);
+      waitMs = longerWaitMs(waitMs);
       replay = (await replays.get(replay.rowid)).data;
     }
   } finally {

@@ -1,5 +1,6 @@
 import { isFinal, type Delivery } from "../domain/delivery.ts";
 import type { EventsPort } from "../evreg.ts";
+import { longerWaitMs } from "./look-wait.ts";
 
 export interface FollowOptions {
   readonly signal: AbortSignal;
@@ -19,8 +20,6 @@ export interface Followed {
 }
 
 const FIRST_LOOK_MS = 25;
-const LONGEST_WAIT_MS = 1_000;
-const SLOWER_EACH_LOOK = 1.6;
 
 /** Looks at an event's deliveries until each has come to its end: often at first, then about once a second. */
 export async function followDeliveries(
@@ -44,6 +43,6 @@ export async function followDeliveries(
     } catch {
       return { deliveries, end: "interrupted" };
     }
-    waitMs = Math.min(LONGEST_WAIT_MS, waitMs * SLOWER_EACH_LOOK);
+    waitMs = longerWaitMs(waitMs);
   }
 }

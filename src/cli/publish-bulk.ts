@@ -9,9 +9,10 @@ import { publishLines, type BulkOptions, type BulkOutcome } from "./bulk-publish
 import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
 import { interruption } from "./interruption.ts";
-import { readLines, type Line } from "./ndjson.ts";
+import { readLines } from "./ndjson.ts";
 import { note, type Output } from "./output.ts";
 import { printableJson, printableLine } from "./printable.ts";
+import { RefusalTally } from "./refusal-tally.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
 
 export interface PublishBulk {
@@ -49,13 +50,17 @@ async function publishInput(
   const { stream, size } = input;
   addAbortSignal(signal, stream);
   const progress = await bulkProgress(size);
+  const tally = new RefusalTally();
   const bulk: BulkOptions = {
     lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES),
     publish: (items, how) => events.publishBatch(items, how),
     onError,
     signal,
     accepted: (published) => (output.format === "jsonl" ? output.lines(published) : undefined),
-    refused: (line, error) => progress.tell(refusal(line, error, output)),
+    refused: ({ number }, error) => {
+      if (output.format !== "table") progress.tell(refusalRecord(number, error));
+      else if (tally.add(number, error.error)) progress.tell(`Line ${number}: ${printableLine(error.error)}`);
+    },
     progress: (state) => progress.update(state),
   };
   let outcome: BulkOutcome;
@@ -64,6 +69,7 @@ async function publishInput(
   } finally {
     progress.stop();
     stream.destroy();
+    for (const text of tally.untold()) note(printableLine(text));
   }
   return { accepted: outcome.accepted, code: await report(outcome, options) };
 }
@@ -78,10 +84,9 @@ async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBul
   return atomic ? EXIT.failed : EXIT.someFailed;
 }
 
-/** A refused line: where, what and why for a person; the API's error with the line's number otherwise. */
-function refusal({ number }: Line, error: ErrorBody, output: Output): string {
-  if (output.format !== "table") return printableJson(encodeJson({ line: number, ...error }));
-  return `Line ${number}: ${printableLine(error.error)}`;
+/** A refused line for a program: the API's error with the line's number. */
+function refusalRecord(number: number, error: ErrorBody): string {
+  return printableJson(encodeJson({ line: number, ...error }));
 }
 
 function summary(outcome: BulkOutcome, path: string): string {

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
+import { parseDurationMs } from "../domain/duration.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { readSchema } from "./schema-file.ts";
-import { spanMs } from "./span.ts";
 import { usage } from "./usage.ts";
 
 /** What takes a setting away again. */
@@ -94,7 +94,7 @@ function numberOrNone(flag: string, text: string): number | null {
 }
 
 function duration(flag: string, text: string): number {
-  const ms = spanMs(text);
+  const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw usage(`${flag} takes durations such as 500ms, 30s, 10m or 2h, not ${JSON.stringify(text)}.`);
 }

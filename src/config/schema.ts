@@ -1,8 +1,7 @@
 /** How a key's value is read and checked; see `values.ts` for each kind's rules. */
 export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
-  /** `30m`, `12h` or `30d`; milliseconds in the configuration. */
-  /** Read into milliseconds; `off`, where it can be, into 0. */
+  /** `30m`, `12h` or `30d`, read into milliseconds; `off`, where it can be, into 0. */
   | { readonly kind: "duration"; readonly canBeOff?: true }
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }

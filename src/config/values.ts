@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { MINUTES_AND_UP, parseDurationMs } from "../domain/duration.ts";
 import { parseEncryptionKey } from "../domain/encryption-key.ts";
 import type { ConfigKey, KeyKind } from "./schema.ts";
 
@@ -96,15 +97,13 @@ function kindOf(type: KeyKind): Kind {
   return KINDS[type.kind];
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const LONGEST_MS = 36_500 * 86_400_000;
 
 /** `undefined` for what is no duration. */
 function durationMs(value: unknown): number | undefined {
-  const parts = typeof value === "string" ? /^([1-9]\d{0,9})([mhd])$/.exec(value) : null;
-  if (parts === null) return undefined;
-  const ms = Number(parts[1]) * (UNIT_MS[parts[2] ?? ""] ?? 0);
-  return ms <= LONGEST_MS ? ms : undefined;
+  if (typeof value !== "string" || value.startsWith("0")) return undefined;
+  const ms = parseDurationMs(value, MINUTES_AND_UP);
+  return ms !== undefined && ms <= LONGEST_MS ? ms : undefined;
 }
 
 function isServerUrl(text: string): boolean {

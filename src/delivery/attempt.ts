@@ -22,6 +22,7 @@ export interface AttemptParts {
 }
 
 const NOTHING_SENT: Interruptible = { interrupt: () => {} };
+
 /** An answer that says "too much" or "not now". */
 export interface Refusal {
   readonly handler: string;

@@ -1,16 +1,16 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Sleep } from "../runtime/sleep.ts";
 
 const FIRST_MS = 250;
 const LONGEST_MS = 5_000;
 
 /** Waits between tries at a store that cannot commit: a quarter of a second, doubling up to five. */
 export class Backoff {
-  readonly #clock: Clock;
+  readonly #sleep: Sleep;
   #nextMs = FIRST_MS;
-  #cut: (() => void) | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  /** @param sleep a cut of it ends the wait */
+  constructor(sleep: Sleep) {
+    this.#sleep = sleep;
   }
 
   /** True from a failure until the next success. */
@@ -19,21 +19,14 @@ export class Backoff {
   }
 
   /** Resolves when it is time to try again, or at once when cut. */
-  async wait(): Promise<void> {
+  wait(): Promise<void> {
     const waitMs = this.#nextMs;
     this.#nextMs = Math.min(LONGEST_MS, waitMs * 2);
-    await new Promise<void>((resolve) => {
-      const cancel = this.#clock.setTimer(resolve, waitMs);
-      this.#cut = () => {
-        cancel();
-        resolve();
-      };
-    });
-    this.#cut = undefined;
+    return this.#sleep.forMs(waitMs);
   }
 
   cut(): void {
-    this.#cut?.();
+    this.#sleep.cut();
   }
 
   succeeded(): void {

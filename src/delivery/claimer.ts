@@ -1,5 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { Sleep } from "../runtime/sleep.ts";
 import type { ClaimAnswer, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 import { QUICK, UNKNOWN } from "./bulkhead.ts";
@@ -55,7 +56,7 @@ export class Claimer {
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock);
+    this.#backoff = new Backoff(new Sleep(parts.clock));
   }
 
   start(): void {

@@ -1,6 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { Sleep } from "../runtime/sleep.ts";
 import type { AttemptResult, FinishAnswer, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 import type { DeliveryCounts } from "./delivery-counts.ts";
@@ -38,7 +39,7 @@ export class Finisher {
 
   constructor(parts: FinisherParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock);
+    this.#backoff = new Backoff(new Sleep(parts.clock));
   }
 
   /** Results not stored yet. */

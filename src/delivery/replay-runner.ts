@@ -1,5 +1,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { Sleep } from "../runtime/sleep.ts";
+import { countWholeReplay } from "../store/count-replay.ts";
 import type { ReplayPlan, ReplayProgress, RunningReplay, Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 
@@ -32,10 +34,11 @@ export interface ReplayRunnerParts {
  */
 export class ReplayRunner {
   readonly #parts: ReplayRunnerParts;
+  /** All its waits: cut short by a wake and by the stop. */
+  readonly #sleep: Sleep;
   readonly #backoff: Backoff;
   /** What is carried on now, by rowid. */
   readonly #carried = new Map<number, Promise<void>>();
-  readonly #sleepers = new Set<() => void>();
   #looking: Promise<void> | undefined;
   #looksAgain = false;
   /** Resolves when the next step may be made. */
@@ -44,7 +47,8 @@ export class ReplayRunner {
 
   constructor(parts: ReplayRunnerParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock);
+    this.#sleep = new Sleep(parts.clock);
+    this.#backoff = new Backoff(this.#sleep);
   }
 
   start(): void {
@@ -55,7 +59,7 @@ export class ReplayRunner {
   /** Tells that a replay was begun, or that one may go on. */
   wake(): void {
     if (!this.#isRunning) return;
-    this.#rouse();
+    this.#sleep.cut();
     if (this.#looking === undefined) this.#looking = this.#look();
     else this.#looksAgain = true;
   }
@@ -63,7 +67,7 @@ export class ReplayRunner {
   /** Resolves when no step is under way any more. Safe to call twice. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    this.#rouse();
+    this.#sleep.cut();
     await this.#looking;
     await Promise.all(this.#carried.values());
   }
@@ -86,7 +90,7 @@ export class ReplayRunner {
 
   async #carry({ rowid, plan, total: known }: RunningReplay): Promise<void> {
     const { store, clock, logger, wake } = this.#parts;
-    const backoff = new Backoff(clock);
+    const backoff = new Backoff(this.#sleep);
     let total = known ?? (await this.#count(plan, backoff));
     let waitMs = TOP_UP_MS;
     while (this.#isRunning) {
@@ -108,23 +112,14 @@ export class ReplayRunner {
       }
       if (progress.state === "crowded") waitMs = Math.min(waitMs * 2, LONGEST_CROWDED_MS);
       else waitMs = TOP_UP_MS;
-      if (progress.state === "paused") await this.#sleep(PAUSED_MS);
-      else if (progress.state === "crowded" || progress.queued > 0) await this.#sleep(waitMs);
+      if (progress.state === "paused") await this.#rest(PAUSED_MS);
+      else if (progress.state === "crowded" || progress.queued > 0) await this.#rest(waitMs);
     }
   }
 
   /** `undefined` when it was stopped first. */
-  async #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
-    let total = 0;
-    let { ranges } = plan;
-    while (ranges.length > 0) {
-      const left = { ...plan, ranges };
-      const counted = await this.#tried(backoff, () => this.#parts.store.countReplay(left));
-      if (counted === undefined) return undefined;
-      total += counted.count;
-      ranges = counted.rest;
-    }
-    return total;
+  #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
+    return countWholeReplay(plan, (left) => this.#tried(backoff, () => this.#parts.store.countReplay(left)));
   }
 
   /** What the store answers, asked again for as long as it cannot; `undefined` when it was stopped first. */
@@ -138,48 +133,23 @@ export class ReplayRunner {
         if (!backoff.failing) {
           this.#parts.logger.warn({ error: String(error) }, "A replay cannot go on now; it is tried again.");
         }
-        if (this.#isRunning) await this.#waitFor(backoff);
+        if (this.#isRunning) await backoff.wait();
       }
     }
     return undefined;
-  }
-
-  async #waitFor(backoff: Backoff): Promise<void> {
-    const cut = (): void => backoff.cut();
-    this.#sleepers.add(cut);
-    await backoff.wait();
-    this.#sleepers.delete(cut);
   }
 
   /** One step after the other, in the order of asking: thus none of two replays gets ahead of the other. */
   #inTurn<T>(step: () => Promise<T>): Promise<T> {
     const made = this.#turn.then(step);
     this.#turn = made.then(
-      () => this.#rest(),
-      () => this.#rest(),
+      () => this.#rest(REST_MS),
+      () => this.#rest(REST_MS),
     );
     return made;
   }
 
-  #rest(): Promise<void> {
-    return this.#isRunning ? this.#sleep(REST_MS) : Promise.resolve();
-  }
-
-  /** Cut short by a wake and by the stop. */
-  #sleep(delayMs: number): Promise<void> {
-    if (!this.#isRunning) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        this.#sleepers.delete(end);
-        resolve();
-      };
-      const cancel = this.#parts.clock.setTimer(end, delayMs);
-      this.#sleepers.add(end);
-    });
-  }
-
-  #rouse(): void {
-    for (const end of this.#sleepers) end();
+  #rest(delayMs: number): Promise<void> {
+    return this.#isRunning ? this.#sleep.forMs(delayMs) : Promise.resolve();
   }
 }

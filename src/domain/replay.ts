@@ -41,16 +41,10 @@ export interface Replay {
 }
 
 /** What a replay would send, were it begun now. */
-export interface ReplayCount {
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly selection: ReplaySelection;
-  readonly from: string;
-  readonly to: string;
-  readonly total: number;
-}
+export type ReplayCount = Pick<
+  Replay,
+  "subscription_id" | "application" | "subscription" | "action" | "selection" | "from" | "to"
+> & { readonly total: number };
 
 export interface NewReplay {
   /** ISO 8601, inclusive; of the events' publication. */

@@ -5,6 +5,9 @@ import type { Principal, ScopeName } from "../domain/token.ts";
 /** `true` for every application, else those it is limited to. */
 type Reach = true | ReadonlySet<string>;
 
+/** As many applications as a sentence can hold. */
+const MOST_NAMED = 3;
+
 /**
  * What one principal may do. `admin` holds every scope (a limited one for its application); the others hold only
  * themselves. What lies outside a principal's reach to read is answered as if it did not exist, so that nobody can probe
@@ -29,9 +32,12 @@ export class Access {
     return this.#reach.has(scope) || this.#reach.has("admin");
   }
 
-  /** @throws `forbidden` naming the scope, unless it is held for that application */
-  require(scope: ScopeName, application?: string): void {
-    if (!this.allows(scope, application)) throw this.#forbidden(scope, application);
+  /**
+   * @param action the one it is about, to be named
+   * @throws `forbidden` naming the scope, unless it is held for that application
+   */
+  require(scope: ScopeName, application?: string, action?: string): void {
+    if (!this.allows(scope, application)) throw this.#forbidden(scope, application, action);
   }
 
   /** @throws `forbidden` unless the scope is held for anything at all */
@@ -59,18 +65,26 @@ export class Access {
     return reach === true || (reach !== undefined && application !== undefined && reach.has(application));
   }
 
-  #forbidden(scope: ScopeName, application?: string): EvregError {
+  #forbidden(scope: ScopeName, application?: string, action?: string): EvregError {
     // The name of an application that may not be read is not given away either.
     const named = application !== undefined && this.allows("read", application);
     const needed = named ? `${scope}:${application}` : scope;
     let where = "";
     if (application !== undefined && !named) where = " for the application it belongs to";
     else if (application === undefined && this.allowsSome(scope)) where = " not limited to an application";
+    const what = action === undefined ? "This" : `The action ${action}`;
     return new EvregError(
       "forbidden",
-      `This needs the scope ${needed}${where}; ${JSON.stringify(this.principal.name)} does not hold it. Use a token that does.`,
+      `${what} needs the scope ${needed}${where}; ${JSON.stringify(this.principal.name)} ${this.#heldInstead(scope)}. Use a token that holds it.`,
       { scope: needed },
     );
+  }
+
+  #heldInstead(scope: ScopeName): string {
+    const reach = this.#reach.get(scope);
+    if (reach === undefined || reach === true) return "does not hold it";
+    if (reach.size > MOST_NAMED) return `holds it only for ${reach.size} other applications`;
+    return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
   }
 }
 

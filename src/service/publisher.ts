@@ -97,7 +97,7 @@ export class Publisher {
   }
 
   #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared {
-    this.#access.require("publish", action.application);
+    this.#access.require("publish", action.application, item.action);
     const failure = action.validator.validate(value);
     const { actionId, revision } = action;
     const payload = item.payload.bytes;

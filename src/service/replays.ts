@@ -6,6 +6,7 @@ import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
+import { countWholeReplay } from "../store/count-replay.ts";
 import type { ReplayPlan, ReplayRequest, ReplaySelector } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
@@ -36,13 +37,7 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
     async count(id, input) {
       const [{ application, subscription, action }, planned] = await plan(id, input);
       const { selection, fromMs, toMs = clock.now() } = planned;
-      let total = 0;
-      let { ranges } = planned;
-      while (ranges.length > 0) {
-        const { count, rest } = await store.countReplay({ ...planned, ranges });
-        total += count;
-        ranges = rest;
-      }
+      const total = await countWholeReplay(planned, (left) => store.countReplay(left));
       const range = { from: toIso(fromMs), to: toIso(toMs) };
       return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
     },

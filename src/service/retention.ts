@@ -1,6 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { Sleep } from "../runtime/sleep.ts";
 import type { ExpiredSelection, Store } from "../store/store.ts";
 
 export interface RetentionParts {
@@ -30,15 +31,16 @@ const TRY_AGAIN_MS = 10_000;
 /** Removes events that are older than they are to be kept, in rounds of small steps, for as long as it runs. */
 export class Retention {
   readonly #parts: RetentionParts;
+  readonly #sleep: Sleep;
   #running: Promise<void> | undefined;
   #isStopped = false;
-  #wake: () => void = () => {};
   /** All events before this time were looked at; those still there had an unfinished delivery then. */
   #lookedBeforeMs: number | undefined;
   #lookedAtAllMs = 0;
 
   constructor(parts: RetentionParts) {
     this.#parts = parts;
+    this.#sleep = new Sleep(parts.clock);
   }
 
   /** Begins the first round. A second start changes nothing. */
@@ -49,7 +51,7 @@ export class Retention {
   /** Resolves when the step under way has ended; what is left is for the next start. Safe to call twice. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#wake();
+    this.#sleep.cut();
     await this.#running;
   }
 
@@ -113,11 +115,6 @@ export class Retention {
 
   /** Until the time is over or it is stopped. */
   async #rest(ms: number): Promise<void> {
-    if (this.#isStopped) return;
-    const over = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.setTimer(over.resolve, ms);
-    this.#wake = over.resolve;
-    await over.promise;
-    cancel();
+    if (!this.#isStopped) await this.#sleep.forMs(ms);
   }
 }

@@ -73,6 +73,23 @@ test("refused lines are told with number and reason, the others published, and t
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 
+test("lines refused alike are told five times, then summed up; for a program each is told", async () => {
+  const name = await action("batch.alike");
+  const bad = Array.from({ length: 1_200 }, () => line("no.such", 1));
+  const input = [line(name, 1), ...bad, "{oops}"].join("\n");
+  const [table, jsonl] = await Promise.all([
+    run(["publish", "--batch", "-"], { input }),
+    run(["publish", "--batch", "-", "--output", "jsonl"], { input }),
+  ]);
+  expect(table.code).toBe(7);
+  expect(toldLines(table.stderr)).toEqual([2, 3, 4, 5, 6, 1_202]);
+  const [alike, how, counts] = table.stderr.trimEnd().split("\n").slice(-3);
+  expect(alike).toMatch(/^1,195 more lines, up to line 1201: .*no\.such/);
+  expect(how).toBe("--output jsonl tells each refused line.");
+  expect(counts).toBe("1 event published, 1,201 lines refused.");
+  expect(jsonLines(jsonl.stderr)).toHaveLength(1_201);
+});
+
 /** Lines 2 to 5 of these cannot be published, whoever finds out: the reader for 3 and 5, the service for 2 and 4. */
 function withFaultsInTurn(name: string): string {
   const against = `{"action":"${name}","payload":{"id":"two"}}`;

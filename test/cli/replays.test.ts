@@ -63,6 +63,24 @@ test("counts, sends and tells, in each form", async () => {
   expect(stdout).toContain(`${id} billing/counted`);
 });
 
+test("a date alone is its beginning in UTC, here and in listings", async () => {
+  const id = await subscribe("dated");
+  const words = ["subscriptions", "replay", String(id), "--from", "2020-02-29", "--to", "2020-03-01"];
+  const { data: counted } = await json<ReplayCount>([...words, "--status", "all", "--dry-run"]);
+  expect([counted.from, counted.to]).toEqual(["2020-02-29T00:00:00.000Z", "2020-03-01T00:00:00.000Z"]);
+
+  await run([...replay(id, "missed"), "--wait"]);
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+  const found = async (noun: string, flag: string, date: string): Promise<number> =>
+    (await json<unknown[]>([noun, flag, date, "--limit", "1"])).data.length;
+  for (const noun of ["events", "deliveries"]) {
+    expect.soft(await found(noun, "--from", "2020-03-01"), noun).toBe(1);
+    expect.soft(await found(noun, "--from", tomorrow), noun).toBe(0);
+    expect.soft(await found(noun, "--to", tomorrow), noun).toBe(1);
+    expect.soft(await found(noun, "--to", "2020-03-01"), noun).toBe(0);
+  }
+});
+
 test("begins one in the background, one for each subscription, and ends it", async () => {
   const id = await subscribe("paused");
   await evreg.subscriptions.update(id, { active: false });

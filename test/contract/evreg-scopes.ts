@@ -156,6 +156,9 @@ export function scopesContract(open: OpenEvreg): void {
       const { data, errors } = await evreg.events.publishBatch(items);
       expect(data.map((event) => event?.action ?? null)).toEqual(["crm.a", null, null]);
       expect(errors.map(({ code }) => code)).toEqual([403, 404]);
+      expect(errors[0]?.error).toMatch(
+        /^The action shop\.a needs the scope publish for the application it belongs to; .+ holds only publish:crm\./,
+      );
       expect((await under.evreg.events.list({ action: "shop.a" })).meta.total).toBe(1);
     });
 
@@ -168,6 +171,10 @@ export function scopesContract(open: OpenEvreg): void {
       const reader = await under.as(["publish:crm", "read"]);
       const told = await refusal(publish(reader, newEvent({}, "shop.a")), "forbidden");
       expect(told.details).toEqual({ scope: "publish:shop" });
+      expect(told.message).toMatch(/^The action shop\.a needs the scope publish:shop; /);
+      const many = await under.as(["a", "b", "c", "d"].map((name) => `publish:${name}`));
+      const { message } = await refusal(publish(many, newEvent({}, "shop.a")), "forbidden");
+      expect(message).toContain("holds it only for 4 other applications");
     });
 
     it("does not tell who owns the name that is taken", async () => {

@@ -1,23 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { ClaimRequest } from "../../src/store/store.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, countConcurrent, storeWith } from "./engine-setup.ts";
+import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
-
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 /** Answers so many requests, and no more after them. */
 function answerOnly(count: number): void {

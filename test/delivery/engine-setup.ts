@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/config.ts";
 import { createEngine, type Engine, type EngineParts } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
@@ -10,7 +11,7 @@ import type { Logger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import type { Receiver } from "../support/receiver.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -169,6 +170,24 @@ export class Bench {
       async () => (await this.statuses(subscription))["delivered"] === count,
     );
   }
+}
+
+interface BenchAndReceiver {
+  readonly bench: Bench;
+  readonly receiver: Receiver;
+}
+
+/** Opens a bench and a receiver before each test and closes them after it, the bench first. */
+export function useBench(take: (opened: BenchAndReceiver) => void): void {
+  let opened: BenchAndReceiver;
+  beforeEach(async () => {
+    opened = { bench: await Bench.open(), receiver: await startReceiver() };
+    take(opened);
+  });
+  afterEach(async () => {
+    await opened.bench.close();
+    await opened.receiver.close();
+  });
 }
 
 /** Has a receiver answer in its next turn, and counts the most requests it had at once. */

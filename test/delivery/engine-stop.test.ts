@@ -1,23 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { AttemptResult, ClaimAnswer } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, storeWith } from "./engine-setup.ts";
+import { type Bench, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
-
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 describe("stopping", () => {
   it("lets what is under way end within the grace, and begins nothing new", async () => {

@@ -1,21 +1,12 @@
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, countConcurrent, SECRET, storeWith } from "./engine-setup.ts";
+import { type Bench, countConcurrent, SECRET, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
-
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 describe("a delivery", () => {
   it("carries the event as published, signed, and is recorded", async () => {

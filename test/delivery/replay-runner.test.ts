@@ -7,19 +7,18 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { systemRandom } from "../../src/runtime/random.ts";
 import type { Store } from "../../src/store/store.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, storeWith } from "./engine-setup.ts";
+import { type Bench, storeWith, useBench } from "./engine-setup.ts";
 
 describe("replays in a running server", () => {
   let bench: Bench;
   let receiver: Receiver;
   let engine: Engine;
   let runner: ReplayRunner;
+  useBench((opened) => ({ bench, receiver } = opened));
 
   beforeEach(async () => {
-    bench = await Bench.open();
-    receiver = await startReceiver();
     // On the system's clock, as sockets, engine and replay keep time with each other here.
     engine = createEngine({
       store: bench.store,
@@ -44,8 +43,6 @@ describe("replays in a running server", () => {
   afterEach(async () => {
     await runner.stop();
     await engine.stop(0);
-    await receiver.close();
-    await bench.close();
   });
 
   const newRunner = (store: Store): ReplayRunner =>

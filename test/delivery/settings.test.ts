@@ -1,20 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, countConcurrent } from "./engine-setup.ts";
+import { type Bench, countConcurrent, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
 
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 /** Goes on in small steps until so many were received; answers how long that took by the clock. */
 async function timeUntil(count: number, stepMs: number): Promise<number> {

@@ -1,20 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench } from "./engine-setup.ts";
+import { type Bench, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
-
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 /** Until all that is under way is stored and nothing more is to be done at this time. */
 async function settle(): Promise<void> {

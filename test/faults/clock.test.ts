@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { Bench } from "../delivery/engine-setup.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { expect, test } from "vitest";
+import { type Bench, useBench } from "../delivery/engine-setup.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { report } from "./length.ts";
 
@@ -12,16 +12,7 @@ const EVENTS = 20;
 
 let bench: Bench;
 let receiver: Receiver;
-
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 test.each([
   ["set forward an hour", HOUR_MS],

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { countBacklog } from "../../src/store/libsql/backlog.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
 const NOW = 1_000;
@@ -14,9 +14,7 @@ describe("counting a long backlog", () => {
   let connection: Connection;
 
   beforeEach(() => {
-    const file = join(scratch.path, "one.db");
-    connection = Connection.open(file, (sql) => admitFile(sql, file));
-    migrateFile(connection, file);
+    connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
       WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", handler: "h", maxRetries: 1, active: true, secret: "s" };

@@ -6,16 +6,15 @@ import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Retention } from "../../src/service/retention.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
 import type { RecordCall } from "../../src/store/libsql/record-call.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
+import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -176,9 +175,7 @@ describe("an engine that finds no room", () => {
   const scratch = useScratch();
 
   it("loses the whole flight and nothing else, and writes again once there is room", async () => {
-    const file = join(scratch.path, "full.db");
-    const connection = Connection.open(file, (sql) => admitFile(sql, file));
-    migrateFile(connection, file);
+    const connection = openFile(join(scratch.path, "full.db"));
     const bytes = new Uint8Array(100_000);
     const createAction = {
       name: "createAction" as const,

@@ -16,9 +16,10 @@ import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { admitFile } from "../../src/store/libsql/migrate-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -146,8 +147,7 @@ describe("a data file that is not at its path any more", () => {
   });
 
   it("fails the commit that is under way while it goes, as nobody would find it there", async () => {
-    const connection = Connection.open(file(), (sql) => admitFile(sql, file()));
-    migrateFile(connection, file());
+    const connection = openFile(file());
     const write = (): void =>
       connection.write((sql) => {
         sql.run("INSERT INTO probe VALUES (1, 1, x'')");

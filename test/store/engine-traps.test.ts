@@ -4,10 +4,10 @@ import type { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -24,9 +24,7 @@ const newAction = (store: Store, action = "a.b") =>
   store.createAction({ action, application: "x", schemata: {} }, 1);
 
 function openConnection(): Connection {
-  const file = join(scratch.path, "one.db");
-  const connection = Connection.open(file, (sql) => admitFile(sql, file));
-  migrateFile(connection, file);
+  const connection = openFile(join(scratch.path, "one.db"));
   return connection;
 }
 

@@ -3,15 +3,15 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/store.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import { type BlockShape, isAllSealed, sealBlocks, sealPassed } from "../../src/store/libsql/event-counts.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { listEvents } from "../../src/store/libsql/event-reads.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
 import { recordEvents } from "../../src/store/libsql/record-events.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
 /** So small that a few dozen events cross every level. */
@@ -40,9 +40,7 @@ describe("counts of sealed blocks", () => {
   afterEach(() => connection.close());
 
   function open(): void {
-    const file = join(scratch.path, `${(files += 1)}.db`);
-    connection = Connection.open(file, (sql) => admitFile(sql, file));
-    migrateFile(connection, file);
+    connection = openFile(join(scratch.path, `${(files += 1)}.db`));
     connection.read.run("PRAGMA synchronous = OFF");
     connection.write((sql) => {
       for (const [index, application] of APPLICATIONS.entries()) {

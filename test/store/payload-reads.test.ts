@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { BytesOut, bytesAt } from "../../src/store/libsql/bytes-out.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { listEvents } from "../../src/store/libsql/event-reads.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -13,9 +12,7 @@ const scratch = useScratch();
 const BYTES = 2_000_000;
 
 it("a page of large payloads comes in steps, without an event that was deleted in between", () => {
-  const file = join(scratch.path, "one.db");
-  const connection = Connection.open(file, (sql) => admitFile(sql, file));
-  migrateFile(connection, file);
+  const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
     WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const bytes = new Uint8Array(5 * BYTES);

@@ -6,9 +6,8 @@ import { dropMiddleAttempts } from "../../src/store/libsql/attempt-limit.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import type { FinishCall, ResultRow } from "../../src/store/libsql/finish-call.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { sealBlocks } from "../../src/store/libsql/event-counts.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
@@ -16,6 +15,7 @@ import { complete } from "../../src/store/libsql/read-steps.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/sql.ts";
 import type { EventSelection } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
@@ -32,9 +32,7 @@ describe("what the engine does for each task", () => {
   const scratch = useScratch();
   let connection: Connection;
   beforeEach(() => {
-    const file = join(scratch.path, "one.db");
-    connection = Connection.open(file, (sql) => admitFile(sql, file));
-    migrateFile(connection, file);
+    connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
       WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       WRITES.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReplaySelection } from "../../src/domain/replay.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import { findReplay } from "../../src/store/libsql/replays.ts";
+import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -14,9 +14,7 @@ const EVENTS = 20;
 let connection: Connection;
 
 beforeEach(() => {
-  const file = join(scratch.path, "one.db");
-  connection = Connection.open(file, (sql) => admitFile(sql, file));
-  migrateFile(connection, file);
+  connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
     WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const names = { application: "x", handler: "h", maxRetries: 1, action: "a", secret: "s" };

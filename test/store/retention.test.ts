@@ -4,11 +4,11 @@ import { afterEach, describe, expect, it } from "vitest";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
 import { OpenedSecrets } from "../../src/store/libsql/opened-secrets.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { openFile } from "./open-file.ts";
 import { type Ending, RetentionWorld } from "./retention-world.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -23,9 +23,7 @@ describe("removing events", () => {
 
   function open(): Connection {
     connection?.close();
-    const file = join(scratch.path, `${(files += 1)}.db`);
-    connection = Connection.open(file, (sql) => admitFile(sql, file));
-    migrateFile(connection, file);
+    connection = openFile(join(scratch.path, `${(files += 1)}.db`));
     connection.read.run("PRAGMA synchronous = OFF");
     return connection;
   }

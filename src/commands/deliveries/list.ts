@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { DELIVERY_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
 
@@ -26,8 +26,10 @@ export default class DeliveriesList extends EvregCommand {
       options: DELIVERY_STATUSES,
       helpValue: "STATUS",
     })(),
-    from: Flags.string({ summary: "Created from this time on (ISO 8601, inclusive).", helpValue: "TIME" }),
-    to: Flags.string({ summary: "Created before this time (ISO 8601, exclusive).", helpValue: "TIME" }),
+    from: timeFlag({
+      summary: "Created from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
+    }),
+    to: timeFlag({ summary: "Created before this time, exclusive: ISO 8601, or a date for its 00:00 UTC." }),
     limit: numberFlag("Deliveries to list, 1 to 500 (default 50)."),
     after: numberFlag("Go on behind this delivery.", { helpValue: "ID" }),
     all: Flags.boolean({

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { EVENT_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 
 export default class EventsList extends EvregCommand {
@@ -11,8 +11,8 @@ export default class EventsList extends EvregCommand {
   static override examples = [
     { description: "The last 50", command: "<%= config.bin %> events" },
     {
-      description: "Of one action, since a time",
-      command: "<%= config.bin %> events --action order.created --from 2027-01-31T00:00:00Z",
+      description: "Of one action, since a day began",
+      command: "<%= config.bin %> events --action order.created --from 2027-01-31",
     },
     {
       description: "Every payload there ever was, oldest first",
@@ -21,8 +21,8 @@ export default class EventsList extends EvregCommand {
   ];
   static override flags = {
     action: Flags.string({ summary: "Only events of this action.", helpValue: "NAME" }),
-    from: Flags.string({ summary: "From this time on (ISO 8601, inclusive).", helpValue: "TIME" }),
-    to: Flags.string({ summary: "Before this time (ISO 8601, exclusive).", helpValue: "TIME" }),
+    from: timeFlag({ summary: "From this time on, inclusive: ISO 8601, or a date for its 00:00 UTC." }),
+    to: timeFlag({ summary: "Before this time, exclusive: ISO 8601, or a date for its 00:00 UTC." }),
     order: Flags.option({
       summary: "desc for newest first, asc for oldest first.",
       options: ["asc", "desc"] as const,

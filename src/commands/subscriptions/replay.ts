@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { given, rowidArg } from "../../cli/flags.ts";
+import { given, rowidArg, timeFlag } from "../../cli/flags.ts";
 import { replayMany } from "../../cli/replay-many.ts";
 import { REPLAY_SELECTIONS } from "../../domain/replay.ts";
 
@@ -14,12 +14,11 @@ export default class SubscriptionsReplay extends EvregCommand {
   static override examples = [
     {
       description: "How many deliveries failed since the first of the month",
-      command:
-        "<%= config.bin %> subscriptions replay 3 --from 2026-11-01T00:00:00Z --status failed --dry-run",
+      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
     },
     {
       description: "Send them again, and wait until the last one is on its way",
-      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01T00:00:00Z --status failed --wait",
+      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --wait",
     },
     {
       description: "What was published during a pause",
@@ -29,14 +28,13 @@ export default class SubscriptionsReplay extends EvregCommand {
   ];
   static override args = { id: rowidArg("Number of the subscription.") };
   static override flags = {
-    from: Flags.string({
-      summary: "Events published from this time on (ISO 8601, inclusive).",
-      helpValue: "TIME",
+    from: timeFlag({
+      summary: "Events published from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
       required: true,
     }),
-    to: Flags.string({
-      summary: "Events published before this time (ISO 8601, exclusive; now unless given).",
-      helpValue: "TIME",
+    to: timeFlag({
+      summary:
+        "Events published before this time, exclusive: ISO 8601, or a date for its 00:00 UTC; now unless given.",
     }),
     status: Flags.option({
       summary: `Which of them: ${REPLAY_SELECTIONS.join(", ")}.`,

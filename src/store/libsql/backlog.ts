@@ -1,6 +1,7 @@
-import { plannedMs } from "./delivery-row.ts";
 import type { Backlog } from "../store.ts";
 import { type SubscriptionWithDue, subscriptionsWithDue } from "./delivery-ids.ts";
+import { plannedMs } from "./delivery-row.ts";
+import { earlier } from "./earlier.ts";
 import type { Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 
@@ -104,10 +105,6 @@ interface Long extends Shown {
 /** A clock that was set back may make some that are under way due in times to come. */
 function add({ counted, leased, part }: Shown): void {
   part.deliveries += Math.max(0, counted - leased);
-}
-
-function earlier(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 /** As few rows as the engine sends at a time, and a little ahead. */

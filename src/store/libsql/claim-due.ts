@@ -5,6 +5,7 @@ import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
 import { type Contender, pickDue } from "./claim-turns.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
+import { earlier } from "./earlier.ts";
 import { addPayloads } from "./payload-reads.ts";
 import type { Sql } from "./sql.ts";
 
@@ -56,10 +57,6 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
 
 function isOpen(tier: TierLimit | undefined): boolean {
   return tier !== undefined && tier.most > 0;
-}
-
-function earlier(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || (b !== undefined && b < a) ? b : a;
 }
 
 interface Contenders {

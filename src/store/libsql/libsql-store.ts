@@ -44,10 +44,18 @@ export function createLibsqlStore(
     return { value: valueOf(outcomes[0]) as ReadResult<N>, bytes };
   }
 
-  async function write<N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> {
-    const { outcome } = await add({ bytes: 0, rows: 1, pack: () => ({ name, args }) });
-    return valueOf(outcome) as WriteResult<N>;
+  /** @param rows it writes, about */
+  async function writeRows<N extends WriteName>(
+    rows: number,
+    name: N,
+    ...args: WriteArgs<N>
+  ): Promise<{ value: WriteResult<N>; bytes: ArrayBuffer | undefined }> {
+    const { outcome, bytes } = await add({ bytes: 0, rows, pack: () => ({ name, args }) });
+    return { value: valueOf(outcome) as WriteResult<N>, bytes };
   }
+
+  const write = async <N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> =>
+    (await writeRows(1, name, ...args)).value;
 
   function add(queued: QueuedWrite): Promise<Landed> {
     return queue.add(queued);
@@ -82,14 +90,7 @@ export function createLibsqlStore(
     },
 
     findExpired: (query) => ask("findExpired", query),
-    async removeEvents(eventIds) {
-      const { outcome } = await add({
-        bytes: 0,
-        rows: REMOVED_ROWS,
-        pack: () => ({ name: "removeEvents", args: [eventIds] }),
-      });
-      return valueOf(outcome) as WriteResult<"removeEvents">;
-    },
+    removeEvents: async (eventIds) => (await writeRows(REMOVED_ROWS, "removeEvents", eventIds)).value,
 
     createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
     findSubscription: (id) => ask("findSubscription", id),
@@ -105,26 +106,15 @@ export function createLibsqlStore(
     planReplay: (request) => ask("planReplay", request),
     countReplay: (plan) => ask("countReplay", plan),
     startReplay: (plan, nowMs) => write("startReplay", plan, nowMs),
-    async stepReplay(id, step) {
-      const { outcome } = await add({
-        bytes: 0,
-        rows: step.mostDue,
-        pack: () => ({ name: "stepReplay", args: [id, step] }),
-      });
-      return valueOf(outcome) as WriteResult<"stepReplay">;
-    },
+    stepReplay: async (id, step) => (await writeRows(step.mostDue, "stepReplay", id, step)).value,
     runningReplays: () => ask("runningReplays"),
     findReplay: (id) => ask("findReplay", id),
     listReplays: (query) => ask("listReplays", query),
     cancelReplay: (id, nowMs) => write("cancelReplay", id, nowMs),
 
     async claimDue(request) {
-      const { outcome, bytes } = await add({
-        bytes: 0,
-        rows: 1,
-        pack: () => ({ name: "claimDue", args: [claimCall(request)] }),
-      });
-      return claimAnswer(valueOf(outcome) as WriteResult<"claimDue">, bytes, secrets);
+      const { value, bytes } = await writeRows(1, "claimDue", claimCall(request));
+      return claimAnswer(value, bytes, secrets);
     },
     async finishAttempts(results, nowMs, options) {
       if (results.length === 0) return { applied: [], deactivated: [] };
