@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isFinal } from "../domain/delivery.ts";
+import { type Delivery, isFinal } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
@@ -67,7 +67,9 @@ async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<
   const followed = await follow(evreg, event, options).catch(async (error: unknown) => {
     // Whoever is not told would publish it once more.
     await options.output.record({ data: event }, PUBLISHED_RECORD);
-    note(`Event ${event.rowid} is published; only its deliveries cannot be followed.`);
+    note(
+      `Event ${event.rowid} is published; only its deliveries cannot be followed. Look at them later: evreg events deliveries ${event.rowid}`,
+    );
     throw error;
   });
   return show(followed, event, options);
@@ -124,11 +126,13 @@ function verdict(followed: Followed, eventId: number, timeoutS: number | undefin
       return EXIT.interrupted;
     case "timeout":
       note(
-        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). They go on. ${later}`,
+        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). What is left goes on while a server runs. ${later}`,
       );
       return EXIT.failed;
     case "held":
-      note(`The rest is held until its subscription is active again. ${later}`);
+      note(
+        `The rest is held until its subscription is active again: evreg subscriptions update ${heldBy(deliveries)} --active. ${later}`,
+      );
       return EXIT.failed;
     case "failed": {
       const missed = deliveries.filter(({ status }) => status !== "delivered");
@@ -140,4 +144,8 @@ function verdict(followed: Followed, eventId: number, timeoutS: number | undefin
     default:
       return outcome satisfies never;
   }
+}
+
+function heldBy(deliveries: readonly Delivery[]): number | undefined {
+  return deliveries.find(({ status }) => status === "held")?.subscription_id;
 }

@@ -143,10 +143,25 @@ test("a delivery sent again while its subscription is paused is held, and says s
   const retried = await run(["deliveries", "retry", String(delivery.rowid)]);
   expect(retried).toMatchObject({
     code: 0,
-    stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again.\n`,
+    stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again: evreg subscriptions update ${delivery.subscription_id} --active\n`,
   });
   expect(retried.stdout).toMatch(/^Status +held$/m);
   await evreg.subscriptions.update(delivery.subscription_id, { active: true });
+});
+
+test("--wait ends when what is left is held, and says how to let it go", async () => {
+  const handler = `${receiver.url}/refused`;
+  const names = { application: "billing", subscription: "s", action: "paused" };
+  const { data: made } = await evreg.subscriptions.create({ ...names, handler, max_retries: 20 });
+  const waited = run(["publish", "paused", '{"id": 1}', "--wait"]);
+  const status = async () => (await evreg.deliveries.list({ subscription: made.rowid })).data[0]?.status;
+  await until("a retry waits", async () => (await status()) === "waiting");
+  await evreg.subscriptions.update(made.rowid, { active: false });
+  const { code, stderr } = await waited;
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    `The rest is held until its subscription is active again: evreg subscriptions update ${made.rowid} --active. `,
+  );
 });
 
 test("--wait gives up when told, and an interruption ends it with 130; the event is published either way", async () => {
@@ -154,7 +169,7 @@ test("--wait gives up when told, and an interruption ends it with 130; the event
   const late = await run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0"]);
   expect(late.code).toBe(1);
   expect(late.stderr).toMatch(
-    /^Timed out after 0 s: not every delivery .* They go on\. .* evreg events deliveries \d+$/m,
+    /^Timed out after 0 s: not every delivery .* What is left goes on while a server runs\. .* evreg events deliveries \d+$/m,
   );
   expect(late.stderr).not.toContain("Failed");
   const outcomes = await Promise.all([

@@ -88,7 +88,7 @@ test("what cannot be done to an action says why, and ends with the code for it",
     }),
   ]);
   expect(missing).toMatchObject({ code: 3, stdout: "" });
-  expect(missing.stderr).toContain("no.such");
+  expect(missing.stderr).toBe('Error: There is no action "no.such".\nSee those there are: evreg actions\n');
   expect(taken).toMatchObject({ code: 5, stdout: "" });
   expect(broken).toMatchObject({ code: 5, stdout: "" });
   expect(broken.stderr).toMatch(/\n {2}- .*required/);

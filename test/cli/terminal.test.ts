@@ -75,7 +75,9 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(code).toBe(7);
     expect(text).toMatch(/\d+% \| \d+ published/);
     expect(text).toContain("Line 701: ");
-    expect(text).toMatch(/701 events published, 1 line refused\.\r\n$/);
+    expect(text).toMatch(
+      /701 events published, 1 line refused\. Mend those and publish them by themselves\.\r\n$/,
+    );
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
   });
 
