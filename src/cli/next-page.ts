@@ -43,7 +43,7 @@ export function pageLine(
 
 function flagWords(flags: object): string {
   let words = "";
-  for (const [name, value] of Object.entries(flags) as [string, unknown][]) {
+  for (const [name, value] of Object.entries(flags) as [string, string | number | boolean | undefined][]) {
     if (name === "after" || name === "page" || value === undefined || value === false) continue;
     words += ` --${name}`;
     // A token is not for the screen.

@@ -32,7 +32,10 @@ export default class SubscriptionsReplay extends EvregCommand {
       summary: "Events published from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
       required: true,
     }),
-    to: timeFlag({ summary: "Events published before this time, exclusive: ISO 8601, or a date for its 00:00 UTC; now unless given." }),
+    to: timeFlag({
+      summary:
+        "Events published before this time, exclusive: ISO 8601, or a date for its 00:00 UTC; now unless given.",
+    }),
     status: Flags.option({
       summary: `Which of them: ${REPLAY_SELECTIONS.join(", ")}.`,
       options: REPLAY_SELECTIONS,
