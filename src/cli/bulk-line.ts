@@ -24,7 +24,11 @@ export interface Settled {
 export function parseLine(line: Line): NewEvent | EvregError {
   if (line.bytes === undefined) {
     const most = MAX_LINE_BYTES.toLocaleString("en");
-    return new EvregError("too_large", `The line is longer than ${most} bytes.`, { limit: MAX_LINE_BYTES });
+    return new EvregError(
+      "too_large",
+      `The line is longer than ${most} bytes, more than an event can have. Is there a line break after each event?`,
+      { limit: MAX_LINE_BYTES },
+    );
   }
   if (ARRAY.test(Buffer.from(line.bytes.subarray(0, ARRAY_WITHIN)).toString("latin1"))) {
     return new EvregError(

@@ -77,7 +77,7 @@ export function numberFlag(
 }
 
 /** A flag that takes a time; its summary says that a date alone will do. */
-export const timeFlag = Flags.custom<string>({
+export const timeFlag = Flags.custom({
   helpValue: "TIME",
   parse: (text) => Promise.resolve(timeOf(text)),
 });

@@ -93,18 +93,18 @@ function summary(outcome: BulkOutcome, path: string): string {
   const { accepted, replayed, refused, end, settledLine, ...rest } = outcome;
   const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
   const counts = `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
-  if (end === "all") return counts;
+  if (end === "all") return refused === 0 ? counts : `${counts} Mend those and publish them by themselves.`;
+  const file = path === "-" ? "FILE" : path;
   if (end === "stopped") {
     return settledLine === 0
-      ? `Nothing was published: ${many(refused, "line")} refused.`
-      : `${counts} Stopped at line ${settledLine}; nothing behind it was published.`;
+      ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
+      : `${counts} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: tail -n +${settledLine} ${file} | evreg publish --batch -`;
   }
   const place = end === "interrupted" ? "Interrupted" : "It came to an end";
   const doubt =
     rest.doubtfulLine === undefined || !mayHaveArrived(rest.failure)
       ? ""
       : ` Whether lines ${settledLine + 1} to ${rest.doubtfulLine} were published is not known; those with an idempotency_key can be sent again without harm.`;
-  const file = path === "-" ? "FILE" : path;
   const goOn =
     settledLine === 0 ? "" : ` Go on with: tail -n +${settledLine + 1} ${file} | evreg publish --batch -`;
   return `${counts} ${place} behind line ${settledLine}.${doubt}${goOn}`;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isFinal } from "../domain/delivery.ts";
+import { type Delivery, isFinal } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
@@ -7,7 +7,7 @@ import type { Evreg } from "../evreg.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { DELIVERY_LIST, PUBLISHED_RECORD } from "./columns.ts";
 import { EXIT } from "./exit-code.ts";
-import { followLine } from "./follow-line.ts";
+import { followLine, progressOf } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
@@ -67,7 +67,9 @@ async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<
   const followed = await follow(evreg, event, options).catch(async (error: unknown) => {
     // Whoever is not told would publish it once more.
     await options.output.record({ data: event }, PUBLISHED_RECORD);
-    note(`Event ${event.rowid} is published; only its deliveries cannot be followed.`);
+    note(
+      `Event ${event.rowid} is published; only its deliveries cannot be followed. Look at them later: evreg events deliveries ${event.rowid}`,
+    );
     throw error;
   });
   return show(followed, event, options);
@@ -84,25 +86,66 @@ async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Pro
   }).finally(() => line.clear());
 }
 
-async function show(followed: Followed, event: Event, { output }: PublishOne): Promise<number> {
+async function show(followed: Followed, event: Event, { output, timeoutS }: PublishOne): Promise<number> {
   const { deliveries } = followed;
   if (output.format === "table") {
     await output.record({ data: event }, PUBLISHED_RECORD);
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERY_LIST, NO_DELIVERY_SEEN);
   } else {
-    await output.record({ data: event, meta: { deliveries } }, PUBLISHED_RECORD);
+    await output.record(
+      { data: event, meta: { outcome: outcomeOf(followed), deliveries } },
+      PUBLISHED_RECORD,
+    );
   }
-  return verdict(followed, event.rowid);
+  return verdict(followed, event.rowid, timeoutS);
 }
 
-function verdict({ deliveries, end }: Followed, eventId: number): number {
+/**
+ * What waiting has shown, for programs: `timeout` and `interrupted` say nothing about the deliveries that were left, which
+ * go on. `none`: there was no delivery to wait for.
+ */
+type Outcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
+
+function outcomeOf({ deliveries, end }: Followed): Outcome {
+  if (end !== "final") return end;
+  if (deliveries.length === 0) return "none";
+  return deliveries.every(({ status }) => status === "delivered") ? "delivered" : "failed";
+}
+
+function verdict(followed: Followed, eventId: number, timeoutS: number | undefined): number {
+  const { deliveries } = followed;
   const later = `See how it goes on: evreg events deliveries ${eventId}`;
-  if (end === "interrupted") {
-    note(`Interrupted; event ${eventId} is published all the same. ${later}`);
-    return EXIT.interrupted;
+  const outcome = outcomeOf(followed);
+  switch (outcome) {
+    case "delivered":
+    case "none":
+      return EXIT.done;
+    case "interrupted":
+      note(`Interrupted; event ${eventId} is published all the same. ${later}`);
+      return EXIT.interrupted;
+    case "timeout":
+      note(
+        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). What is left goes on while a server runs. ${later}`,
+      );
+      return EXIT.failed;
+    case "held":
+      note(
+        `The rest is held until its subscription is active again: evreg subscriptions update ${heldBy(deliveries)} --active. ${later}`,
+      );
+      return EXIT.failed;
+    case "failed": {
+      const missed = deliveries.filter(({ status }) => status !== "delivered");
+      note(
+        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: evreg deliveries get ${missed[0]?.rowid}. Send it again: evreg deliveries retry ${missed[0]?.rowid}`,
+      );
+      return EXIT.failed;
+    }
+    default:
+      return outcome satisfies never;
   }
-  if (end === "timeout") note(`Not every delivery came to its end in time. ${later}`);
-  if (end === "held") note(`The rest is held until its subscription is active again. ${later}`);
-  return deliveries.every((delivery) => delivery.status === "delivered") ? EXIT.done : EXIT.failed;
+}
+
+function heldBy(deliveries: readonly Delivery[]): number | undefined {
+  return deliveries.find(({ status }) => status === "held")?.subscription_id;
 }

@@ -41,9 +41,11 @@ export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<num
     return EXIT.interrupted;
   }
   if (last.status === "done") return EXIT.done;
-  note(
-    `Replay ${last.rowid} did not get to its end${last.reason === null ? "." : `: ${printableLine(last.reason)}`}`,
-  );
+  const why =
+    last.reason === null
+      ? ". What was not sent, another one sends: evreg subscriptions replay --help"
+      : `: ${printableLine(last.reason)}`;
+  note(`Replay ${last.rowid} did not get to its end${why}`);
   return EXIT.failed;
 }
 
@@ -55,7 +57,9 @@ async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay)
   // A token may be allowed to write and not to read.
   const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
   if (subscription?.data.active === false) {
-    note(`Subscription ${id} is paused: the replay waits until it is active again.`);
+    note(
+      `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`,
+    );
   }
 }
 

@@ -80,10 +80,21 @@ function short(value: unknown): string {
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }
 
+const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
+
+/** Local or remote, a record that is not there is told in the same words. */
+function whereToLook({ message }: EvregError): string | undefined {
+  const noun = MISSING_RECORD.exec(message)?.[1];
+  if (noun === undefined) return undefined;
+  const plural = noun === "delivery" ? "deliveries" : `${noun}s`;
+  return `See those there are: evreg ${plural}`;
+}
+
 /** Where only the command line knows what helps; other messages say themselves what to do. */
 function nextStep(error: EvregError, command: string | undefined): string | undefined {
   if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
   if (error.code === "forbidden") return "Use a token with a wider scope: evreg tokens create --help";
+  if (error.code === "not_found") return whereToLook(error);
   if (error.code !== "usage") return undefined;
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
 }

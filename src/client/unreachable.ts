@@ -46,12 +46,12 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
         return `What listens at ${origin} does not speak https; evreg itself speaks http. Try ${plain}, or name the proxy that speaks https for it.`;
       }
       if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
-        return `The certificate of ${origin} is not trusted (${code}).`;
+        return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
       }
       if (code?.startsWith("HPE_") === true) {
         return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
       }
-      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}.`;
+      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address, or name another server with --url.`;
   }
 }
 

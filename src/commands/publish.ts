@@ -9,6 +9,8 @@ export default class Publish extends EvregCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-). The command is done when the event is stored for good.
 
+With --wait the exit code is 1 both when a delivery failed and when the time was over; stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, or none when there was nothing to deliver.
+
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json.`;
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
@@ -22,7 +24,8 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
       command: "make-order | <%= config.bin %> publish order.created - --idempotency-key order-7",
     },
     {
-      description: "And see it delivered: exit code 0 when every subscription got it, 1 when not",
+      description:
+        "And see it delivered: exit code 0 when every subscription got it, 1 when one did not or the time was over",
       command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
     },
     {

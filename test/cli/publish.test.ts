@@ -112,9 +112,13 @@ test("--wait ends by the outcome: 0 when all was delivered, 1 when not", async (
   expect(delivered.stdout).toMatch(/billing\/s +delivered +1/);
   expect(failed.code).toBe(1);
   expect(failed.stdout).toMatch(/failed +1 .*HTTP 500/);
+  expect(failed.stderr).toMatch(
+    /^Failed: 1 of 1 deliveries .*evreg deliveries get \d+\. .*evreg deliveries retry \d+$/m,
+  );
   expect(nowhere).toMatchObject({ code: 0 });
   expect(nowhere.stderr).toContain("No delivery to be seen");
   expect(document.meta).toMatchObject({
+    outcome: "delivered",
     deliveries: [{ event_id: document.data.rowid, status: "delivered" }],
   });
 
@@ -139,17 +143,50 @@ test("a delivery sent again while its subscription is paused is held, and says s
   const retried = await run(["deliveries", "retry", String(delivery.rowid)]);
   expect(retried).toMatchObject({
     code: 0,
-    stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again.\n`,
+    stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again: evreg subscriptions update ${delivery.subscription_id} --active\n`,
   });
   expect(retried.stdout).toMatch(/^Status +held$/m);
   await evreg.subscriptions.update(delivery.subscription_id, { active: true });
+});
+
+test("--wait ends when what is left is held, and says how to let it go", async () => {
+  const handler = `${receiver.url}/refused`;
+  const names = { application: "billing", subscription: "s", action: "paused" };
+  const { data: made } = await evreg.subscriptions.create({ ...names, handler, max_retries: 20 });
+  const waited = run(["publish", "paused", '{"id": 1}', "--wait"]);
+  const status = async () => (await evreg.deliveries.list({ subscription: made.rowid })).data[0]?.status;
+  await until("a retry waits", async () => (await status()) === "waiting");
+  await evreg.subscriptions.update(made.rowid, { active: false });
+  const { code, stderr } = await waited;
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    `The rest is held until its subscription is active again: evreg subscriptions update ${made.rowid} --active. `,
+  );
 });
 
 test("--wait gives up when told, and an interruption ends it with 130; the event is published either way", async () => {
   const before = await total("stuck");
   const late = await run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0"]);
   expect(late.code).toBe(1);
-  expect(late.stderr).toMatch(/not every delivery .* evreg events deliveries \d+/is);
+  expect(late.stderr).toMatch(
+    /^Timed out after 0 s: not every delivery .* What is left goes on while a server runs\. .* evreg events deliveries \d+$/m,
+  );
+  expect(late.stderr).not.toContain("Failed");
+  const outcomes = await Promise.all([
+    run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0", "--json"]),
+    run(["publish", "refused", '{"id": 1}', "--wait", "--json"]),
+    run(["publish", "plain", '{"id": 1}', "--wait", "--json"]),
+  ]);
+  expect(
+    outcomes.map(({ code, stdout }) => [
+      code,
+      (JSON.parse(stdout) as { meta: { outcome: string } }).meta.outcome,
+    ]),
+  ).toEqual([
+    [1, "timeout"],
+    [1, "failed"],
+    [0, "none"],
+  ]);
 
   const child = spawn(process.execPath, [PROGRAM, "publish", "stuck", '{"id": 2}', "--wait"], {
     env: cleanEnv({ EVREG_DATA: data }),
@@ -159,7 +196,7 @@ test("--wait gives up when told, and an interruption ends it with 130; the event
   const ended = new Promise((resolve) => child.on("close", resolve));
   // Its delivery under way: the command is waiting.
   await receiver.received(receiver.requests.filter(({ path }) => path.endsWith("/stuck")).length + 1);
-  while ((await total("stuck")) < before + 2) await new Promise((resolve) => setImmediate(resolve));
+  while ((await total("stuck")) < before + 3) await new Promise((resolve) => setImmediate(resolve));
   child.kill("SIGINT");
   expect(await ended).toBe(130);
   expect(stderr).toContain("Interrupted");

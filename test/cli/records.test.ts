@@ -88,7 +88,7 @@ test("what cannot be done to an action says why, and ends with the code for it",
     }),
   ]);
   expect(missing).toMatchObject({ code: 3, stdout: "" });
-  expect(missing.stderr).toContain("no.such");
+  expect(missing.stderr).toBe('Error: There is no action "no.such".\nSee those there are: evreg actions\n');
   expect(taken).toMatchObject({ code: 5, stdout: "" });
   expect(broken).toMatchObject({ code: 5, stdout: "" });
   expect(broken.stderr).toMatch(/\n {2}- .*required/);
@@ -160,6 +160,19 @@ test("a token is told once, listed without itself, and revoked", async () => {
     code: 2,
     stdout: "",
   });
+});
+
+test("a token for an application that nothing has is created, with a warning", async () => {
+  const scopes = ["--scope", "publish:shop,publish:shp", "--scope", "read"];
+  const warned = await run(["tokens", "create", "slip", ...scopes]);
+  expect(warned.code).toBe(0);
+  expect(warned.stdout).toMatch(/^Token +evreg_/m);
+  expect(warned.stderr).toMatch(
+    /^Warning: no action and no subscription has the application "shp" yet\. .*evreg tokens revoke \d+/m,
+  );
+  expect(warned.stderr.match(/Warning/g)).toHaveLength(1);
+  const known = await run(["tokens", "create", "fine", "--scope", "publish:shop", "--json"]);
+  expect(known).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("at 40 columns nothing breaks out of the terminal's width", async () => {

@@ -86,14 +86,19 @@ test("begins one in the background, one for each subscription, and ends it", asy
   await evreg.subscriptions.update(id, { active: false });
   const begun = await run(replay(id, "missed"));
   expect(begun.code).toBe(0);
-  expect(begun.stderr).toContain(`Subscription ${id} is paused: the replay waits until it is active again.`);
+  expect(begun.stderr).toContain(
+    `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`,
+  );
   const rowid = /^Replay +(\d+)$/m.exec(begun.stdout)?.[1] ?? "";
   expect(begun.stderr).toContain(`evreg replays cancel ${rowid}`);
   const second = await run(replay(id, "all"));
   expect(second).toMatchObject({ code: 5, stdout: "" });
   expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
   expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
-  expect(await run(["replays", "cancel", "99"])).toMatchObject({ code: 3 });
+  expect(await run(["replays", "cancel", "99"])).toMatchObject({
+    code: 3,
+    stderr: "Error: There is no replay 99.\nSee those there are: evreg replays\n",
+  });
 });
 
 test("following one that is cancelled meanwhile ends with 1", async () => {
@@ -107,7 +112,9 @@ test("following one that is cancelled meanwhile ends with 1", async () => {
   await evreg.replays.cancel(running.rowid);
   const { code, stderr } = await following;
   expect(code).toBe(1);
-  expect(stderr).toContain(`Replay ${running.rowid} did not get to its end.`);
+  expect(stderr).toContain(
+    `Replay ${running.rowid} did not get to its end. What was not sent, another one sends: evreg subscriptions replay`,
+  );
 });
 
 test("a mistake is one of its flag", async () => {

@@ -75,9 +75,34 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(code).toBe(7);
     expect(text).toMatch(/\d+% \| \d+ published/);
     expect(text).toContain("Line 701: ");
-    expect(text).toMatch(/701 events published, 1 line refused\.\r\n$/);
+    expect(text).toMatch(
+      /701 events published, 1 line refused\. Mend those and publish them by themselves\.\r\n$/,
+    );
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
   });
+
+  test(
+    "a page tells how many there are, and the command for the next; the last one that there is none",
+    { timeout: 60_000 },
+    async () => {
+      const { run } = commandLine(folder.path, {});
+      const publish = ["publish", "--batch", "-"];
+      await run("actions create paged --application shop --schema -".split(" "), { input: "{}" });
+      await run(publish, { input: '{"action":"paged","payload":{}}\n'.repeat(4) });
+      const words = "events --action paged --limit 2 --order asc".split(" ");
+      const first = await onTerminal(120, words);
+      const next = /^2 of 4 events shown\. Next page: evreg (events .+ --after \d+)$/m.exec(
+        first.text.replaceAll("\r", ""),
+      )?.[1];
+      expect(next).toMatch(/^events --action paged --order asc --limit 2 --after \d+$/);
+      const second = await onTerminal(120, (next ?? "").split(" "));
+      expect(second.text).toMatch(/2 of 4 events shown; no more behind\.\r\n$/);
+      const ids = [first, second].flatMap(({ text }) => text.match(/^ *\d+(?= +paged)/gm) ?? []);
+      expect(new Set(ids.map(Number)).size).toBe(4);
+      expect((await run(words)).stderr).toBe("");
+      expect((await onTerminal(120, [...words, "--json"])).text).not.toContain("Next page");
+    },
+  );
 
   test("who waits for deliveries sees them come along, on a line that is gone at the end", async () => {
     const receiver = await startReceiver();

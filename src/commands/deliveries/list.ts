@@ -3,8 +3,9 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { DELIVERY_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { tellPage } from "../../cli/next-page.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
-import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 
 export default class DeliveriesList extends EvregCommand {
   static override aliases = ["deliveries"];
@@ -47,7 +48,12 @@ export default class DeliveriesList extends EvregCommand {
       const query = given({ event, subscription, action, status, from, to, limit, after });
       if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
       const empty = isNarrowed(query) ? "No delivery matches." : "No deliveries yet.";
-      return output.list(await evreg.deliveries.list(query), DELIVERY_LIST, empty);
+      const { data } = await evreg.deliveries.list(query);
+      await output.list({ data }, DELIVERY_LIST, empty);
+      const hasMore = async (last: number): Promise<boolean> =>
+        (await evreg.deliveries.list({ ...query, limit: 1, after: last })).data.length > 0;
+      const shown = { command: "deliveries", flags, nouns: ["delivery", "deliveries"] as const, hasMore };
+      await tellPage({ ...shown, records: data, limit: limit ?? DELIVERY_LIMITS.listDefault }, output);
     });
     return EXIT.done;
   }

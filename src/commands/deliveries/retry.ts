@@ -21,7 +21,9 @@ export default class DeliveriesRetry extends EvregCommand {
       if (output.format === "json") return;
       const { rowid, status, subscription_id: subscription } = answer.data;
       if (status === "held") {
-        note(`Delivery ${rowid} is held: it waits until subscription ${subscription} is active again.`);
+        note(
+          `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: evreg subscriptions update ${subscription} --active`,
+        );
       } else await tellWhenWaiting(evreg, "Deliveries", () => true);
     });
     return EXIT.done;

@@ -3,7 +3,9 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { EVENT_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { tellPage } from "../../cli/next-page.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
+import { EVENT_LIMITS } from "../../domain/event.ts";
 
 export default class EventsList extends EvregCommand {
   static override aliases = ["events"];
@@ -48,7 +50,17 @@ export default class EventsList extends EvregCommand {
       const empty = isNarrowed(query)
         ? "No event matches."
         : "No events yet, or none that this token may read. Publish one: evreg publish ACTION PAYLOAD";
-      return output.list(answer, EVENT_LIST, empty);
+      await output.list(answer, EVENT_LIST, empty);
+      const hasMore = async (last: number): Promise<boolean> => {
+        const { page: _, ...rest } = query;
+        return (await evreg.events.list({ ...rest, limit: 1, after: last })).data.length > 0;
+      };
+      const shown = { command: "events", flags, nouns: ["event", "events"] as const, hasMore };
+      const { listDefault } = EVENT_LIMITS;
+      await tellPage(
+        { ...shown, records: answer.data, limit: limit ?? listDefault, total: answer.meta.total },
+        output,
+      );
     });
     return EXIT.done;
   }

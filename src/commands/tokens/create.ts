@@ -5,6 +5,8 @@ import { EXIT } from "../../cli/exit-code.ts";
 import { expiry } from "../../cli/expiry.ts";
 import { given, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
+import { printableLine } from "../../cli/printable.ts";
+import { unknownApplications } from "../../cli/unknown-applications.ts";
 import { usage } from "../../cli/usage.ts";
 import { parseScope } from "../../domain/scope.ts";
 import { SCOPE_NAMES } from "../../domain/token.ts";
@@ -43,14 +45,28 @@ export default class TokensCreate extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(TokensCreate);
     const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
-    const answer = await this.withEvreg(
+    const [answer, unknown] = await this.withEvreg(
       flags,
-      (evreg) => evreg.tokens.create({ name: args.name, scopes: flags.scope, ...given({ expires_at }) }),
+      async (evreg) => {
+        const created = await evreg.tokens.create({
+          name: args.name,
+          scopes: flags.scope,
+          ...given({ expires_at }),
+        });
+        // A token may come before what it is for; that it was made must be told whatever happens here.
+        const missing = await unknownApplications(evreg, created.data.scopes).catch(() => []);
+        return [created, missing] as const;
+      },
       // A folder that is only the default one would be made wherever this is typed, for a token that opens nothing.
       { createsFolder: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) },
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_TOKEN_RECORD);
+    for (const application of unknown) {
+      note(
+        `Warning: no action and no subscription has the application ${printableLine(JSON.stringify(application))} yet. If that is a slip, revoke the token (evreg tokens revoke ${answer.data.rowid}) and create it anew; evreg actions lists the applications.`,
+      );
+    }
     if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
     return EXIT.done;
   }
