@@ -55,6 +55,7 @@ export default class SubscriptionsCreate extends EvregCommand {
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
+    this.tellWarnings(answer.meta, output);
     if (output.format === "table") {
       note("The secret is shown only now. The handler verifies each delivery's signature with it.");
     }

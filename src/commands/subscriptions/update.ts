@@ -49,7 +49,9 @@ export default class SubscriptionsUpdate extends EvregCommand {
       );
     }
     const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));
-    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
+    const output = this.outputFor(flags);
+    await output.record(answer, SUBSCRIPTION_RECORD);
+    this.tellWarnings(answer.meta, output);
     return EXIT.done;
   }
 }
