@@ -32,7 +32,8 @@ export function planClaim(
   };
   const shares = new Map<number, Share>();
   for (const [flow, tier] of tierOf) {
-    const mostLeased = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
+    const wanted = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
+    const mostLeased = wanted + flow.toFilter;
     flow.planned = { tier, mostLeased };
     const room = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
