@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Schemata } from "../domain/action.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { compileSchema, type Validator } from "../schema/compile.ts";
@@ -48,16 +49,17 @@ export class Filters {
   }
 
   #validatorOf({ subscriptionId }: ClaimedSubscription, filter: Schemata): Validator | undefined {
-    let kept = this.#kept.get(subscriptionId);
+    const kept = this.#kept.get(subscriptionId);
+    // The same filter is nearly always the same object; to compare it takes far less than to compile it.
+    const isKept = kept !== undefined && (kept.filter === filter || isDeepStrictEqual(kept.filter, filter));
+    const validator = isKept ? kept.validator : this.#compile(subscriptionId, filter);
     this.#kept.delete(subscriptionId);
-    // The same filter is nearly always the same object.
-    if (kept?.filter !== filter) kept = { filter, validator: this.#compile(subscriptionId, filter) };
-    this.#kept.set(subscriptionId, kept);
+    this.#kept.set(subscriptionId, { filter, validator });
     if (this.#kept.size > MOST_KEPT) {
       const [oldest] = this.#kept.keys();
       this.#kept.delete(oldest!);
     }
-    return kept.validator;
+    return validator;
   }
 
   #compile(subscriptionId: number, filter: Schemata): Validator | undefined {

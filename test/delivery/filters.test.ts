@@ -209,6 +209,44 @@ describe("a filter", () => {
     expect(claims.reduce((sum, count) => sum + count)).toBeLessThan(4_400);
   });
 
+  it("looks through what comes behind one that waits for a handler which cannot be reached", async () => {
+    const subscription = await filtered(FRENCH);
+    await receiver.close();
+    await bench.publish(subscription, 1, FR);
+    await bench.publish(subscription, 1_000, DE);
+    const engine = bench.engine();
+    await engine.start();
+    await until("all others to be filtered", async () => {
+      const { due, delivering, waiting } = await bench.store.countBacklog(bench.clock.now());
+      return due.deliveries + delivering.deliveries === 0 && waiting.deliveries === 1;
+    });
+    const [oldest] = await bench.store.listDeliveries({ status: "waiting", limit: 9 });
+    expect(oldest).toMatchObject({ event_id: 1, last_error: "connection_refused" });
+  });
+
+  it("hands back what it has not looked at when the engine stops", async () => {
+    const subscription = await filtered(FRENCH);
+    for (let batch = 0; batch < 10; batch += 1) await bench.publish(subscription, 400, DE);
+    const engine = bench.engine();
+    await engine.start();
+    await until("some to be filtered", async () => {
+      const { due } = await bench.store.countBacklog(bench.clock.now());
+      return due.deliveries < 3_900;
+    });
+    await engine.stop(5_000);
+    const { delivering } = await bench.store.countBacklog(bench.clock.now());
+    expect(delivering.deliveries).toBe(0);
+    for (const delivery of await bench.store.listDeliveries({ status: "pending", limit: 500 })) {
+      expect(delivery.attempt).toBe(0);
+    }
+    await engine.start();
+    await until(
+      "the rest",
+      async () => (await bench.store.countBacklog(bench.clock.now())).due.deliveries === 0,
+    );
+    expect(receiver.requests).toHaveLength(0);
+  });
+
   it("that lets one pass whose handler hangs leaves the room to others", async () => {
     receiver.answer = () => "hang";
     const hanging = await filtered(FRENCH);

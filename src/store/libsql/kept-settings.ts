@@ -9,7 +9,7 @@ export function keptSettings(settings: SubscriptionSettings): string | null {
 }
 
 /** Characters of all the texts: filters are long, and what is read of them takes several times as much. */
-const MOST_READ_LENGTH = 4_000_000;
+const MOST_READ_LENGTH = 16_000_000;
 const read = new Map<string, SubscriptionSettings>();
 let readLength = 0;
 
