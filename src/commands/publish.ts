@@ -22,7 +22,7 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
       command: "make-order | <%= config.bin %> publish order.created - --idempotency-key order-7",
     },
     {
-      description: "And see it delivered: exit code 0 when every subscription got it, 1 when not",
+      description: "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when not",
       command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
     },
     {
