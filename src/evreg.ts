@@ -97,12 +97,18 @@ export interface EventsPort {
 
 export interface SubscriptionsPort {
   list(query?: SubscriptionQuery): Promise<Answer<readonly Subscription[]>>;
-  /** `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. */
-  create(input: NewSubscription): Promise<Answer<SubscriptionWithSecret>>;
+  /**
+   * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. With a filter, `meta` tells
+   * what in it is probably a slip.
+   */
+  create(input: NewSubscription): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
   /** `not_found`. */
   get(id: number): Promise<Answer<Subscription>>;
-  /** `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. */
-  update(id: number, input: SubscriptionUpdate): Promise<Answer<Subscription>>;
+  /**
+   * `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. A filter goes for
+   * all deliveries that have not begun; `meta` as at create.
+   */
+  update(id: number, input: SubscriptionUpdate): Promise<Answer<Subscription, WarningMeta>>;
   /**
    * Gives it a new secret, which is only ever in this answer; deliveries are signed with the one before as well until
    * the overlap ends. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.

@@ -239,5 +239,5 @@ function replayTone({ status }: Replay): "green" | "yellow" | "red" | "dim" {
 function toneOf(status: DeliveryStatus): "green" | "yellow" | "red" | "dim" {
   if (status === "delivered") return "green";
   if (status === "failed") return "red";
-  return status === "cancelled" ? "dim" : "yellow";
+  return status === "filtered" || status === "cancelled" ? "dim" : "yellow";
 }

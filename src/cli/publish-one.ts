@@ -110,7 +110,7 @@ type Outcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "no
 function outcomeOf({ deliveries, end }: Followed): Outcome {
   if (end !== "final") return end;
   if (deliveries.length === 0) return "none";
-  return deliveries.every(({ status }) => status === "delivered") ? "delivered" : "failed";
+  return deliveries.every(isWell) ? "delivered" : "failed";
 }
 
 function verdict(followed: Followed, eventId: number, timeoutS: number | undefined): number {
@@ -135,7 +135,7 @@ function verdict(followed: Followed, eventId: number, timeoutS: number | undefin
       );
       return EXIT.failed;
     case "failed": {
-      const missed = deliveries.filter(({ status }) => status !== "delivered");
+      const missed = deliveries.filter((delivery) => !isWell(delivery));
       note(
         `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: evreg deliveries get ${missed[0]?.rowid}. Send it again: evreg deliveries retry ${missed[0]?.rowid}`,
       );
@@ -144,6 +144,11 @@ function verdict(followed: Followed, eventId: number, timeoutS: number | undefin
     default:
       return outcome satisfies never;
   }
+}
+
+/** One that its subscription's filter kept back is where it should be. */
+function isWell({ status }: Delivery): boolean {
+  return status === "delivered" || status === "filtered";
 }
 
 function heldBy(deliveries: readonly Delivery[]): number | undefined {

@@ -1,3 +1,4 @@
+import type { WarningMeta } from "../domain/action.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";
 import { jsonAnswer } from "./answers.ts";
@@ -14,14 +15,14 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
     },
     async create(input) {
       const received = await channel.send("POST", PATH, { body: requestBody(input) });
-      return jsonAnswer(received) as Answer<SubscriptionWithSecret>;
+      return jsonAnswer(received) as Answer<SubscriptionWithSecret, WarningMeta>;
     },
     async get(id) {
       return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Subscription>;
     },
     async update(id, input) {
       const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input) });
-      return jsonAnswer(received) as Answer<Subscription>;
+      return jsonAnswer(received) as Answer<Subscription, WarningMeta>;
     },
     async rotateSecret(id, input = {}) {
       const received = await channel.send("POST", `${PATH}/${id}/rotate-secret`, {

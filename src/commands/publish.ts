@@ -25,7 +25,7 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
     },
     {
       description:
-        "And see it delivered: exit code 0 when every subscription got it, 1 when one did not or the time was over",
+        "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over",
       command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
     },
     {

@@ -52,6 +52,7 @@ export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptR
     case "returned":
       logger.info(fields, "attempt cut short, delivery handed back");
       break;
+    case "filtered":
     case "unsent":
       break;
   }

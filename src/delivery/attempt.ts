@@ -132,7 +132,11 @@ function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | 
   return { handler, askedMs: askedMs ?? 0 };
 }
 
-/** What the store is told of a claim that was never begun. */
-export function unsentResult({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
-  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind: "unsent" } };
+/** What the store is told of a claim of which no attempt was begun. */
+export function withoutAttempt(
+  { deliveryId, claimId }: Claim,
+  kind: "unsent" | "filtered",
+  nowMs: number,
+): AttemptResult {
+  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
 }

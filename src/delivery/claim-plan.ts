@@ -32,10 +32,11 @@ export function planClaim(
   };
   const shares = new Map<number, Share>();
   for (const [flow, tier] of tierOf) {
-    const mostLeased = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
+    const wanted = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
+    const mostLeased = wanted + flow.toFilter;
     flow.planned = { tier, mostLeased };
     const free = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
-    const room = Math.min(free, flow.roomAtRate(nowMs));
+    const room = Math.min(free, flow.roomAtRate(nowMs) + flow.toFilter);
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
   }
   const tiers = [

@@ -17,7 +17,7 @@ export class DeliveryCounts {
   /** `interrupted` is handed back and tried again; every other one failed. */
   readonly failedByError: Record<AttemptErrorCode, number> = zeros(ATTEMPT_ERROR_CODES);
   /** Deliveries that came to their end, once that is stored. */
-  readonly finished = { delivered: 0, failed: 0 };
+  readonly finished = { delivered: 0, failed: 0, filtered: 0 };
   readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
   /** From an event's time to the end of the attempt that delivered it, all retries and waits included. */
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
@@ -40,6 +40,7 @@ export class DeliveryCounts {
   stored({ kind }: NextStep): void {
     if (kind === "delivered") this.finished.delivered += 1;
     else if (kind === "failed" || kind === "gone") this.finished.failed += 1;
+    else if (kind === "filtered") this.finished.filtered += 1;
   }
 }
 

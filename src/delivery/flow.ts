@@ -10,6 +10,8 @@ export const QUICK_MS = 1_000;
 /** A quick subscription is leased ahead what it gets through in about this time. */
 const AHEAD_MS = 100;
 const MOST_AHEAD = 512;
+/** Most that are leased for a filter to look at: as many as one claim brings. */
+const MOST_FILTERED = 256;
 /** How much the last answer counts in the time that answers take. */
 const LAST_SHARE = 1 / 8;
 
@@ -48,6 +50,8 @@ export class Flow {
   /** Of what began before it, another refusal tells nothing new. */
   #refusedAtMs = -Infinity;
   #holds = 0;
+  /** How many its filter keeps back one after the other, lately. */
+  #keptBack = 0;
 
   constructor(subscriptionId: number, mostWindow: number) {
     this.subscriptionId = subscriptionId;
@@ -111,7 +115,7 @@ export class Flow {
     return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
   }
 
-  /** How many more may be leased: at its rate, what is leased ahead must be begun soon. */
+  /** How many more may be leased to be sent: at its rate, what is leased ahead must be begun soon. */
   roomAtRate(nowMs: number): number {
     if (this.#pacer === undefined) return Infinity;
     return Math.max(0, this.#pacer.countBy(nowMs + AHEAD_MS, nowMs) - this.waiting);
@@ -122,13 +126,23 @@ export class Flow {
     return this.#pacer?.beginsAtMs(Math.ceil(this.waiting / 2), nowMs);
   }
 
+  /** How many more may be leased as its filter will keep them back, which takes no place. */
+  get toFilter(): number {
+    return this.#underWay < this.window ? Math.min(MOST_FILTERED, this.#keptBack) : 0;
+  }
+
+  /** Whether it has some leased for its filter to look at, and an attempt is in their way that may take long. */
+  isOverfull(nowMs: number): boolean {
+    return this.#keptBack > 0 && this.#underWay >= this.window && this.tier(nowMs) !== QUICK;
+  }
+
   /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
   isHungry(nowMs: number): boolean {
     return (
       this.hasMore &&
       this.#pacer === undefined &&
       this.leased < this.planned.mostLeased &&
-      this.waiting * 2 <= this.ahead(nowMs)
+      this.waiting * 2 <= this.ahead(nowMs) + this.toFilter
     );
   }
 
@@ -150,7 +164,13 @@ export class Flow {
     return first;
   }
 
+  /** Its filter has kept one back. */
+  keptBack(): void {
+    this.#keptBack = Math.min(2 * MOST_FILTERED, this.#keptBack + 1);
+  }
+
   began(nowMs: number): void {
+    this.#keptBack >>= 1;
     if (this.#underWay === 0) this.#busySinceMs = nowMs;
     this.#underWay += 1;
     this.#pacer?.began(nowMs);

@@ -5,6 +5,9 @@ import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
 import { type Flow, QUICK_MS } from "./flow.ts";
 import type { Flows } from "./flows.ts";
 
+/** Of a subscription that has a filter, deliveries that its turn may take, however little each takes. */
+const MOST_LOOKED_AT = 64;
+
 export interface LocalQueueParts {
   readonly clock: Clock;
   readonly flows: Flows;
@@ -12,6 +15,8 @@ export interface LocalQueueParts {
   readonly most: number;
   /** Attempts under way now. */
   readonly underWay: () => number;
+  /** Ends a delivery that its subscription's filter keeps back; answers whether it did. */
+  readonly keepsBack: (flow: Flow, claim: Claim) => boolean;
   readonly begin: (flow: Flow, claim: Claim) => void;
   /** Told of claims that are given up without having been begun. */
   readonly handBack: (claims: readonly Claim[]) => void;
@@ -124,8 +129,10 @@ export class LocalQueue {
         continue;
       }
       passed = 0;
-      const claim = this.#take(flow, nowMs);
+      const claim = this.#takeWanted(flow, nowMs);
       if (claim !== undefined) this.#parts.begin(flow, claim);
+      // What was leased to be filtered would wait for an answer of which nothing is known.
+      if (flow.isOverfull(nowMs)) this.drop(flow);
       if (flow.waiting > 0) this.#turns.add(flow);
     }
     this.#isServing = false;
@@ -154,6 +161,16 @@ export class LocalQueue {
   get #free(): number {
     const { most, underWay } = this.#parts;
     return freeOf({ most, underWay: underWay() });
+  }
+
+  /** The next that its filter does not keep back, unless that takes longer than its turn. */
+  #takeWanted(flow: Flow, nowMs: number): Claim | undefined {
+    for (let looked = 0; looked < MOST_LOOKED_AT; looked += 1) {
+      if (looked > 0 && !this.#parts.pace.mayGoOn()) return undefined;
+      const claim = this.#take(flow, nowMs);
+      if (claim === undefined || !this.#parts.keepsBack(flow, claim)) return claim;
+    }
+    return undefined;
   }
 
   #take(flow: Flow, nowMs: number): Claim | undefined {

@@ -7,9 +7,10 @@ import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { AttemptResult, Claim, Store } from "../store/store.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, type Refusal, unsentResult } from "./attempt.ts";
+import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
+import { Filters } from "./filters.ts";
 import { Finisher } from "./finisher.ts";
 import type { Flow } from "./flow.ts";
 import { Flows } from "./flows.ts";
@@ -55,6 +56,7 @@ export class Run {
   readonly #sender: Sender;
   readonly #attempts: Attempts;
   readonly #flows: Flows;
+  readonly #filters: Filters;
   readonly #inFlight = new InFlight();
   readonly #queue: LocalQueue;
   readonly #claimer: Claimer;
@@ -88,6 +90,7 @@ export class Run {
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
+    this.#filters = new Filters(logger);
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     const tempo = new Tempo();
@@ -96,6 +99,7 @@ export class Run {
       flows,
       most,
       underWay: () => inFlight.size,
+      keepsBack: (flow, claim) => this.#keepsBack(flow, claim),
       begin: (flow, claim) => this.#begin(flow, claim),
       handBack: (claims) => this.#handBack(claims),
       pace: loopPace,
@@ -193,6 +197,19 @@ export class Run {
     await this.#finisher.idle();
   }
 
+  #keepsBack(flow: Flow, claim: Claim): boolean {
+    if (!this.#filters.keepsBack(claim)) return false;
+    const { clock, logger } = this.#parts;
+    const { deliveryId: delivery, event, subscription } = claim;
+    if (logger.tellsDebug) {
+      logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
+    }
+    flow.keptBack();
+    this.#finisher.add(withoutAttempt(claim, "filtered", clock.now()));
+    this.#claimer.ended(flow);
+    return true;
+  }
+
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
     let sending: Interruptible | undefined;
@@ -229,7 +246,7 @@ export class Run {
 
   #handBack(claims: readonly Claim[]): void {
     const nowMs = this.#parts.clock.now();
-    for (const claim of claims) this.#finisher.add(unsentResult(claim, nowMs));
+    for (const claim of claims) this.#finisher.add(withoutAttempt(claim, "unsent", nowMs));
   }
 
   #onStored(results: readonly AttemptResult[]): void {

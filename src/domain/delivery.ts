@@ -1,9 +1,11 @@
 /**
  * pending → delivering → delivered
  *              │  └────→ waiting → delivering …
- *              └───────→ failed
+ *              ├───────→ failed
+ *              └───────→ filtered
  * held: its subscription is paused; it goes on when that is reactivated.
  * cancelled: its subscription was deleted before it was delivered.
+ * filtered: its subscription's filter kept it back, and nothing was sent.
  */
 export const DELIVERY_STATUSES = [
   "pending",
@@ -12,13 +14,14 @@ export const DELIVERY_STATUSES = [
   "held",
   "delivered",
   "failed",
+  "filtered",
   "cancelled",
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** States in which nothing more happens by itself. */
 export function isFinal(status: DeliveryStatus): boolean {
-  return status === "delivered" || status === "failed" || status === "cancelled";
+  return status === "delivered" || status === "failed" || status === "filtered" || status === "cancelled";
 }
 
 /** One event on its way to one subscription. */

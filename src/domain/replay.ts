@@ -3,7 +3,8 @@
  * failed: those whose delivery failed for good, with all their retries again.
  * missed: those that have no delivery, published while it was paused, before it existed or while it was bound to
  * another action.
- * all: both, and those delivered already once more. What is still on its way is left alone.
+ * all: both, those that a filter kept back, which is asked anew, and those delivered already once more. What is still on
+ * its way is left alone.
  */
 export const REPLAY_SELECTIONS = ["failed", "missed", "all"] as const;
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];

@@ -130,7 +130,7 @@ const settings = {
   filter: {
     type: ["object", "null"],
     description:
-      "A JSON Schema Draft 7 document. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`.",
+      "A JSON Schema Draft 7 document, held to the limits of an action's schema. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`. It goes for all deliveries that have not begun.",
     examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
   },
   rate_limit: {
@@ -252,7 +252,7 @@ export const NEW_REPLAY: BodySchema = {
       type: "string",
       enum: REPLAY_SELECTIONS,
       description:
-        "failed: those whose delivery failed for good. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, and those delivered already once more.",
+        "failed: those whose delivery failed for good. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter kept back, and those delivered already once more; the filter in force is asked for each.",
     },
     dry_run: {
       type: "boolean",

@@ -41,6 +41,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     operationId: "retryDelivery",
     tag,
     summary: "Send a delivery again now, with all its retries, also while its subscription is slowed",
+    description: "The subscription's filter is asked anew, also for a delivery that it kept back.",
     access: "token",
     scope: "write",
     answers: { 200: { description: "The delivery, due now.", schema: one("Delivery") } },

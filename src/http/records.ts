@@ -79,7 +79,12 @@ const delivery = {
   application: text,
   subscription: text,
   action: text,
-  status: { type: "string", enum: DELIVERY_STATUSES },
+  status: {
+    type: "string",
+    enum: DELIVERY_STATUSES,
+    description:
+      "Ends are `delivered`, `failed`, `filtered` (the subscription's filter kept it back, and nothing was sent) and `cancelled`.",
+  },
   attempt: { ...count, description: "Attempts begun so far." },
   next_attempt_at: { ...nullableTimestamp, description: "`null` when nothing is planned." },
   last_error: {

@@ -11,7 +11,7 @@ import type {
   SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import { parseJson } from "../json/parse.ts";
-import { many, one } from "./records.ts";
+import { many, one, WARNINGS } from "./records.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -45,7 +45,10 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     scope: "write",
     body: NEW_SUBSCRIPTION,
     answers: {
-      201: { description: "The subscription with its secret.", schema: one("SubscriptionWithSecret") },
+      201: {
+        description: "The subscription with its secret; `meta` where it has a filter.",
+        schema: one("SubscriptionWithSecret", WARNINGS),
+      },
     },
     failures: [404, 409],
     async handle(evreg, incoming) {
@@ -77,7 +80,12 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     access: "token",
     scope: "write",
     body: SUBSCRIPTION_UPDATE,
-    answers: { 200: { description: "The subscription.", schema: one("Subscription") } },
+    answers: {
+      200: {
+        description: "The subscription; `meta` where a filter was given.",
+        schema: one("Subscription", WARNINGS),
+      },
+    },
     failures: [404, 409],
     async handle(evreg, incoming) {
       const id = incoming.id();

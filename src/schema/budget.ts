@@ -20,6 +20,6 @@ export function spend(steps: number): void {
   if (budget.left < 0) budget.exceeded();
 }
 
-export function refillBudget(): void {
-  budget.left = VALIDATION_STEPS;
+export function refillBudget(steps = VALIDATION_STEPS): void {
+  budget.left = steps;
 }

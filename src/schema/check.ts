@@ -9,20 +9,32 @@ import type { JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./pattern-syntax.ts";
 import { PatternCompiler } from "./pattern.ts";
-import { refuseSchema } from "./refusal.ts";
+import { refuseSchema, type SchemaMember, SchemaRefusal } from "./refusal.ts";
 
 /**
- * Whether a document may become the schema of an action: JSON Schema draft-07, safe to compile, and bounded in what a
+ * Whether a document may become the schema of an action, or a filter: JSON Schema draft-07, safe to compile, and bounded in what a
  * check can cost (`SCHEMA_LIMITS`).
+ * @param member where it stands in the request
  * @returns what is legal but checks nothing, so probably a slip
  * @throws `invalid` with the place (`schemata.properties.zip.pattern`) and the reason
  */
-export function checkSchema(schemata: unknown): { warnings: SchemaWarning[] } {
+export function checkSchema(
+  schemata: unknown,
+  member: SchemaMember = "schemata",
+): { warnings: SchemaWarning[] } {
+  try {
+    return { warnings: checkDocument(schemata) };
+  } catch (error) {
+    throw error instanceof SchemaRefusal ? error.in(member) : error;
+  }
+}
+
+function checkDocument(schemata: unknown): SchemaWarning[] {
   const document = readSchema(schemata);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) checkLimits(document, node, patterns);
   compileDocument(document);
-  return { warnings: document.nodes.flatMap(warningsOf) };
+  return document.nodes.flatMap(warningsOf);
 }
 
 function checkLimits(

@@ -22,6 +22,8 @@ export interface Validator {
    * JSON-shaped and nested at most as deep as the scanner lets a payload be.
    */
   validate(value: unknown): Failure | undefined;
+  /** Only whether it conforms, `undefined` where so many steps are not enough to tell. */
+  conforms(value: unknown, maxSteps: number): boolean | undefined;
 }
 
 /**
@@ -54,7 +56,22 @@ export function compileDocument(document: SchemaDocument): Validator {
   addKeywords(ajv, table);
   for (const { schema } of parts) table.push(ajv.compile(schema));
   forget();
-  return { validate: (value) => check(table, value) };
+  return {
+    validate: (value) => check(table, value),
+    conforms: (value, maxSteps) => judge(table, value, maxSteps),
+  };
+}
+
+function judge(table: PartTable, value: unknown, maxSteps: number): boolean | undefined {
+  refillBudget(maxSteps);
+  try {
+    return table[0]!(value);
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    return undefined;
+  } finally {
+    forget();
+  }
 }
 
 function check(table: PartTable, value: unknown): Failure | undefined {

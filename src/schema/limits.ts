@@ -27,5 +27,8 @@ export const SCHEMA_LIMITS = {
  */
 export const VALIDATION_STEPS = 10_000_000;
 
+/** The same for a filter, of which one event may have to pass many. */
+export const FILTER_STEPS = 1_000_000;
+
 /** Bytes of JSON up to which an offending value is sent back whole. */
 export const VALUE_BYTES = 1_024;

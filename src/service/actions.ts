@@ -1,24 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
-import type {
-  Action,
-  ActionUpdate,
-  NewAction,
-  Schemata,
-  SchemaWarning,
-  WarningMeta,
-} from "../domain/action.ts";
+import type { Action, ActionUpdate, NewAction, WarningMeta } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { checkActionName, checkLabel, nextVersionName } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
 import { ACTION_QUERY, ACTION_UPDATE, ACTION_UPDATE_QUERY, NEW_ACTION } from "../domain/requests.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import { checkSchema } from "../schema/check.ts";
 import { compareSchemas } from "../schema/compatibility.ts";
 import type { Store, StoredAction } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
+import { schemaWarnings } from "./schema-warnings.ts";
 
 /** How often an update follows others that come before it. */
 const MAX_TRIES = 20;
@@ -71,7 +64,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const checks = { action: checkActionName, application: checkLabel };
       const { action, application, schemata } = readBody(NEW_ACTION, input, checks) as NewAction;
       access.require("write", application);
-      const warnings = warningsFor(schemata);
+      const warnings = schemaWarnings("schemata", schemata);
       const created = await store
         .createAction({ action, application, schemata }, clock.now())
         .catch((error: unknown) => {
@@ -90,7 +83,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       access.requireSome("write");
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const body = readBody(ACTION_UPDATE, input, { application: checkLabel }) as ActionUpdate;
-      const warnings = warningsFor(body.schemata);
+      const warnings = schemaWarnings("schemata", body.schemata);
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const stored = await store.findAction(name);
         if (stored === undefined) throw notFound("action", name);
@@ -103,16 +96,6 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       );
     },
   };
-}
-
-/** @throws `invalid` for what is no schema */
-function warningsFor(schemata: Schemata): SchemaWarning[] {
-  const { warnings } = checkSchema(schemata);
-  const { $ref: reference, type } = schemata;
-  // Beside a $ref the type is ignored, which is a warning of its own.
-  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;
-  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and nothing can be published; make it "object"`;
-  return [{ pointer: "/type", message }, ...warnings];
 }
 
 /** A whole Action may come back with a new schema; what else it says must be so, or its sender means another one. */

@@ -1,3 +1,4 @@
+import type { WarningMeta } from "../domain/action.ts";
 import { checkBearerToken } from "../domain/bearer-token.ts";
 import { invalidField } from "../domain/error.ts";
 import { checkExtraHeaders } from "../domain/extra-headers.ts";
@@ -26,6 +27,7 @@ import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
+import { schemaWarnings } from "./schema-warnings.ts";
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
   const { store, clock, random, delivery, wake, wakeReplays } = context;
@@ -87,6 +89,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
+      const warned = filterWarnings(settings);
       const record = {
         application,
         subscription,
@@ -98,7 +101,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         bearer,
         settings,
       };
-      return { data: { ...(await store.createSubscription(record, clock.now())), secret } };
+      return { data: { ...(await store.createSubscription(record, clock.now())), secret }, ...warned };
     },
     async get(id) {
       access.requireSome("read");
@@ -118,6 +121,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       // Nothing to change is a change like any other that was made already.
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
+      const settings = settingsOf(body, before);
+      const warned = filterWarnings(settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
         handler,
@@ -125,7 +130,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         active,
         action,
         bearer: bearerSetting(body, before.bearer),
-        settings: settingsOf(body, before),
+        settings,
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
@@ -133,7 +138,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         wake(id);
         wakeReplays();
       }
-      return { data: shown(after) };
+      return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
       await writable(id);
@@ -184,6 +189,12 @@ function settingsOf(
   const isOrdered = settings.ordered ?? before?.ordered ?? false;
   if (isOrdered || (settings.on_exhausted ?? null) === null) return settings;
   throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
+}
+
+/** For a filter that is given; checked as the schema of an action is. */
+function filterWarnings({ filter }: Partial<SubscriptionSettings>): { readonly meta?: WarningMeta } {
+  if (filter === undefined || filter === null) return {};
+  return { meta: { warnings: schemaWarnings("filter", filter) } };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

@@ -88,7 +88,7 @@ export interface Store {
   listDeliveries(query: DeliverySelection): Promise<readonly Delivery[]>;
   findDelivery(id: number): Promise<DeliveryWithAttempts | undefined>;
   /**
-   * Makes a `failed`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription
+   * Makes a `failed`, `filtered`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription
    * and also while that is slowed; `conflict` from any other state.
    */
   retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
@@ -501,6 +501,8 @@ export type NextStep =
   | { readonly kind: "gone"; readonly reason: string; readonly handler: string }
   /** Not carried to an end (stopping): due again now, and it does not count against the retries. */
   | { readonly kind: "returned" }
+  /** Kept back by its subscription's filter: it has ended without an attempt. */
+  | { readonly kind: "filtered" }
   /** Never begun: all is as if the delivery had not been claimed. */
   | { readonly kind: "unsent" };
 

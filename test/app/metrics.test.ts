@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Schemata } from "../../src/domain/action.ts";
 import { ATTEMPT_ERROR_CODES } from "../../src/domain/delivery.ts";
 import { REFUSAL_REASONS } from "../../src/runtime/publish-counts.ts";
 import type { RunningServer } from "../../src/app.ts";
@@ -35,13 +36,18 @@ describe("GET /metrics", () => {
     return (await server.evreg.tokens.create({ name: "t", scopes })).data.token;
   }
 
-  async function subscribe(subscription: string, maxRetries = 5): Promise<number> {
+  async function subscribe(
+    subscription: string,
+    maxRetries = 5,
+    filter: Schemata | null = null,
+  ): Promise<number> {
     const { data } = await server.evreg.subscriptions.create({
       application: "kitchen",
       subscription,
       action: "order.placed",
       handler: `${receiver.url}/${subscription}`,
       max_retries: maxRetries,
+      filter,
     });
     secret.push(data.secret);
     return data.rowid;
@@ -74,6 +80,7 @@ describe("GET /metrics", () => {
     await subscribe("cut", 0);
     const later = await subscribe("later");
     await subscribe("much-later");
+    await subscribe("none", 5, { required: ["no such member"] });
 
     for (let n = 0; n < 6; n += 1) expect(await post("/v1/events", good(String(n)))).toBe(201);
     const key = { "idempotency-key": "k" };
@@ -95,12 +102,12 @@ describe("GET /metrics", () => {
     const events = 9;
     await until("all deliveries to have ended or to wait", async () => {
       const counts = await Promise.all(
-        (["delivered", "failed", "waiting"] as const).map(async (status) => {
+        (["delivered", "failed", "waiting", "filtered"] as const).map(async (status) => {
           const { data } = await server.evreg.deliveries.list({ status, limit: 500 });
           return data.length;
         }),
       );
-      return counts.join() === [events, 2 * events, 2 * events].join();
+      return counts.join() === [events, 2 * events, 2 * events, events].join();
     });
     await server.evreg.subscriptions.update(later, { active: false });
 
@@ -126,9 +133,10 @@ describe("GET /metrics", () => {
       withheld: 2,
     });
 
-    expect(value("evreg_deliveries_queued_total")).toBe(5 * events);
+    expect(value("evreg_deliveries_queued_total")).toBe(6 * events);
     expect(value("evreg_deliveries_finished_total", { outcome: "delivered" })).toBe(events);
     expect(value("evreg_deliveries_finished_total", { outcome: "failed" })).toBe(2 * events);
+    expect(value("evreg_deliveries_finished_total", { outcome: "filtered" })).toBe(events);
     const attempts = metrics.get("evreg_attempts_total")!.series.filter((one) => one.value > 0);
     expect(attempts.map(({ labels, value: count }) => [Object.values(labels).join(" "), count])).toEqual([
       ["delivered 2xx ", events],
@@ -173,7 +181,7 @@ describe("GET /metrics", () => {
     const known: Record<string, readonly string[]> = {
       via: ["single", "batch"],
       reason: REFUSAL_REASONS,
-      outcome: ["delivered", "failed", "returned"],
+      outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
       error_code: ["", ...ATTEMPT_ERROR_CODES],
       state: ["due", "waiting", "delivering", "held"],

@@ -65,6 +65,7 @@ test("it ends when each delivery came to its end, whatever the end", async () =>
     ["delivered", "failed"],
   ] as const;
   expect(await follow(steps)).toMatchObject({ end: "final", states: ["delivered", "failed"] });
+  expect(await follow([["pending"], ["filtered"]])).toMatchObject({ end: "final", states: ["filtered"] });
 });
 
 test("an event that goes nowhere is at its end at once", async () => {

@@ -22,21 +22,23 @@ beforeAll(async () => {
   [receiver, server] = await Promise.all([startReceiver(), startProgram(data, ["--dev"])]);
   evreg = connect({ url: server.url });
   const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
-  for (const action of ["plain", "wanted", "refused", "stuck", "paused", "many"]) {
+  for (const action of ["plain", "wanted", "refused", "stuck", "paused", "many", "sifted"]) {
     await evreg.actions.create({ action, application: "shop", schemata });
   }
   receiver.answer = ({ path }) => {
     if (path.endsWith("/refused")) return { status: 500, body: "no\u001b[2J" };
     return path.endsWith("/stuck") ? "hang" : { status: 200 };
   };
-  for (const action of ["wanted", "refused", "stuck"]) {
+  for (const action of ["wanted", "refused", "stuck", "sifted"]) {
     const handler = `${receiver.url}/${action}`;
+    const filter = action === "sifted" ? { properties: { id: { minimum: 100 } } } : null;
     await evreg.subscriptions.create({
       application: "billing",
       subscription: "s",
       action,
       handler,
       max_retries: 0,
+      filter,
     });
   }
 });
@@ -101,12 +103,18 @@ test("an idempotency key makes a second publish harmless, and another payload a 
   expect(await run(["publish", "plain", '{"id": 8}', ...key])).toMatchObject({ code: 5, stdout: "" });
 });
 
-test("--wait ends by the outcome: 0 when all was delivered, 1 when not", async () => {
-  const [delivered, failed, nowhere, document] = await Promise.all([
+test("--wait ends by the outcome: 0 when all was delivered or filtered, 1 when not", async () => {
+  const [delivered, failed, nowhere, document, filtered] = await Promise.all([
     run(["publish", "wanted", '{"id": 1}', "--wait"]),
     run(["publish", "refused", '{"id": 1}', "--wait"]),
     run(["publish", "plain", '{"id": 1}', "--wait"]),
     json<{ rowid: number }>(["publish", "wanted", '{"id": 2}', "--wait"]),
+    run(["publish", "sifted", '{"id": 1}', "--wait"]),
+  ]);
+  expect(filtered).toMatchObject({ code: 0, stderr: "" });
+  expect(filtered.stdout).toMatch(/billing\/s +filtered +0 +\S+Z +-/);
+  expect((await json<unknown[]>(["deliveries", "--status", "filtered"])).data).toMatchObject([
+    { action: "sifted", status: "filtered", attempt: 0 },
   ]);
   expect(delivered).toMatchObject({ code: 0, stderr: "" });
   expect(delivered.stdout).toMatch(/billing\/s +delivered +1/);

@@ -112,6 +112,33 @@ test("a compatible schema becomes the next revision", async () => {
   expect(action).toMatchObject({ revision: 2, schemata: wider });
 });
 
+test("a filter is taken from a file or stdin, checked, and goes with none", async () => {
+  await evreg.actions.create({ action: "a.sifted", application: "shop", schemata: { type: "object" } });
+  writeFileSync(join(folder.path, "filter.yaml"), "required: [id]\nrequird: [x]\n");
+  const create =
+    "subscriptions create --application billing --subscription sifted --action a.sifted --handler";
+  const created = await run([...create.split(" "), HANDLER, "--filter", "filter.yaml"]);
+  expect(created.code).toBe(0);
+  expect(created.stdout).toMatch(/^Filter +\{"required":\["id"\],"requird":\["x"\]\}$/m);
+  expect(created.stderr).toMatch(/^Warning: .*requird/m);
+  const id = /^ID +(\d+)$/m.exec(created.stdout)?.[1] ?? "";
+
+  const refused = await run(["subscriptions", "update", id, "--filter", "-"], { input: '{"type": "strin"}' });
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain("filter.type: must be one of");
+  const changed = await json(["subscriptions", "update", id, "--filter", "-"], {
+    input: '{"requird": ["id"]}',
+  });
+  expect(changed).toMatchObject({
+    data: { filter: { requird: ["id"] } },
+    meta: { warnings: [{ pointer: "/requird" }] },
+  });
+  expect((await json(["subscriptions", "update", id, "--filter", "none"])).data).toMatchObject({
+    filter: null,
+  });
+  await evreg.subscriptions.delete(Number(id));
+});
+
 test("a subscription is created, shown, paused, resumed and deleted; its secret is told once", async () => {
   const created = await run([
     ..."subscriptions create --application billing --subscription invoices --action order.created".split(" "),

@@ -4,6 +4,7 @@ import { actionsContract } from "./evreg-actions.ts";
 import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
+import { filtersContract } from "./evreg-filters.ts";
 import { publishContract } from "./evreg-publish.ts";
 import { secretsContract } from "./evreg-secrets.ts";
 import { replaysContract } from "./evreg-replays.ts";
@@ -27,6 +28,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     eventListsContract(open);
     subscriptionsContract(open);
     settingsContract(open);
+    filtersContract(open);
     secretsContract(open);
     deliveriesContract(open);
     replaysContract(open);

@@ -37,7 +37,7 @@ describe("what the engine counts", () => {
     expect(counts.failedByStatus).toEqual({ "3xx": 1, "4xx": 1, "5xx": 1, other: 1 });
     expect(counts.failedByError).toMatchObject({ connection_reset: 1, timeout: 0, interrupted: 0 });
     expect(counts.deliveredAttempts).toBe(2);
-    expect(counts.finished).toEqual({ delivered: 2, failed: 2 });
+    expect(counts.finished).toEqual({ delivered: 2, failed: 2, filtered: 0 });
     expect(counts.attemptSeconds.counts.reduce((sum, count) => sum + count)).toBe(7);
     // The clock stands still while an attempt is under way.
     expect(counts.latencySeconds.sum).toBeCloseTo(1.4);
@@ -58,7 +58,7 @@ describe("what the engine counts", () => {
     await receiver.received(2);
     await engine.stop(0);
     expect(counts.failedByError).toMatchObject({ timeout: 1, interrupted: 1 });
-    expect(counts.finished).toEqual({ delivered: 0, failed: 0 });
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
   });
 
   it("has no delivery as ended whose result came after its lease", async () => {
@@ -66,7 +66,7 @@ describe("what the engine counts", () => {
     await bench.publish(await bench.subscribe(receiver.url));
     await engine.runOnce();
     expect(counts.deliveredAttempts).toBe(1);
-    expect(counts.finished).toEqual({ delivered: 0, failed: 0 });
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
   });
 });
 

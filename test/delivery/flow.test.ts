@@ -159,3 +159,27 @@ describe("a handler that refuses", () => {
     expect([flow.isHeld, flow.isIdle(NOW)]).toEqual([false, true]);
   });
 });
+
+describe("what is leased for a filter to look at", () => {
+  it("is as much as it keeps back one after the other, and half of that after each that passes", () => {
+    const flow = new Flow(1, 32);
+    expect(flow.toFilter).toBe(0);
+    for (let count = 0; count < 100; count += 1) flow.keptBack();
+    expect(flow.toFilter).toBe(100);
+    answer(flow, NOW, 5);
+    expect(flow.toFilter).toBe(50);
+    for (let count = 0; count < 7; count += 1) answer(flow, NOW, 5);
+    expect(flow.toFilter).toBe(0);
+  });
+
+  it("is no more than a claim brings, and nothing while all places are taken", () => {
+    const flow = new Flow(1, 32);
+    for (let count = 0; count < 2_000; count += 1) flow.keptBack();
+    expect(flow.toFilter).toBe(256);
+    flow.began(NOW);
+    expect([flow.toFilter, flow.isOverfull(NOW)]).toEqual([0, true]);
+    flow.answered(NOW, 5);
+    // One in hundreds changes nothing.
+    expect([flow.toFilter, flow.isOverfull(NOW)]).toEqual([256, false]);
+  });
+});

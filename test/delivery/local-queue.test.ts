@@ -14,6 +14,9 @@ class Sending {
   readonly handedBack: number[] = [];
   /** Subscriptions in the order in which theirs were begun. */
   readonly order: number[] = [];
+  /** Deliveries that a filter does not let pass, and the subscriptions in the order in which theirs were kept back. */
+  readonly unwanted = new Set<number>();
+  readonly keptBack: number[] = [];
   readonly queue: LocalQueue;
   endsAtOnce = false;
   /** Attempts that may be begun before the thread is left to others. */
@@ -26,6 +29,12 @@ class Sending {
       flows: this.flows,
       most,
       underWay: () => this.begun.length,
+      keepsBack: (flow, { deliveryId }) => {
+        if (!this.unwanted.has(deliveryId)) return false;
+        flow.keptBack();
+        this.keptBack.push(flow.subscriptionId);
+        return true;
+      },
       begin: (flow) => {
         flow.began(this.clock.now());
         this.begun.push(flow);
@@ -131,6 +140,39 @@ describe("deliveries that are leased and not begun", () => {
     sending.endsAtOnce = true;
     sending.queue.add(leased(1, 500));
     expect([sending.order.length, sending.queue.size, sending.begun.length]).toEqual([500, 0, 0]);
+  });
+
+  it("end without a place where a filter keeps them back, a stretch of them in a turn", () => {
+    const [one, two] = [sending.makeQuick(1), sending.makeQuick(2)];
+    const claims = leased(1, 200);
+    for (const { deliveryId } of claims.slice(0, 199)) sending.unwanted.add(deliveryId);
+    sending.queue.add([...claims, ...leased(2, 1)]);
+    expect(sending.keptBack).toHaveLength(199);
+    // The other one's came after the first stretch.
+    expect(sending.order).toEqual([2, 1]);
+    expect([one.underWay, one.waiting, two.underWay, sending.queue.size]).toEqual([1, 0, 1, 0]);
+    expect(sending.queue.payloadBytes).toBe(0);
+  });
+
+  it("leave the thread to others between two looks of a filter", async () => {
+    const flow = sending.makeQuick(1);
+    const claims = leased(1, 10);
+    for (const { deliveryId } of claims) sending.unwanted.add(deliveryId);
+    sending.stepsLeft = 4;
+    sending.queue.add(claims);
+    expect([sending.keptBack.length, flow.waiting]).toEqual([4, 6]);
+    await sending.goOn(100);
+    expect([sending.keptBack.length, flow.waiting]).toEqual([10, 0]);
+  });
+
+  it("are handed back when one passes the filter before them whose handler is not known to be quick", () => {
+    const flow = sending.flows.of(1);
+    const claims = leased(1, 10);
+    for (const { deliveryId } of claims.slice(0, 6)) sending.unwanted.add(deliveryId);
+    sending.queue.add(claims);
+    expect([sending.keptBack.length, flow.underWay, flow.waiting]).toEqual([6, 1, 0]);
+    expect(sending.handedBack).toEqual([8, 9, 10]);
+    expect(flow.hasMore).toBe(true);
   });
 
   it("are handed back when their handler has gone silent", async () => {

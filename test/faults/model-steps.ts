@@ -16,7 +16,7 @@ type Act = (model: Model, real: Real) => Promise<void>;
 type Step = fc.AsyncCommand<Model, Real>;
 
 const LEASE_MS = 3_000;
-/** An attempt that was cut short, or never begun, has none. */
+/** An attempt that was cut short, or never begun, has none, nor has a delivery that was kept back. */
 const STATUS_CODES: Readonly<Record<string, number>> = { delivered: 200, retry: 500, failed: 503, gone: 410 };
 const REASON = "The handler answered 410 Gone.";
 
@@ -231,7 +231,7 @@ const retry = index.map((at) =>
     const { data } = await evreg.events.deliveries(delivery.event.rowid);
     const found = data.find(({ subscription_id }) => subscription_id === delivery.subscription.rowid);
     const retrying = evreg.deliveries.retry(found?.rowid ?? 0);
-    const isFree = ["failed", "waiting", "delivered"].includes(statusOf(delivery));
+    const isFree = ["failed", "filtered", "waiting", "delivered"].includes(statusOf(delivery));
     if (!isFree || delivery.subscription.deleted)
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
@@ -268,7 +268,7 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
 const finishOne = fc
   .record({
     at: index,
-    kind: fc.constantFrom("delivered", "retry", "retry", "failed", "gone", "returned", "unsent"),
+    kind: fc.constantFrom("delivered", "retry", "retry", "failed", "gone", "returned", "unsent", "filtered"),
     afterMs: fc.nat(20_000),
   })
   .map(({ at, kind, afterMs }) =>

@@ -28,7 +28,7 @@ export interface ModelSubscription {
 export interface ModelDelivery {
   readonly event: ModelEvent;
   readonly subscription: ModelSubscription;
-  state: "open" | "delivered" | "failed";
+  state: "open" | "delivered" | "failed" | "filtered";
   failures: number;
   dueMs: number;
   /** By a person: it is due whatever the clock says. */
@@ -112,6 +112,9 @@ export function finish(delivery: ModelDelivery, next: NextStep, error: string | 
     case "returned":
       delivery.outcomes.push("returned");
       delivery.dueMs = nowMs;
+      return;
+    case "filtered":
+      delivery.state = "filtered";
       return;
     case "delivered":
       delivery.outcomes.push("delivered");

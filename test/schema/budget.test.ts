@@ -197,3 +197,14 @@ describe("what is counted another way still means the same", () => {
     expect(of(schemata, Array(500_000).fill(1))?.field).toBe("");
   });
 });
+
+test("whether a value conforms is told within the steps given, or not at all", () => {
+  const validator = accepted({ items: { type: "integer" } });
+  const long = many(10_000, (index) => index);
+  expect(validator.conforms(long, VALIDATION_STEPS)).toBe(true);
+  expect(validator.conforms([...long, "x"], VALIDATION_STEPS)).toBe(false);
+  expect(validator.conforms(long, 100)).toBeUndefined();
+  // The next check has all its steps again.
+  expect(validator.conforms([1], 100)).toBe(true);
+  expect(validator.validate(long)).toBeUndefined();
+});

@@ -193,3 +193,13 @@ const nested = (levels: number): unknown => {
 };
 const many = (count: number, of: (index: number) => unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, of(index)]));
+
+test.each([
+  [undefined, "schemata.properties.a.type"],
+  ["schemata", "schemata.properties.a.type"],
+  ["filter", "filter.properties.a.type"],
+] as const)("a place is named from the member that holds the schema: %s", (member, field) => {
+  const check = (): unknown => checkSchema({ properties: { a: { type: "strin" } } }, member);
+  expect(check).toThrow(expect.objectContaining({ details: expect.objectContaining({ field }) }));
+  expect(check).toThrow(new RegExp(`^${field}: must be one of`));
+});

@@ -32,13 +32,13 @@ interface ModelDelivery {
   readonly rowid: number;
   readonly event: number;
   readonly subscription: ModelSubscription;
-  state: "open" | "delivered" | "failed";
+  state: "open" | "delivered" | "failed" | "filtered";
   leasedUntilMs: number | undefined;
   failures: number;
   attempts: number;
 }
 
-export type Ending = "delivered" | "failed" | "retry" | "returned" | "under way";
+export type Ending = "delivered" | "failed" | "filtered" | "retry" | "returned" | "under way";
 
 /** A data file beside what must be in it. Places are shares of a list's length, from 0 to below 1. */
 export class RetentionWorld {
@@ -152,9 +152,10 @@ export class RetentionWorld {
     );
     expect(answer).toEqual({ applied: [true], deactivated: [] });
     delivery.leasedUntilMs = undefined;
+    if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
+    if (ending === "filtered") return;
     delivery.attempts += 1;
     if (ending === "failed" || ending === "retry") delivery.failures += 1;
-    if (ending === "failed" || ending === "delivered") delivery.state = ending;
   }
 
   releaseLeases(): void {
@@ -172,7 +173,7 @@ export class RetentionWorld {
     if (delivery === undefined) return;
     const work = (): unknown =>
       this.#connection.write((sql) => WRITES.retryDelivery(sql, delivery.rowid, this.#nowMs));
-    const may = ["failed", "waiting", "delivered"].includes(statusOf(delivery));
+    const may = ["failed", "filtered", "waiting", "delivered"].includes(statusOf(delivery));
     if (!may || delivery.subscription.isDeleted) {
       expect(work).toThrow();
       return;
@@ -305,7 +306,7 @@ export class RetentionWorld {
         .map((each) => [each.rowid, each.event_id, each.status]);
     const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
     expect(list()).toEqual(all);
-    for (const status of ["pending", "delivering", "held", "cancelled", "failed"] as const) {
+    for (const status of ["pending", "delivering", "held", "cancelled", "failed", "filtered"] as const) {
       expect(list(status)).toEqual(all.filter((each) => each[2] === status));
     }
     const attempts = [...this.#deliveries.values()].reduce((sum, each) => sum + each.attempts, 0);
@@ -342,7 +343,7 @@ function statusOf({ state, leasedUntilMs, failures, subscription }: ModelDeliver
 }
 
 function isUnfinished(delivery: ModelDelivery): boolean {
-  return !["delivered", "failed", "cancelled"].includes(statusOf(delivery));
+  return !["delivered", "failed", "filtered", "cancelled"].includes(statusOf(delivery));
 }
 
 /** All that were there throughout, none that was not there at the beginning, in order. */

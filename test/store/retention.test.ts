@@ -30,7 +30,7 @@ describe("removing events", () => {
 
   const place = fc.double({ min: 0, max: 0.999, noNaN: true });
   const endings = fc.array(
-    fc.constantFrom<Ending>("delivered", "delivered", "failed", "retry", "returned", "under way"),
+    fc.constantFrom<Ending>("delivered", "delivered", "failed", "filtered", "retry", "returned", "under way"),
     { minLength: 1, maxLength: 5 },
   );
   const step = fc.oneof(

@@ -14,6 +14,10 @@ export default class DeliveriesList extends EvregCommand {
     "<%= config.bin %> deliveries",
     { description: "Those that failed for good", command: "<%= config.bin %> deliveries --status failed" },
     {
+      description: "What a subscription's filter kept back",
+      command: "<%= config.bin %> deliveries --subscription 3 --status filtered",
+    },
+    {
       description: "Every one of them, for another program",
       command: "<%= config.bin %> deliveries --subscription 3 --status failed --all | jq .event_id",
     },

@@ -8,7 +8,7 @@ import { tellWhenWaiting } from "../../cli/tell-when-waiting.ts";
 export default class DeliveriesRetry extends EvregCommand {
   static override summary = "Send a delivery again now, with all its retries, also one that was delivered.";
   static override description =
-    "It goes before all others of its subscription, also while that is slowed because its handler asked for it.";
+    "It goes before all others of its subscription, also while that is slowed because its handler asked for it. The subscription's filter is asked anew, also for one that it kept back.";
   static override examples = ["<%= config.bin %> deliveries retry 7"];
   static override args = { id: rowidArg("Number of the delivery.") };
 

@@ -16,6 +16,11 @@ export default class SubscriptionsCreate extends EvregCommand {
   static override examples = [
     "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     {
+      description: "Send only those whose payload conforms to a JSON Schema",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+    },
+    {
       description: "Keep only the secret, in a file",
       command:
         "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
@@ -55,6 +60,7 @@ export default class SubscriptionsCreate extends EvregCommand {
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
+    this.tellWarnings(answer.meta, output);
     if (output.format === "table") {
       note("The secret is shown only now. The handler verifies each delivery's signature with it.");
     }

@@ -23,6 +23,14 @@ export default class SubscriptionsUpdate extends EvregCommand {
       description: "Send signatures only, and no bearer value",
       command: "<%= config.bin %> subscriptions update 3 --bearer none",
     },
+    {
+      description: "Send only some of the events",
+      command: `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | <%= config.bin %> subscriptions update 3 --filter -`,
+    },
+    {
+      description: "Send all of them again",
+      command: "<%= config.bin %> subscriptions update 3 --filter none",
+    },
   ];
   static override args = { id: rowidArg("Number of the subscription.") };
   static override flags = {
@@ -49,7 +57,9 @@ export default class SubscriptionsUpdate extends EvregCommand {
       );
     }
     const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));
-    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
+    const output = this.outputFor(flags);
+    await output.record(answer, SUBSCRIPTION_RECORD);
+    this.tellWarnings(answer.meta, output);
     return EXIT.done;
   }
 }

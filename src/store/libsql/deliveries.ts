@@ -1,4 +1,4 @@
-import type { Attempt, Delivery, DeliveryWithAttempts } from "../../domain/delivery.ts";
+import type { Attempt, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { askedDueMs, deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
@@ -18,6 +18,8 @@ interface AttemptRow {
   readonly first_byte_ms: number | null;
 }
 
+const RETRIABLE: ReadonlySet<DeliveryStatus> = new Set(["failed", "filtered", "waiting", "delivered"]);
+
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
@@ -36,7 +38,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   if (row.deleted_ms !== null) {
     throw conflict(row, `its subscription ${row.subscription} was deleted, so it cannot be sent again`);
   }
-  if (row.status !== "failed" && row.status !== "waiting" && row.status !== "delivered") {
+  if (!RETRIABLE.has(row.status)) {
     const next = row.status === "held" ? "reactivate its subscription first" : "it is on its way already";
     throw conflict(row, `it is ${row.status}; ${next}`);
   }

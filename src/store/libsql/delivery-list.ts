@@ -13,9 +13,16 @@ const WALKED_SUBSCRIPTIONS = 100;
 
 /** The values are taken by the condition that each begins with. */
 const ALL: Source = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
-const FAILED: Source = {
-  each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = 3 AND ?",
-  values: [true],
+/** Those of an ending that may be rare among all the others. */
+const RARE: Partial<Record<DeliveryStatus, Source>> = {
+  failed: {
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = 3 AND ?",
+    values: [true],
+  },
+  filtered: {
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE state = 4 AND ?",
+    values: [true],
+  },
 };
 
 /**
@@ -44,11 +51,12 @@ function waysOf(
   if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
   const isFew = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
   const walked = walkDown(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
-  if (status === "failed") {
-    const failed = walkDown(sql, FAILED, filter);
-    return isFew ? [failed, walked] : [failed];
-  }
   if (status === undefined || status === "delivered") return [walked];
+  const rare = RARE[status];
+  if (rare !== undefined) {
+    const sifted = walkDown(sql, rare, filter);
+    return isFew ? [sifted, walked] : [sifted];
+  }
   // Without a choice of subscriptions it is `pending` or `waiting`, which only active ones have.
   return [walked, picked(sql, gatherDue(sql, subscriptions), filter)];
 }

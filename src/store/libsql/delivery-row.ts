@@ -20,7 +20,7 @@ export interface DeliveryRow {
 const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
 
 /** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
-const STATUS = `CASE d.state WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed'
+const STATUS = `CASE d.state WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed' WHEN 4 THEN 'filtered'
     ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
@@ -36,6 +36,7 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   delivering: LEASED,
   delivered: "d.state = 2",
   failed: "d.state = 3",
+  filtered: "d.state = 4",
 };
 
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */

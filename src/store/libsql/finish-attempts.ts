@@ -21,11 +21,18 @@ interface Moved {
 
 type Outcome = "delivered" | "failed" | "returned";
 
+/** Rowids of the deliveries of one call that came to the same end. */
+interface EndedAt {
+  readonly ids: number[];
+  readonly nowMs: number;
+}
+
 /** What is to be written for the results that count. */
 interface Changes {
   /** Rowids of deliveries that are not leased any more. */
   readonly ended: number[];
-  readonly delivered: { readonly ids: number[]; readonly nowMs: number }[];
+  readonly delivered: EndedAt[];
+  readonly filtered: EndedAt[];
   readonly others: unknown[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
@@ -54,15 +61,27 @@ export function finishAttempts(
   const all = batches.flatMap(({ rows }) => rows);
   const open = loadLeased(sql, all);
   const elsewhere = loadMoved(sql, all, open);
-  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], connected: [], long: [] };
+  const changes: Changes = {
+    ended: [],
+    delivered: [],
+    filtered: [],
+    others: [],
+    attempts: [],
+    connected: [],
+    long: [],
+  };
   const applied = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
+    const filtered: number[] = [];
     changes.delivered.push({ ids: delivered, nowMs });
+    changes.filtered.push({ ids: filtered, nowMs });
     return rows.map((row) => {
       const leased = open.get(row[0]);
       if (leased?.claim_id !== row[1]) return false;
       open.delete(leased.id);
-      if (row[8].kind === "delivered") delivered.push(leased.id);
+      const { kind } = row[8];
+      if (kind === "delivered") delivered.push(leased.id);
+      else if (kind === "filtered") filtered.push(leased.id);
       const left = elsewhere.get(leased.id);
       note(changes, leased, row, { nowMs, base, left });
       tell(told, leased.subscription_id, row, left !== undefined);
@@ -86,7 +105,7 @@ function note(
   const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
     row;
   changes.ended.push(id);
-  if (next.kind === "unsent") return;
+  if (next.kind === "unsent" || next.kind === "filtered") return;
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (outcome !== "delivered") changes.others.push([id, ...moved(leased, row, at.nowMs, at.left)]);
   const attempt = [
@@ -165,22 +184,27 @@ function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
 }
 
 function write(sql: Sql, changes: Changes, bytes: Uint8Array): void {
-  const { ended, delivered, others, attempts, connected, long } = changes;
+  const { ended, delivered, filtered, others, attempts, connected, long } = changes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
   if (connected.length > 0) insertConnected(sql, connected, bytes);
-  for (const { ids, nowMs } of delivered) {
+  endAll(sql, delivered, "state = 2, attempt = attempt + 1, last_error = NULL");
+  endAll(sql, filtered, "state = 4");
+  if (others.length > 0) moveOthers(sql, others);
+  if (long.length > 0) dropMiddleAttempts(sql, long);
+}
+
+function endAll(sql: Sql, calls: readonly EndedAt[], as: string): void {
+  for (const { ids, nowMs } of calls) {
     if (ids.length === 0) continue;
     sql.run(
-      `UPDATE delivery SET state = 2, attempt = attempt + 1, due_ms = NULL, finished_ms = ?2, last_error = NULL
+      `UPDATE delivery SET ${as}, due_ms = NULL, finished_ms = ?2
         WHERE rowid IN (SELECT value FROM json_each(?1))`,
       JSON.stringify(ids),
       nowMs,
     );
   }
-  if (others.length > 0) moveOthers(sql, others);
-  if (long.length > 0) dropMiddleAttempts(sql, long);
 }
 
 function moveOthers(sql: Sql, others: readonly unknown[]): void {

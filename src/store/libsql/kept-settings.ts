@@ -8,8 +8,10 @@ export function keptSettings(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-const MOST_READ = 10_000;
+/** Characters of all the texts: filters are long, and what is read of them takes several times as much. */
+const MOST_READ_LENGTH = 16_000_000;
 const read = new Map<string, SubscriptionSettings>();
+let readLength = 0;
 
 /** The same object for the same text, as claims bring it by the thousand. */
 export function settingsOf(kept: string | null): SubscriptionSettings {
@@ -17,7 +19,11 @@ export function settingsOf(kept: string | null): SubscriptionSettings {
   const known = read.get(kept);
   if (known !== undefined) return known;
   const settings = { ...NO_SETTINGS, ...(JSON.parse(kept) as Partial<SubscriptionSettings>) };
-  if (read.size >= MOST_READ) read.clear();
+  if (readLength + kept.length > MOST_READ_LENGTH) {
+    read.clear();
+    readLength = 0;
+  }
+  readLength += kept.length;
   read.set(kept, settings);
   return settings;
 }

@@ -40,7 +40,7 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
     candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
     chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${EVENTS}
       LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state IN (2, 3)) ORDER BY e.rowid`,
+      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state IN (2, 3, 4)) ORDER BY e.rowid`,
   },
 };
 

@@ -24,9 +24,10 @@ export function deliveryFilterSuite(open: OpenStore): void {
       { kind: "failed" },
       { kind: "retry", atMs: NOW + 99_000_000 },
       { kind: "delivered" },
+      { kind: "filtered" },
     ];
     for (const [n, claim] of first.claims.entries())
-      await on.finish(claim, steps[n % 3] ?? { kind: "returned" });
+      await on.finish(claim, steps[n % 4] ?? { kind: "returned" });
     for (let batch = 1; batch <= 4; batch += 1) {
       await record(a, 300, NOW + batch * 1_000);
       const { claims } = await on.claim({ limit: 2_000, most: 2_000 });

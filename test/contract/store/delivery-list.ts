@@ -76,14 +76,15 @@ export function deliveryListSuite(open: OpenStore): void {
     await on.subscription(a);
     const paused = await on.subscription(b);
     const deleted = await on.subscription(c);
-    await on.publish(a, 5);
-    const { claims } = await on.claim({ limit: 4 });
-    const [delivered, failed, waiting] = claims;
-    if (delivered === undefined || failed === undefined || waiting === undefined)
-      throw new Error("four were due");
+    await on.publish(a, 6);
+    const { claims } = await on.claim({ limit: 5 });
+    const [delivered, failed, waiting, filtered] = claims;
+    if (delivered === undefined || failed === undefined || waiting === undefined || filtered === undefined)
+      throw new Error("five were due");
     await on.finish(delivered, { kind: "delivered" }, { statusCode: 200 });
     await on.finish(failed, { kind: "failed" }, { statusCode: 500 });
     await on.finish(waiting, { kind: "retry", atMs: NOW + 99_000 }, { statusCode: 500 });
+    await on.finish(filtered, { kind: "filtered" });
     await on.publish(b);
     await on.publish(c);
     await on.store.updateSubscription(paused.rowid, { active: false }, NOW);

@@ -146,6 +146,47 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
   });
 
+  it("ends one that is kept back without an attempt, and lets it begin anew when asked for", async () => {
+    const claim = await oneClaim();
+    expect(await on.finish(claim, { kind: "filtered" })).toBe(true);
+    expect(await on.finish(claim, { kind: "filtered" })).toBe(false);
+    const filtered = {
+      status: "filtered",
+      attempt: 0,
+      last_error: null,
+      next_attempt_at: null,
+      finished_at: "2026-03-01T12:01:01.000Z",
+      attempts: [],
+    };
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject(filtered);
+    expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toEqual([]);
+
+    expect(await on.store.retryDelivery(claim.deliveryId, NOW)).toMatchObject({ status: "pending" });
+    const [again] = (await on.claim()).claims;
+    expect(again).toMatchObject({ deliveryId: claim.deliveryId, attempt: 1, failures: 0 });
+    if (again !== undefined) await on.finish(again, { kind: "failed" }, { statusCode: 500 });
+    await on.store.retryDelivery(claim.deliveryId, NOW);
+    const [third] = (await on.claim()).claims;
+    if (third !== undefined) await on.finish(third, { kind: "filtered" });
+    // What its attempts showed stays as it is.
+    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+      ...filtered,
+      attempt: 1,
+      last_error: "HTTP 500",
+      attempts: [{ attempt: 1, outcome: "failed", status_code: 500 }],
+    });
+  });
+
+  it("tells nothing of the handler by one that is kept back", async () => {
+    const failing = await oneClaim();
+    await on.finish(failing, { kind: "retry", atMs: NOW + 999_000 }, { statusCode: 500 });
+    const { subscriptionId } = failing.subscription;
+    const before = await on.store.findSubscription(subscriptionId);
+    expect(before?.failing_since).not.toBeNull();
+    await on.finish(await oneClaim(), { kind: "filtered" });
+    expect(await on.store.findSubscription(subscriptionId)).toEqual(before);
+  });
+
   it("deactivates the subscription when the handler is gone, and holds the rest", async () => {
     const claim = await oneClaim();
     const other = await oneClaim();

@@ -118,14 +118,20 @@ export function replaySuite(open: OpenStore): void {
     const action = await on.action();
     const early = await on.publish(action, 2);
     const subscription = await on.subscription(action);
-    const [ok = 0, failed = 0] = await on.publish(action, 2, NOW + 10);
-    await endAll((event) => ({ kind: event === failed ? "failed" : "delivered" }));
+    const [ok = 0, failed = 0, filtered = 0] = await on.publish(action, 3, NOW + 10);
+    const kinds = new Map([
+      [failed, "failed"],
+      [filtered, "filtered"],
+    ] as const);
+    await endAll((event) => ({ kind: kinds.get(event) ?? "delivered" }));
     const [pending = 0] = await on.publish(action, 1, NOW + 20);
 
-    expect(await count(subscription, "all")).toBe(4);
-    expect(await toTheEnd(await start(subscription, "all"))).toBe(4);
+    expect(await count(subscription, "failed")).toBe(1);
+    expect(await count(subscription, "missed")).toBe(2);
+    expect(await count(subscription, "all")).toBe(5);
+    expect(await toTheEnd(await start(subscription, "all"))).toBe(5);
     const sent = await endAll(delivered);
-    expect(sent.toSorted((a, b) => a - b)).toEqual([...early, ok, failed, pending]);
+    expect(sent.toSorted((a, b) => a - b)).toEqual([...early, ok, failed, filtered, pending]);
   });
 
   it("takes the events of a range of time, also where the clock was set back in it", async () => {

@@ -1,0 +1,106 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Schemata } from "../../src/domain/action.ts";
+import type { NextStep } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { newAction, newSubscription, publish, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const FILTER: Schemata = { type: "object", properties: { email: { pattern: "@example\\.com$" } } };
+
+const REFUSED: readonly (readonly [filter: Schemata, field: string])[] = [
+  [{ type: "strin" }, "filter.type"],
+  [{ properties: { "odd name": { minLength: -1 } } }, 'filter.properties["odd name"].minLength'],
+  [{ properties: { a: { pattern: "(?=x)" } } }, "filter.properties.a.pattern"],
+  [{ $ref: "https://elsewhere.example/schema" }, "filter.$ref"],
+  [{ $schema: "https://json-schema.org/draft/2020-12/schema" }, "filter.$schema"],
+  [{ allOf: [{ $ref: "#" }] }, "filter"],
+  [{ enum: Array.from({ length: 1_001 }, (_, n) => n) }, "filter.enum"],
+  [{ description: "x".repeat(70_000) }, "filter"],
+];
+
+export function filtersContract(open: OpenEvreg): void {
+  describe("filters of subscriptions", () => {
+    const under = useEvreg(open);
+
+    beforeEach(() => under.evreg.actions.create(newAction()));
+
+    /** Takes what is due and ends it, as the engine does. */
+    async function endDue(next: NextStep): Promise<void> {
+      const nowMs = under.clock.now();
+      const { claims } = await under.store.claimDue(claimRequest({ nowMs }));
+      const results = claims.map(({ deliveryId, claimId }) => ({
+        deliveryId,
+        claimId,
+        startedAtMs: nowMs,
+        durationMs: 0,
+        next,
+      }));
+      await under.store.finishAttempts(results, nowMs);
+    }
+
+    it("are refused with the place where they cannot be used, as the schemas of actions are", async () => {
+      const { rowid } = await subscribe(under.evreg, { filter: FILTER });
+      for (const [filter, field] of REFUSED) {
+        const input = newSubscription({ subscription: "other", filter });
+        const error = await refusal(under.evreg.subscriptions.create(input), "invalid");
+        expect(error.details).toMatchObject({ field });
+        expect(error.message.startsWith(`${field}: `)).toBe(true);
+        const again = await refusal(under.evreg.subscriptions.update(rowid, { filter }), "invalid");
+        expect(again.details).toEqual(error.details);
+      }
+      const { data } = await under.evreg.subscriptions.list();
+      expect(data.map(({ filter }) => filter)).toEqual([FILTER]);
+    });
+
+    it("are answered with what in them is probably a slip, and nothing else is", async () => {
+      const filter = { type: "string", patern: "a" };
+      const warnings = [
+        { pointer: "/type", message: expect.stringContaining("nothing is sent") },
+        { pointer: "/patern", message: expect.stringContaining("did you mean pattern?") },
+      ];
+      const created = await under.evreg.subscriptions.create(newSubscription({ filter }));
+      expect(created.meta).toEqual({ warnings });
+      const { rowid } = created.data;
+      const updated = await under.evreg.subscriptions.update(rowid, { filter });
+      expect(updated.meta).toEqual({ warnings });
+      const well = await under.evreg.subscriptions.update(rowid, { filter: FILTER });
+      expect(well.meta).toEqual({ warnings: [] });
+      for (const change of [{ filter: null }, { max_retries: 3 }]) {
+        expect(await under.evreg.subscriptions.update(rowid, change)).not.toHaveProperty("meta");
+      }
+      const plain = await under.evreg.subscriptions.create(newSubscription({ subscription: "plain" }));
+      expect(plain).not.toHaveProperty("meta");
+    });
+
+    it("leave a record of what they keep back, which can be listed, counted and sent again", async () => {
+      const { rowid } = await subscribe(under.evreg, { filter: FILTER });
+      await publish(under.evreg);
+      await endDue({ kind: "filtered" });
+      await publish(under.evreg);
+      await endDue({ kind: "delivered" });
+      await publish(under.evreg);
+      await endDue({ kind: "failed" });
+
+      const filtered = {
+        event_id: 1,
+        status: "filtered",
+        attempt: 0,
+        next_attempt_at: null,
+        last_error: null,
+        finished_at: "2026-01-01T00:00:00.000Z",
+      };
+      const { data } = await under.evreg.deliveries.list({ status: "filtered" });
+      expect(data).toMatchObject([filtered]);
+      expect((await under.evreg.events.deliveries(1)).data).toEqual(data);
+      expect((await under.evreg.deliveries.get(1)).data).toEqual({ ...data[0], attempts: [] });
+
+      const counted = async (status: "failed" | "missed" | "all"): Promise<number | null> =>
+        (await under.evreg.replays.count(rowid, { from: "2026-01-01T00:00:00Z", status })).data.total;
+      await under.clock.advance(1_000);
+      expect(await Promise.all([counted("failed"), counted("missed"), counted("all")])).toEqual([1, 0, 3]);
+
+      const { data: again } = await under.evreg.deliveries.retry(1);
+      expect(again).toMatchObject({ status: "pending", finished_at: null });
+    });
+  });
+}

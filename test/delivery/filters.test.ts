@@ -1,0 +1,272 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Schemata } from "../../src/domain/action.ts";
+import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
+import type { Engine } from "../../src/delivery/engine.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, SECRET, storeWith } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+const FRENCH: Schemata = { properties: { country: { const: "FR" } }, required: ["country"] };
+const GERMAN: Schemata = { properties: { country: { const: "DE" } }, required: ["country"] };
+const FR = '{"country":"FR"}';
+const DE = '{"country":"DE"}';
+
+async function filtered(filter: Schemata | null, handler = receiver.url): Promise<Subscription> {
+  const plain = await bench.subscribe(handler);
+  return set(plain, { filter });
+}
+
+async function set({ rowid }: Subscription, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
+  return (await bench.store.updateSubscription(rowid, { settings }, bench.clock.now()))!;
+}
+
+/** Claims and sends until nothing is due. */
+async function drain(engine: Engine): Promise<void> {
+  for (;;) {
+    const { due } = await bench.store.countBacklog(bench.clock.now());
+    if (due.deliveries === 0) return;
+    await engine.runOnce();
+  }
+}
+
+function countries(): string[] {
+  return receiver.requests.map(({ body }) => {
+    const { payload } = JSON.parse(body.toString()) as { payload: { country: string } };
+    return payload.country;
+  });
+}
+
+describe("a filter", () => {
+  it("has only the events sent that conform to it, and the others recorded as filtered", async () => {
+    const subscription = await filtered(FRENCH);
+    const other = await bench.store.createSubscription(
+      {
+        application: "tests",
+        subscription: "all",
+        action: subscription.action,
+        handler: receiver.url,
+        maxRetries: 5,
+        active: true,
+        secret: SECRET,
+      },
+      bench.clock.now(),
+    );
+    const counts = new DeliveryCounts();
+    for (const payload of [FR, DE, '{"country":null}', "{}", FR])
+      await bench.publish(subscription, 1, payload);
+    await drain(bench.engine({}, { counts }));
+
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 3 });
+    expect(await bench.statuses(other)).toEqual({ delivered: 5 });
+    expect(countries().filter((country) => country === "FR")).toHaveLength(4);
+    expect(receiver.requests).toHaveLength(7);
+    const [one] = await bench.store.listDeliveries({
+      subscription: subscription.rowid,
+      status: "filtered",
+      limit: 1,
+    });
+    expect(await bench.store.findDelivery(one?.rowid ?? 0)).toMatchObject({
+      attempt: 0,
+      attempts: [],
+      last_error: null,
+      next_attempt_at: null,
+      finished_at: new Date(bench.clock.now()).toISOString(),
+    });
+    expect(counts.finished).toEqual({ delivered: 7, failed: 0, filtered: 3 });
+    expect(counts.deliveredAttempts).toBe(7);
+    expect(bench.log.with("filtered")).toHaveLength(3);
+  });
+
+  it("is not asked between a failed attempt and its retry", async () => {
+    const subscription = await filtered(FRENCH);
+    await bench.publish(subscription, 1, FR);
+    receiver.script({ status: 500 });
+    const engine = bench.engine();
+    await engine.runOnce();
+    await set(subscription, { filter: GERMAN });
+    await engine.runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
+  });
+
+  it("is asked again after an attempt that a crash cut short, or that never began", async () => {
+    const subscription = await filtered(GERMAN);
+    await bench.publish(subscription, 1, FR);
+    // Whoever has leased it is gone before the filter was asked.
+    await bench.store.claimDue(claimRequest({ nowMs: bench.clock.now(), leaseMs: 1 }));
+    await bench.clock.advance(2);
+    await bench.engine().runOnce();
+    expect(await bench.delivery(subscription)).toMatchObject({
+      status: "filtered",
+      attempt: 1,
+      attempts: [{ outcome: "returned" }],
+    });
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  it("is asked anew, as it is by then, for what a person sends again", async () => {
+    const subscription = await filtered(GERMAN);
+    await bench.publish(subscription, 1, FR);
+    const engine = bench.engine();
+    await engine.runOnce();
+    const { rowid } = await bench.untilStatus(subscription, "filtered");
+    const again = async (): Promise<void> => {
+      await bench.store.retryDelivery(rowid, bench.clock.now());
+      await engine.runOnce();
+    };
+    await again();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "filtered", attempt: 0 });
+    await set(subscription, { filter: FRENCH });
+    await again();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 1 });
+    await set(subscription, { filter: GERMAN });
+    await again();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "filtered", attempt: 1 });
+    await set(subscription, { filter: null });
+    await again();
+    expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it("is the one in force when deliveries begin that a pause held", async () => {
+    const subscription = await filtered(GERMAN);
+    const { rowid } = subscription;
+    await bench.publish(subscription, 2, FR);
+    await bench.publish(subscription, 1, DE);
+    await bench.store.updateSubscription(rowid, { active: false }, bench.clock.now());
+    const engine = bench.engine();
+    await engine.runOnce();
+    expect(await bench.statuses(subscription)).toEqual({ held: 3 });
+    await set(subscription, { filter: FRENCH });
+    await bench.store.updateSubscription(rowid, { active: true }, bench.clock.now());
+    await drain(engine);
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 1 });
+    expect(countries()).toEqual(["FR", "FR"]);
+  });
+
+  it("lets pass what takes too long to check, and says so", async () => {
+    const subscription = await filtered({ properties: { list: { uniqueItems: true } } });
+    const list = Array.from({ length: 30_000 }, (_, n) => ({ n: [n, { n }] }));
+    const costly = JSON.stringify({ list: [...list, ...list, ...list, ...list] });
+    const twice = JSON.stringify({ list: [1, 1] });
+    await bench.publish(subscription, 1, costly);
+    await bench.publish(subscription, 1, twice);
+    await drain(bench.engine());
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 1, filtered: 1 });
+    expect(receiver.requests[0]?.body.byteLength).toBeGreaterThan(costly.length);
+    const [line, ...more] = bench.log.with("takes too long to check");
+    expect(line?.fields).toMatchObject({ subscription: subscription.rowid });
+    expect(more).toEqual([]);
+  });
+
+  it("lets all pass where it cannot be used, and says so once", async () => {
+    const subscription = await filtered({ properties: { a: { pattern: "(" } } });
+    await bench.publish(subscription, 3, '{"a":"x"}');
+    await bench.engine().start();
+    await bench.untilDelivered(subscription, 3);
+    expect(bench.log.with("filter cannot be used")).toHaveLength(1);
+  });
+
+  it("costs no places: one that lets one in a hundred pass gets them while its events are looked through by the hundred", async () => {
+    const subscription = await filtered(FRENCH);
+    for (let batch = 0; batch < 40; batch += 1) {
+      await bench.publish(subscription, 99, DE);
+      await bench.publish(subscription, 1, FR);
+    }
+    const claims: number[] = [];
+    const counted = storeWith(bench.store, {
+      async claimDue(request) {
+        const answer = await bench.store.claimDue(request);
+        claims.push(answer.claims.length);
+        return answer;
+      },
+    });
+    await bench.engine({}, { store: counted }).start();
+    await receiver.received(40);
+    await until("all to have ended", async () => {
+      const { due, delivering } = await bench.store.countBacklog(bench.clock.now());
+      return due.deliveries + delivering.deliveries === 0;
+    });
+    expect(new Set(countries())).toEqual(new Set(["FR"]));
+    expect(receiver.requests).toHaveLength(40);
+    expect(Math.max(...claims)).toBeGreaterThan(50);
+    // Nearly none was leased in vain.
+    expect(claims.reduce((sum, count) => sum + count)).toBeLessThan(4_400);
+  });
+
+  it("looks through what comes behind one that waits for a handler which cannot be reached", async () => {
+    const subscription = await filtered(FRENCH);
+    await receiver.close();
+    await bench.publish(subscription, 1, FR);
+    await bench.publish(subscription, 1_000, DE);
+    const engine = bench.engine();
+    await engine.start();
+    await until("all others to be filtered", async () => {
+      const { due, delivering, waiting } = await bench.store.countBacklog(bench.clock.now());
+      return due.deliveries + delivering.deliveries === 0 && waiting.deliveries === 1;
+    });
+    const [oldest] = await bench.store.listDeliveries({ status: "waiting", limit: 9 });
+    expect(oldest).toMatchObject({ event_id: 1, last_error: "connection_refused" });
+  });
+
+  it("hands back what it has not looked at when the engine stops", async () => {
+    const subscription = await filtered(FRENCH);
+    for (let batch = 0; batch < 10; batch += 1) await bench.publish(subscription, 400, DE);
+    const engine = bench.engine();
+    await engine.start();
+    await until("some to be filtered", async () => {
+      const { due } = await bench.store.countBacklog(bench.clock.now());
+      return due.deliveries < 3_900;
+    });
+    await engine.stop(5_000);
+    const { delivering } = await bench.store.countBacklog(bench.clock.now());
+    expect(delivering.deliveries).toBe(0);
+    for (const delivery of await bench.store.listDeliveries({ status: "pending", limit: 500 })) {
+      expect(delivery.attempt).toBe(0);
+    }
+    await engine.start();
+    await until(
+      "the rest",
+      async () => (await bench.store.countBacklog(bench.clock.now())).due.deliveries === 0,
+    );
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  it("that lets one pass whose handler hangs leaves the room to others", async () => {
+    receiver.answer = () => "hang";
+    const hanging = await filtered(FRENCH);
+    await bench.publish(hanging, 300, DE);
+    await bench.publish(hanging, 1, FR);
+    await bench.publish(hanging, 300, DE);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    const well = await startReceiver();
+    try {
+      const other = await bench.subscribe(well.url);
+      await bench.publish(other, 20);
+      engine.wake();
+      await bench.untilDelivered(other, 20);
+      const { delivering } = await bench.store.countBacklog(bench.clock.now());
+      // The one that hangs, and none that only waits behind it.
+      expect(delivering.deliveries).toBe(1);
+    } finally {
+      await well.close();
+    }
+  });
+});
