@@ -102,7 +102,9 @@ function attemptResult(
   finishedAtMs: number,
   fraction: number,
 ): AttemptResult {
-  const { handler, maxRetries } = subscription;
+  const { handler, settings } = subscription;
+  // What blocks is tried on for as long as it does.
+  const maxRetries = settings.on_exhausted === "block" ? Infinity : subscription.maxRetries;
   const verdict = judge({ outcome: sent, failures, maxRetries, finishedAtMs, fraction });
   return {
     deliveryId,

@@ -34,7 +34,9 @@ export function planClaim(
   for (const [flow, tier] of tierOf) {
     const mostLeased = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
     flow.planned = { tier, mostLeased };
-    const room = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
+    // The store has nothing more for an ordered one before all that it has is done.
+    const isBusy = flow.isHeld || (flow.isOrdered && flow.leased > 0);
+    const room = isBusy ? 0 : Math.max(0, mostLeased - flow.leased);
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
   }
   const tiers = [

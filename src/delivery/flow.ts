@@ -24,13 +24,16 @@ export class Flow {
   planned: { readonly tier: Tier; readonly mostLeased: number } = { tier: UNKNOWN, mostLeased: 0 };
   /** There was no room for all that may be due. */
   hasMore = false;
-  /** What it may have under way. */
-  window = FIRST_WINDOW;
+  /** It takes one delivery after the other, each when the end of the one before is stored. */
+  isOrdered = false;
+  #window = FIRST_WINDOW;
   readonly #mostWindow: number;
   /** From `#begun` on; before it there is nothing. */
   readonly #waiting: (Waiting | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
+  /** Ended ones of an ordered subscription, until that is stored. */
+  #unstored = 0;
   #outlook: Tier = UNKNOWN;
   /** How long answers take, lately. */
   #answerMs: number | undefined;
@@ -49,6 +52,15 @@ export class Flow {
     this.#mostWindow = mostWindow;
   }
 
+  /** What it may have under way. */
+  get window(): number {
+    return this.isOrdered ? 1 : this.#window;
+  }
+
+  get isFull(): boolean {
+    return this.#underWay + this.#unstored >= this.window;
+  }
+
   get underWay(): number {
     return this.#underWay;
   }
@@ -59,7 +71,7 @@ export class Flow {
   }
 
   get leased(): number {
-    return this.waiting + this.#underWay;
+    return this.waiting + this.#underWay + this.#unstored;
   }
 
   /** Nothing may be begun until what its handler asked for is stored, from where claims mind it. */
@@ -89,6 +101,7 @@ export class Flow {
 
   /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
   isHungry(nowMs: number): boolean {
+    if (this.isOrdered) return this.hasMore && this.leased === 0;
     return this.hasMore && this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs);
   }
 
@@ -119,7 +132,7 @@ export class Flow {
     this.#noteAnswer(nowMs, durationMs);
     this.#isRefusing = false;
     this.#refusals = 0;
-    this.window = grown(this.window, this.#mostWindow);
+    this.#window = grown(this.#window, this.#mostWindow);
   }
 
   /**
@@ -133,7 +146,7 @@ export class Flow {
     if (startedAtMs < this.#refusedAtMs) return 0;
     this.#refusedAtMs = nowMs;
     if (this.window > 1) {
-      this.window = shrunk(this.window);
+      this.#window = shrunk(this.#window);
       return 0;
     }
     this.#refusals += 1;
@@ -148,6 +161,14 @@ export class Flow {
     this.#holds -= 1;
   }
 
+  storing(): void {
+    this.#unstored += 1;
+  }
+
+  stored(): void {
+    this.#unstored -= 1;
+  }
+
   #noteAnswer(nowMs: number, durationMs: number): void {
     this.#underWay -= 1;
     const before = this.#answerMs ?? durationMs;
@@ -159,7 +180,7 @@ export class Flow {
   /** An attempt got no answer. */
   failed(nowMs: number): void {
     this.#underWay -= 1;
-    this.window = shrunk(this.window);
+    this.#window = shrunk(this.#window);
     // One of many may be lost while the others are answered.
     if (this.#outlook !== QUICK || nowMs - this.#answeredAtMs > QUICK_MS) this.#outlook = SLOW;
   }

@@ -64,6 +64,7 @@ export class LocalQueue {
         refused.push(claim);
         continue;
       }
+      flow.isOrdered = claim.subscription.settings.ordered;
       flow.lease({ claim, sinceMs });
       this.#waiting += 1;
       this.#payloadBytes += claim.event.payload.byteLength;
@@ -109,7 +110,7 @@ export class LocalQueue {
       }
       this.#turns.delete(flow);
       // Comes back when one of its attempts ends.
-      if (flow.waiting === 0 || flow.underWay >= flow.window) continue;
+      if (flow.waiting === 0 || flow.isFull) continue;
       if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) {
         this.#turns.add(flow);
         passed += 1;

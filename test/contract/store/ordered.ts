@@ -9,6 +9,10 @@ import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+function eventsOf(claims: readonly Claim[]): number[] {
+  return claims.map(({ event }) => event.eventId);
+}
+
 /** Subscriptions that get one delivery at a time, in the order of publication. */
 export function orderedSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -33,8 +37,6 @@ export function orderedSuite(open: OpenStore): void {
     );
     return { action, subscription, id: subscription.rowid };
   }
-
-  const eventsOf = (claims: readonly Claim[]): number[] => claims.map(({ event }) => event.eventId);
 
   async function claimed(nowMs = NOW + 60_000, most = 1): Promise<Claim[]> {
     return [...(await on.claim({ nowMs, most })).claims];
@@ -200,7 +202,7 @@ export function orderedSuite(open: OpenStore): void {
       await on.finish(await claimOne(), gone, { statusCode: 410 });
       expect(await on.store.findSubscription(id)).toMatchObject({ active: false, disabled_reason: "Gone." });
       const listed = await on.store.listDeliveries({ limit: 9 });
-      expect(listed.map(({ status }) => status).reverse()).toEqual(statuses);
+      expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
       await on.store.updateSubscription(id, { active: true }, NOW + 62_000);
       expect(await drain()).toEqual(how === "block" ? events : events.slice(1));
     },
