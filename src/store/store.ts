@@ -409,7 +409,7 @@ export interface ClaimAnswer {
   readonly claims: readonly Claim[];
   /**
    * When the next delivery comes due that is not yet, among subscriptions that have room and whose limits are not used
-   * up; `undefined` when there is none.
+   * up; `undefined` when there is none. An ordered one that has something leased may have one soon.
    */
   readonly nextDueAtMs: number | undefined;
   /** The tiers whose limit was used up before all was leased that may be due of subscriptions that have room. */

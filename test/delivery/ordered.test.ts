@@ -254,6 +254,32 @@ describe("an ordered subscription", () => {
     expect(await bench.statuses(subscription)).toEqual({ delivered: 10 });
   });
 
+  it("begins with what it becomes ordered with, once what is under way has ended", async () => {
+    const { rowid } = await bench.subscribe(receiver.url);
+    const subscription = (await bench.store.findSubscription(rowid))!;
+    await bench.publish(subscription, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(subscription, 50);
+    const answers: (() => void)[] = [];
+    receiver.answer = () => ({ after: new Promise<void>((resolve) => answers.push(resolve)) });
+    const events = await bench.publish(subscription, 5);
+    engine.wake();
+    await receiver.received(55);
+    await bench.store.updateSubscription(rowid, { settings: { ordered: true } }, bench.clock.now());
+    events.push(...(await bench.publish(subscription, 20)));
+    engine.wake();
+    await bench.advance(3_000, 500);
+    expect(received()).toHaveLength(55);
+    receiver.answer = () => ({});
+    for (const answer of answers) answer();
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 75;
+    });
+    expect(received().slice(55)).toEqual(events.slice(5));
+  });
+
   it("keeps the order over stops in the middle", async () => {
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 300);

@@ -16,6 +16,11 @@ const CLAIM_IDS = 2 ** 47;
 const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
 /** Likewise of an ordered one, which as a whole waits for a retry. */
 const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+/**
+ * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
+ * is done; but it may have become ordered with more than one under way, or one that died has the lease.
+ */
+const BUSY_LOOK_MS = 250;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
@@ -24,7 +29,7 @@ const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
-  const { contenders, endOfSlownessMs } = loadContenders(sql, call);
+  const { contenders, lookAgainMs } = loadContenders(sql, call);
   const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
   const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers);
   const rows = fitting(
@@ -47,7 +52,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
     rows: JSON.stringify(rows),
     subscriptions: loadSubscriptions(sql, rows),
     offset: first === undefined ? 0 : first[0],
-    nextDueAtMs: earlier(nextDueAtMs, endOfSlownessMs),
+    nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
     limitedTiers: [
       ...new Set([
         ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
@@ -78,8 +83,8 @@ interface Waiting {
 
 interface Contenders {
   readonly contenders: readonly Contender[];
-  /** When the first that has room comes to have something due again, of those that are slowed. */
-  readonly endOfSlownessMs: number | undefined;
+  /** When the first that has room comes to have something due again, of those that are slowed or have to wait their turn. */
+  readonly lookAgainMs: number | undefined;
 }
 
 /**
@@ -122,10 +127,14 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
   // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
   const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const contenders: Contender[] = [];
-  let endOfSlownessMs: number | undefined;
+  let lookAgainMs: number | undefined;
   for (const { id, ordered, slowed_until_ms, first_due_ms, first_created_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
-    if (room === 0 || (ordered === 1 && busy.has(id))) continue;
+    if (room === 0) continue;
+    if (ordered === 1 && busy.has(id)) {
+      lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
+      continue;
+    }
     const contender = {
       id,
       leased,
@@ -140,10 +149,10 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
     } else if (first_due_ms <= ASKED_BY_MS) {
       contenders.push({ ...contender, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
     } else {
-      endOfSlownessMs = earlier(endOfSlownessMs, Math.max(first_due_ms, slowed_until_ms));
+      lookAgainMs = earlier(lookAgainMs, Math.max(first_due_ms, slowed_until_ms));
     }
   }
-  return { contenders, endOfSlownessMs };
+  return { contenders, lookAgainMs };
 }
 
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
