@@ -106,7 +106,9 @@ function attemptResult(
   finishedAtMs: number,
   fraction: number,
 ): AttemptResult {
-  const { handler, maxRetries, settings } = subscription;
+  const { handler, settings } = subscription;
+  // What blocks is tried on for as long as it does.
+  const maxRetries = settings.on_exhausted === "block" ? Infinity : subscription.maxRetries;
   const ownWaitsMs = settings.retry_schedule;
   const verdict = judge({ outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction });
   return {

@@ -35,7 +35,7 @@ export function planClaim(
     const wanted = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
     const mostLeased = wanted + flow.toFilter;
     flow.planned = { tier, mostLeased };
-    const free = flow.isHeld ? 0 : Math.max(0, mostLeased - flow.leased);
+    const free = flow.isBusy ? 0 : Math.max(0, mostLeased - flow.leased);
     const room = Math.min(free, flow.roomAtRate(nowMs) + flow.toFilter);
     shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
   }

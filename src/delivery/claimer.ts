@@ -178,7 +178,7 @@ export class Claimer {
   #lookForPaced(): void {
     const nowMs = this.#parts.clock.now();
     for (const flow of this.#parts.flows) {
-      const atMs = flow.hasMore ? flow.nextRoomAtMs(nowMs) : undefined;
+      const atMs = flow.nextRoomAtMs(nowMs);
       if (atMs !== undefined) this.lookAt(Math.max(atMs, nowMs + PACED_LOOK_MS));
     }
   }

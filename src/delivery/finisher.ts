@@ -18,8 +18,8 @@ export interface FinisherParts {
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
   readonly disableAfterMs: number | undefined;
-  /** Called after each batch that was stored. */
-  readonly onStored: (results: readonly AttemptResult[]) => void;
+  /** Called after each batch that was stored, with those of it that count for nothing: their deliveries are leased anew. */
+  readonly onStored: (results: readonly AttemptResult[], lost: ReadonlySet<AttemptResult>) => void;
   /** Called for each subscription that was deactivated by that, before `onStored`. */
   readonly onDeactivated: (subscriptionId: number) => void;
 }
@@ -74,8 +74,9 @@ export class Finisher {
       await this.#parts.tempo.turn();
       const batch = this.#waiting.slice(0, MAX_BATCH);
       this.#storingSinceMs = Math.min(this.#storingSinceMs, this.#parts.clock.now());
+      const lost = new Set<AttemptResult>();
       try {
-        await this.#store(batch);
+        await this.#store(batch, lost);
         this.#waiting.splice(0, batch.length);
         this.#parts.tempo.note(batch.length);
         this.#backoff.succeeded();
@@ -94,13 +95,13 @@ export class Finisher {
         await this.#backoff.wait();
         continue;
       }
-      this.#parts.onStored(batch);
+      this.#parts.onStored(batch, lost);
     }
     // In the same turn as the last look at `#waiting`, so that nothing is added between and left behind.
     this.#running = undefined;
   }
 
-  async #store(batch: readonly AttemptResult[]): Promise<void> {
+  async #store(batch: readonly AttemptResult[], lost: Set<AttemptResult>): Promise<void> {
     const { store, clock, logger, counts, disableAfterMs, onDeactivated } = this.#parts;
     let answer: FinishAnswer;
     try {
@@ -113,14 +114,15 @@ export class Finisher {
       if (isPassing(error)) throw error;
       // Something about one of them; the others must not suffer for it. Its lease will end, and it is sent again.
       const [first] = batch;
-      if (batch.length === 1) {
+      if (first !== undefined && batch.length === 1) {
+        lost.add(first);
         logger.error(
-          { delivery: first?.deliveryId, error: messageOf(error) },
+          { delivery: first.deliveryId, error: messageOf(error) },
           "An attempt cannot be recorded.",
         );
         return;
       }
-      for (const result of batch) await this.#store([result]);
+      for (const result of batch) await this.#store([result], lost);
       return;
     }
     for (const { subscriptionId, reason } of answer.deactivated) {
@@ -128,8 +130,10 @@ export class Finisher {
       onDeactivated(subscriptionId);
     }
     answer.applied.forEach((isApplied, index) => {
-      const { deliveryId, next } = batch[index]!;
+      const result = batch[index]!;
+      const { deliveryId, next } = result;
       if (isApplied) return counts.stored(next);
+      lost.add(result);
       if (next.kind === "unsent") return;
       logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
     });

@@ -28,16 +28,19 @@ export class Flow {
   planned: { readonly tier: Tier; readonly mostLeased: number } = { tier: UNKNOWN, mostLeased: 0 };
   /** There was no room for all that may be due. */
   hasMore = false;
-  /** What it may have under way. */
-  window = FIRST_WINDOW;
+  #window = FIRST_WINDOW;
   /** That of the service, and its own. */
   readonly #mostWindow: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
+  /** The same, until they were changed. */
+  #settled: SubscriptionSettings | undefined = NO_SETTINGS;
   #pacer: Pacer | undefined;
   /** From `#begun` on; before it there is nothing. */
   readonly #waiting: (Waiting | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
+  /** Ended ones of an ordered subscription, until that is stored. */
+  #unstored = 0;
   #outlook: Tier = UNKNOWN;
   /** How long answers take, lately. */
   #answerMs: number | undefined;
@@ -60,12 +63,19 @@ export class Flow {
 
   /** As the last claim told them. */
   settle(settings: SubscriptionSettings): void {
-    if (settings === this.#settings) return;
+    if (settings === this.#settled) return;
+    this.#settled = settings;
     this.#settings = settings;
-    this.window = Math.min(this.window, this.#most);
+    this.#window = Math.min(this.#window, this.#most);
     const { rate_limit: perSecond } = settings;
     if (perSecond === null) this.#pacer = undefined;
     else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond);
+  }
+
+  /** Its settings were changed, and the next claim tells how: until then no rate holds it up. */
+  unsettle(): void {
+    this.#settled = undefined;
+    this.#pacer = undefined;
   }
 
   /** Keeps its attempts to its rate, if it has one. */
@@ -75,6 +85,20 @@ export class Flow {
 
   get #most(): number {
     return Math.min(this.#mostWindow, this.#settings.max_in_flight ?? Infinity);
+  }
+
+  /** It takes one delivery after the other, each when the end of the one before is stored. */
+  get isOrdered(): boolean {
+    return this.#settings.ordered;
+  }
+
+  /** What it may have under way. */
+  get window(): number {
+    return this.isOrdered ? 1 : this.#window;
+  }
+
+  get isFull(): boolean {
+    return this.#underWay + this.#unstored >= this.window;
   }
 
   get underWay(): number {
@@ -87,12 +111,17 @@ export class Flow {
   }
 
   get leased(): number {
-    return this.waiting + this.#underWay;
+    return this.waiting + this.#underWay + this.#unstored;
   }
 
   /** Nothing may be begun until what its handler asked for is stored, from where claims mind it. */
   get isHeld(): boolean {
     return this.#holds > 0;
+  }
+
+  /** Nothing more may be leased. The store has nothing for an ordered one before all that it has is done. */
+  get isBusy(): boolean {
+    return this.isHeld || (this.isOrdered && this.leased > 0);
   }
 
   /** Whether nothing would be lost with it but what is known of its handler. */
@@ -117,33 +146,35 @@ export class Flow {
 
   /** How many more may be leased to be sent: at its rate, what is leased ahead must be begun soon. */
   roomAtRate(nowMs: number): number {
-    if (this.#pacer === undefined) return Infinity;
-    return Math.max(0, this.#pacer.countBy(nowMs + AHEAD_MS, nowMs) - this.waiting);
+    return Math.max(0, this.#atRate(nowMs) - this.waiting);
   }
 
-  /** When half of what waits has begun at its rate, and there is something to be leased again. */
+  #atRate(nowMs: number): number {
+    return this.#pacer?.countBy(nowMs + AHEAD_MS, nowMs) ?? Infinity;
+  }
+
+  /** Where its rate is all that keeps it from more: when half of what waits will have begun. */
   nextRoomAtMs(nowMs: number): number | undefined {
+    if (!this.hasMore || this.isBusy || this.leased >= this.planned.mostLeased) return undefined;
     return this.#pacer?.beginsAtMs(Math.ceil(this.waiting / 2), nowMs);
   }
 
   /** How many more may be leased as its filter will keep them back, which takes no place. */
   get toFilter(): number {
-    return this.#underWay < this.window ? Math.min(MOST_FILTERED, this.#keptBack) : 0;
+    return !this.isFull ? Math.min(MOST_FILTERED, this.#keptBack) : 0;
   }
 
   /** Whether it has some leased for its filter to look at, and an attempt is in their way that may take long. */
   isOverfull(nowMs: number): boolean {
-    return this.#keptBack > 0 && this.#underWay >= this.window && this.tier(nowMs) !== QUICK;
+    return this.#keptBack > 0 && this.isFull && this.tier(nowMs) !== QUICK;
   }
 
   /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
   isHungry(nowMs: number): boolean {
-    return (
-      this.hasMore &&
-      this.#pacer === undefined &&
-      this.leased < this.planned.mostLeased &&
-      this.waiting * 2 <= this.ahead(nowMs) + this.toFilter
-    );
+    const isAtRate = this.roomAtRate(nowMs) > 0 && this.waiting * 2 <= this.#atRate(nowMs);
+    if (!this.hasMore || !isAtRate) return false;
+    if (this.isOrdered) return this.leased === 0;
+    return this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs) + this.toFilter;
   }
 
   lease(waiting: Waiting): void {
@@ -180,7 +211,7 @@ export class Flow {
     this.#noteAnswer(nowMs, durationMs);
     this.#isRefusing = false;
     this.#refusals = 0;
-    this.window = grown(this.window, this.#most);
+    this.#window = grown(this.#window, this.#most);
   }
 
   /**
@@ -194,7 +225,7 @@ export class Flow {
     if (startedAtMs < this.#refusedAtMs) return 0;
     this.#refusedAtMs = nowMs;
     if (this.window > 1) {
-      this.window = shrunk(this.window);
+      this.#window = shrunk(this.#window);
       return 0;
     }
     this.#refusals += 1;
@@ -209,6 +240,14 @@ export class Flow {
     this.#holds -= 1;
   }
 
+  storing(): void {
+    this.#unstored += 1;
+  }
+
+  stored(): void {
+    this.#unstored -= 1;
+  }
+
   #noteAnswer(nowMs: number, durationMs: number): void {
     this.#underWay -= 1;
     const before = this.#answerMs ?? durationMs;
@@ -220,7 +259,7 @@ export class Flow {
   /** An attempt got no answer. */
   failed(nowMs: number): void {
     this.#underWay -= 1;
-    this.window = shrunk(this.window);
+    this.#window = shrunk(this.#window);
     // One of many may be lost while the others are answered.
     if (this.#outlook !== QUICK || nowMs - this.#answeredAtMs > QUICK_MS) this.#outlook = SLOW;
   }

@@ -117,7 +117,7 @@ export class LocalQueue {
       }
       this.#turns.delete(flow);
       // Comes back when one of its attempts ends.
-      if (flow.waiting === 0 || flow.underWay >= flow.window) continue;
+      if (flow.waiting === 0 || flow.isFull) continue;
       if (flow.pacer?.mayBegin(nowMs) === false) {
         this.#serveAt(flow.pacer.beginsAtMs(0, nowMs));
         continue;

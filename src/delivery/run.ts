@@ -1,6 +1,6 @@
 import type { DeliveryConfig } from "../config/config.ts";
 import { createAddressRules } from "../domain/address.ts";
-import { NO_SETTINGS, SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/pace.ts";
@@ -22,6 +22,7 @@ import { createHostNames, type HostNames } from "./names/host-names.ts";
 import { createSender, type Sender } from "./sender.ts";
 import { Slowing } from "./slowing.ts";
 import { Tempo } from "./tempo.ts";
+import { TurnTaking } from "./turn-taking.ts";
 
 export interface RunParts {
   readonly store: Store;
@@ -44,6 +45,13 @@ const LEASE_MARGIN_MS = 30_000;
 /** So many results for each attempt that may be under way: with more that wait to be stored, nothing is claimed. */
 const UNSTORED_PER_PLACE = 4;
 
+interface Ended {
+  readonly result: AttemptResult;
+  readonly refusal: Refusal | undefined;
+  /** The handler, if its subscription is ordered. */
+  readonly orderedAt: string | undefined;
+}
+
 /**
  * The engine from one start to its stop.
  *
@@ -64,6 +72,7 @@ export class Run {
   readonly #leaseWatch: LeaseWatch;
   readonly #grace: Grace;
   readonly #slowing = new Slowing();
+  readonly #turnTaking = new TurnTaking();
   #wasHeldBack = false;
   #stopped: Promise<void> | undefined;
 
@@ -123,7 +132,7 @@ export class Run {
       logger,
       counts,
       disableAfterMs: disableAfterMs === 0 ? undefined : disableAfterMs,
-      onStored: (results) => this.#onStored(results),
+      onStored: (results, lost) => this.#onStored(results, lost),
       onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
     });
     this.#grace = new Grace(clock);
@@ -152,7 +161,7 @@ export class Run {
 
   /** Looks for due deliveries now or, while a look is under way, right after it. See `Engine.wake`. */
   look(changed?: number): void {
-    if (changed !== undefined) this.#flows.of(changed).settle(NO_SETTINGS);
+    if (changed !== undefined) this.#flows.of(changed).unsettle();
     this.#claimer.look();
   }
 
@@ -187,14 +196,17 @@ export class Run {
     this.#names.close();
   }
 
-  /** A look may still bring claims, claims bring results, and results have to be stored: hence in this order. */
+  /**
+   * A look may still bring claims, claims bring results, and results have to be stored: hence in this order. With an ordered
+   * subscription that lets the next one begin.
+   */
   async #settled(): Promise<void> {
     await this.#claimer.idle();
     do {
       await this.#queue.pause;
       await this.#inFlight.settled();
-    } while (this.#queue.pause !== undefined);
-    await this.#finisher.idle();
+      await this.#finisher.idle();
+    } while (this.#queue.pause !== undefined || this.#inFlight.size > 0);
   }
 
   #keepsBack(flow: Flow, claim: Claim): boolean {
@@ -212,6 +224,9 @@ export class Run {
 
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
+    // The rest of the claim is not to be held until the answer is there.
+    const { handler, settings } = claim.subscription;
+    const orderedAt = settings.ordered ? handler : undefined;
     let sending: Interruptible | undefined;
     const attempt: Interruptible = { interrupt: () => sending?.interrupt() };
     this.#inFlight.add(attempt);
@@ -219,27 +234,29 @@ export class Run {
     try {
       sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(flow, result, refusal);
+        this.#ended(flow, { result, refusal, orderedAt });
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
       logger.error({ delivery: claim.deliveryId, error: String(error) }, "An attempt broke off.");
       this.#inFlight.delete(attempt);
       flow.interrupted();
+      if (orderedAt !== undefined) this.#queue.drop(flow);
     }
   }
 
-  #ended(flow: Flow, result: AttemptResult, refusal: Refusal | undefined): void {
+  #ended(flow: Flow, { result: sent, refusal, orderedAt }: Ended): void {
     const nowMs = this.#parts.clock.now();
-    if (refusal !== undefined) this.#finisher.add(this.#slowing.refused(flow, result, refusal, nowMs));
-    else {
-      if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
-      else if (result.errorCode === "interrupted") flow.interrupted();
-      else flow.failed(nowMs);
-      this.#finisher.add(result);
-    }
-    // Its subscription is deactivated by that, or what was leased ahead would wait for long.
-    if (result.next.kind === "gone" || flow.isHeld) this.#queue.drop(flow);
+    let result = orderedAt === undefined ? sent : this.#turnTaking.waited(sent, orderedAt, nowMs);
+    if (refusal !== undefined) result = this.#slowing.refused(flow, result, refusal, nowMs);
+    else if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
+    else if (result.errorCode === "interrupted") flow.interrupted();
+    else flow.failed(nowMs);
+    if (orderedAt !== undefined) this.#turnTaking.ended(flow, result);
+    this.#finisher.add(result);
+    // Its subscription is deactivated by that, or what was leased ahead would wait for long, or has to come after it.
+    const isOver = orderedAt !== undefined && result.next.kind !== "delivered";
+    if (result.next.kind === "gone" || flow.isHeld || isOver) this.#queue.drop(flow);
     this.#queue.ended(flow);
     this.#claimer.ended(flow);
   }
@@ -249,10 +266,18 @@ export class Run {
     for (const claim of claims) this.#finisher.add(withoutAttempt(claim, "unsent", nowMs));
   }
 
-  #onStored(results: readonly AttemptResult[]): void {
+  #onStored(results: readonly AttemptResult[], lost: ReadonlySet<AttemptResult>): void {
     let isDue = this.#wasHeldBack;
     for (const result of results) {
       const { next, slow } = result;
+      const flow = this.#turnTaking.stored(result);
+      if (flow !== undefined) {
+        if (lost.has(result)) this.#queue.drop(flow);
+        this.#queue.ended(flow);
+        this.#claimer.ended(flow);
+        // It may be tried on, if it blocks by now.
+        isDue ||= next.kind === "failed";
+      }
       if (slow !== undefined) {
         this.#slowing.stored(result);
         this.#claimer.lookAt(slow.untilMs);

@@ -35,7 +35,7 @@ export interface Delivery {
   readonly status: DeliveryStatus;
   /** Attempts begun so far. */
   readonly attempt: number;
-  /** ISO 8601 UTC; `null` when nothing is planned. */
+  /** ISO 8601 UTC; `null` when nothing is planned. In an ordered subscription not before those that come before it. */
   readonly next_attempt_at: string | null;
   /** Status or error code of the last finished attempt (`HTTP 500`, `timeout`), `null` before the first and after a success. */
   readonly last_error: string | null;

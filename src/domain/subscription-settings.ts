@@ -22,7 +22,7 @@ export interface SubscriptionSettings {
 
 /** block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent. */
 export const ON_EXHAUSTED = ["block", "skip"] as const;
-type OnExhausted = (typeof ON_EXHAUSTED)[number];
+export type OnExhausted = (typeof ON_EXHAUSTED)[number];
 
 /** As the settings of those that ask for nothing. */
 export const NO_SETTINGS: SubscriptionSettings = {

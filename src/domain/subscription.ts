@@ -17,8 +17,8 @@ export interface Subscription extends SubscriptionSettings {
   /** ISO 8601 UTC; when the first attempt after the last success failed, `null` when the last attempt went well. */
   readonly failing_since: string | null;
   /**
-   * ISO 8601 UTC; as its handler asked, or as it only ever refuses, no attempt begins before this except one that a person
-   * asks for. It may have passed.
+   * ISO 8601 UTC; as its handler asked, or as it only ever refuses, or as it is ordered and waits for a retry, no attempt
+   * begins before this except one that a person asks for. It may have passed.
    */
   readonly slowed_until: string | null;
   readonly timestamped: string;

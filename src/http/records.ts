@@ -59,7 +59,7 @@ const subscription = {
   slowed_until: {
     ...nullableTimestamp,
     description:
-      "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, no attempt begins before this, except one that a person asks for. It may have passed.",
+      "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, or as it is ordered and waits for a retry, no attempt begins before this, except one that a person asks for. It may have passed.",
   },
   filter: { type: ["object", "null"], additionalProperties: true },
   rate_limit: { type: ["number", "null"] },
@@ -67,8 +67,15 @@ const subscription = {
   timeout_ms: { type: ["integer", "null"] },
   headers: { type: ["object", "null"], additionalProperties: text },
   retry_schedule: { type: ["array", "null"], items: count },
-  ordered: { type: "boolean" },
-  on_exhausted: { enum: [...ON_EXHAUSTED, null] },
+  ordered: {
+    type: "boolean",
+    description: "One delivery at a time, in the order in which the events were published.",
+  },
+  on_exhausted: {
+    enum: [...ON_EXHAUSTED, null],
+    description:
+      "Of an ordered one, when a delivery has used up its retries: `block` tries on and sends nothing past it, `skip` fails it and sends the next.",
+  },
   timestamped: timestamp,
 } as const;
 

@@ -65,8 +65,9 @@ export interface Store {
   /**
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
-   * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. `conflict` and
-   * `not_found` as at create.
+   * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. Turning `ordered` on puts
+   * what waits in order, `conflict` when that is too much; from `block` to `skip` its first fails that has no retries
+   * left. `conflict` and `not_found` as at create.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
   /**
@@ -116,11 +117,17 @@ export interface Store {
   cancelReplay(id: number, nowMs: number): Promise<Replay | undefined>;
 
   // The engine's tasks
-  /** Leases due deliveries, shared fairly over subscriptions: those that have the fewest leased come first. */
+  /**
+   * Leases due deliveries, shared fairly over subscriptions: those that have the fewest leased come first. An ordered
+   * subscription gets nothing while any of its deliveries is leased; then its first in the order of publication, after those
+   * that persons asked for. Whoever claims them begins the next only when the finish of the one before is stored.
+   */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
   /**
    * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
    * delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed for too long.
+   * With a subscription that is ordered by then, one that is to be sent again keeps its place in the order and is due at
+   * once, as its retry is waited for by `slow`; a success ends that. One that blocks never lets go what was not delivered.
    */
   finishAttempts(
     results: readonly AttemptResult[],
@@ -402,7 +409,7 @@ export interface ClaimAnswer {
   readonly claims: readonly Claim[];
   /**
    * When the next delivery comes due that is not yet, among subscriptions that have room and whose limits are not used
-   * up; `undefined` when there is none.
+   * up; `undefined` when there is none. An ordered one that has something leased may have one soon.
    */
   readonly nextDueAtMs: number | undefined;
   /** The tiers whose limit was used up before all was leased that may be due of subscriptions that have room. */

@@ -11,6 +11,7 @@ import { finishSuite } from "./store/finishes.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
+import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
 import { standingSuite } from "./store/standing.ts";
@@ -32,6 +33,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
     describe("what handlers have shown", () => standingSuite(open));
+    describe("ordered subscriptions", () => orderedSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));

@@ -21,10 +21,15 @@ export async function register(url: string, handler: string, maxRetries = 10): P
 }
 
 /** Publishes one event and notes what was answered; a broken connection leaves it unanswered. Answers the status. */
-export async function publish(url: string, ledger: Ledger, filler = ""): Promise<number | undefined> {
+export async function publish(
+  url: string,
+  ledger: Ledger,
+  filler = "",
+  action = ACTION,
+): Promise<number | undefined> {
   const n = ledger.next();
   try {
-    const response = await post(`${url}/v1/events`, { action: ACTION, payload: { n, filler } });
+    const response = await post(`${url}/v1/events`, { action, payload: { n, filler } });
     const { data } = (await response.json()) as { data?: { rowid: number } };
     ledger.answered(n, response.status, data?.rowid);
     return response.status;
@@ -75,7 +80,7 @@ export async function unfinished(url: string): Promise<number> {
   return count;
 }
 
-async function create(url: string, body: unknown): Promise<void> {
+export async function create(url: string, body: unknown): Promise<void> {
   const response = await post(url, body);
   if (response.status !== 201)
     throw new Error(`${url} answered ${response.status}: ${await response.text()}`);

@@ -23,7 +23,7 @@ export async function agree(model: Model, { evreg }: LocalService, turn: number)
       const expected = deliveriesOf(model, subscription);
       expect(
         data.map((one) => [one.event_id, one.status, one.attempt, one.next_attempt_at, one.last_error]),
-      ).toEqual(expected.map(lineOf));
+      ).toEqual(expected.map((one, at) => lineOf(one, data[at]?.timestamped ?? "")));
     }),
     ...model.living.map(async (subscription) => {
       const { data } = await evreg.subscriptions.get(subscription.rowid);
@@ -57,10 +57,12 @@ function deliveriesOf(model: Model, subscription: ModelSubscription): ModelDeliv
   return model.deliveries.filter((delivery) => delivery.subscription === subscription).toReversed();
 }
 
-function lineOf(delivery: ModelDelivery): unknown[] {
-  const { event, outcomes, lease, dueMs, lastError } = delivery;
+/** @param since when it was made, which is told of what has a place instead of a time */
+function lineOf(delivery: ModelDelivery, since: string): unknown[] {
+  const { event, outcomes, lease, dueMs, isPlaced, lastError } = delivery;
   const status = statusOf(delivery);
   const isPlanned = status === "pending" || status === "waiting";
   const attempt = outcomes.length + (lease === undefined ? 0 : 1);
-  return [event.rowid, status, attempt, isPlanned ? toIso(dueMs) : null, lastError];
+  const planned = isPlaced ? since : toIso(dueMs);
+  return [event.rowid, status, attempt, isPlanned ? planned : null, lastError];
 }

@@ -174,7 +174,7 @@ const subscribe = fc
       }
       const { rowid } = (await creating).data;
       const known = { rowid, name: named.subscription, action, handler, maxRetries, active };
-      model.subscriptions.push({ ...known, disabledReason: null, deleted: false });
+      model.subscriptions.push({ ...known, order: null, disabledReason: null, deleted: false });
     }),
   );
 
@@ -213,6 +213,16 @@ function changed(model: Model, found: ModelSubscription, what: Change) {
   return { patch: { active }, apply, isTaken: false };
 }
 
+const reorder = fc.record({ at: index, order: fc.constantFrom("block", "skip", null) }).map(({ at, order }) =>
+  step(`order ${at} ${order}`, async (model, { evreg }) => {
+    const found = pick(model.living, at);
+    if (found === undefined) return;
+    const patch = order === null ? { ordered: false } : { ordered: true, on_exhausted: order };
+    await evreg.subscriptions.update(found.rowid, patch);
+    model.setOrder(found, order);
+  }),
+);
+
 const remove = index.map((at) =>
   step(`delete ${at}`, async (model, { evreg }) => {
     const found = pick(model.subscriptions, at);
@@ -235,7 +245,8 @@ const retry = index.map((at) =>
     if (!isFree || delivery.subscription.deleted)
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
-    Object.assign(delivery, { state: "open", failures: 0, dueMs: clock.now(), isAsked: true });
+    const due = { dueMs: clock.now(), isAsked: true, isPlaced: false };
+    Object.assign(delivery, { state: "open", failures: 0, ...due });
   }),
 );
 
@@ -259,6 +270,11 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
       ]);
       delivery.lease = { claimId, untilMs: nowMs + LEASE_MS };
       model.claims.push(one);
+    }
+    for (const subscription of model.living.filter(({ order }) => order !== null)) {
+      const given = claims.filter(({ subscription: { subscriptionId: id } }) => id === subscription.rowid);
+      const first = due.filter((each) => each.subscription === subscription).slice(0, given.length);
+      expect(given.map(({ event }) => event.eventId)).toEqual(first.map(({ event }) => event.rowid));
     }
     // Nothing is leased twice.
     expect(due.filter(({ lease }) => lease !== undefined)).toHaveLength(claims.length);
@@ -310,7 +326,7 @@ const pass = fc
 
 /** What leads far into a delivery's life comes more often than the rest. */
 export const STEPS: readonly fc.Arbitrary<Step>[] = [
-  [revise, remove, publishBatch, publish, change, retry],
+  [revise, remove, publishBatch, publish, change, retry, reorder],
   [subscribe, subscribe, publish, pass, pass, release, release],
   [claim, claim, claim, finishOne, finishOne, finishOne],
 ].flat();

@@ -21,6 +21,8 @@ export interface ModelSubscription {
   handler: string;
   maxRetries: number;
   active: boolean;
+  /** What an ordered one does with what has used up its retries; `null` where it is not ordered. */
+  order: "block" | "skip" | null;
   disabledReason: string | null;
   deleted: boolean;
 }
@@ -33,6 +35,8 @@ export interface ModelDelivery {
   dueMs: number;
   /** By a person: it is due whatever the clock says. */
   isAsked: boolean;
+  /** It has a place in the order of events: it is due whatever the clock says. */
+  isPlaced: boolean;
   lastError: string | null;
   lease: { readonly claimId: number; readonly untilMs: number } | undefined;
   readonly outcomes: string[];
@@ -60,7 +64,9 @@ export class Model {
     for (const subscription of this.living) {
       if (subscription.action !== event.action || !subscription.active) continue;
       const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
-      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, dueMs: nowMs, isAsked: false });
+      const isPlaced = subscription.order !== null;
+      const due = { dueMs: nowMs, isAsked: false, isPlaced };
+      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, ...due });
     }
   }
 
@@ -68,11 +74,42 @@ export class Model {
     return this.living.some((other) => other.name === name && other.action === action);
   }
 
+  /** Those of an ordered subscription in their order. */
   due(nowMs: number): ModelDelivery[] {
-    return this.deliveries.filter(
-      ({ state, lease, dueMs, isAsked, subscription: { active, deleted } }) =>
-        state === "open" && lease === undefined && (isAsked || dueMs <= nowMs) && active && !deleted,
-    );
+    return this.living
+      .filter(({ active }) => active)
+      .flatMap((subscription) => {
+        const open = this.waiting(subscription);
+        if (subscription.order === null) {
+          return open.filter(
+            ({ lease, dueMs, isAsked, isPlaced }) => !lease && (isAsked || isPlaced || dueMs <= nowMs),
+          );
+        }
+        return open.some(({ lease }) => lease !== undefined) ? [] : open;
+      });
+  }
+
+  /** The unfinished deliveries of a subscription in the order that an ordered one has: what is asked for, then by event. */
+  waiting(subscription: ModelSubscription): ModelDelivery[] {
+    return this.deliveries
+      .filter((one) => one.subscription === subscription && one.state === "open")
+      .toSorted(
+        (a, b) =>
+          Number(b.isAsked) - Number(a.isAsked) ||
+          (a.isAsked ? a.dueMs - b.dueMs : 0) ||
+          a.event.rowid - b.event.rowid,
+      );
+  }
+
+  setOrder(subscription: ModelSubscription, order: ModelSubscription["order"]): void {
+    const before = subscription.order;
+    subscription.order = order;
+    const open = this.waiting(subscription);
+    if (before === null && order !== null) for (const one of open) one.isPlaced = !one.isAsked;
+    const [first] = open;
+    if (before !== "block" || order !== "skip" || first === undefined) return;
+    if (first.isAsked || first.lease !== undefined || first.failures <= subscription.maxRetries) return;
+    first.state = "failed";
   }
 
   leased(claimId: number, eventId: number, subscriptionId: number): ModelDelivery | undefined {
@@ -88,6 +125,7 @@ export class Model {
       delivery.lease = undefined;
       delivery.dueMs = nowMs;
       delivery.isAsked = false;
+      delivery.isPlaced = delivery.subscription.order !== null;
       delivery.outcomes.push("returned");
     }
     return ended.length;
@@ -106,8 +144,10 @@ export function statusOf({ state, lease, failures, subscription }: ModelDelivery
 export function finish(delivery: ModelDelivery, next: NextStep, error: string | null, nowMs: number): void {
   delivery.lease = undefined;
   if (next.kind === "unsent") return;
-  delivery.isAsked = false;
   const { subscription } = delivery;
+  const { order, maxRetries } = subscription;
+  delivery.isAsked = false;
+  delivery.isPlaced = order !== null;
   switch (next.kind) {
     case "returned":
       delivery.outcomes.push("returned");
@@ -129,9 +169,10 @@ export function finish(delivery: ModelDelivery, next: NextStep, error: string | 
       delivery.failures += 1;
   }
   const hasMoved = next.kind === "gone" && subscription.handler !== next.handler;
-  if (next.kind === "retry") delivery.dueMs = next.atMs;
-  else if (hasMoved && delivery.failures <= subscription.maxRetries) delivery.dueMs = nowMs;
-  else delivery.state = "failed";
+  const hasRetries = delivery.failures <= maxRetries;
+  if (next.kind === "retry" && (order !== "skip" || hasRetries)) delivery.dueMs = next.atMs;
+  else if (hasMoved && hasRetries) delivery.dueMs = nowMs;
+  else if (order !== "block") delivery.state = "failed";
   if (next.kind === "gone" && !hasMoved && subscription.active && !subscription.deleted) {
     subscription.active = false;
     subscription.disabledReason = next.reason;

@@ -115,6 +115,7 @@ function loadLeased(sql: Sql): readonly Leased[] {
   );
 }
 
+/** One that has a place in an order instead of a time is taken to be due since it was made. */
 function lookFirst(
   sql: Sql,
   subscriptions: readonly SubscriptionWithDue[],
@@ -127,10 +128,11 @@ function lookFirst(
           WHERE subscription_id = asked.value AND due_ms <= ?2 LIMIT ?3)),
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = asked.value AND due_ms > ?2 LIMIT ?3)),
-        (SELECT w.due_ms FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = asked.value AND w.due_ms <= ?2
-            AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
-          ORDER BY w.due_ms LIMIT 1))) AS looks
+        (SELECT CASE WHEN d.due_ms = d.event_id THEN d.created_ms ELSE d.due_ms END FROM delivery AS d
+          WHERE d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
+            WHERE w.subscription_id = asked.value AND w.due_ms <= ?2
+              AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
+            ORDER BY w.due_ms LIMIT 1)))) AS looks
       FROM json_each(?1) AS asked`,
     JSON.stringify(subscriptions.map(({ id }) => id)),
     nowMs,

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { LONGEST_WAIT_MS } from "../../domain/retry.ts";
+import { SETTINGS_LIMITS } from "../../domain/subscription-settings.ts";
 import type { Share, TierLimit } from "../store.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
@@ -7,21 +8,29 @@ import { type Contender, pickDue } from "./claim-turns.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
 import { earlier } from "./earlier.ts";
 import { addPayloads } from "./payload-reads.ts";
+import { leasedSubscriptions } from "./publication-order.ts";
 import type { Sql } from "./sql.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
 /** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
 const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
+/** Likewise of an ordered one, which as a whole waits for a retry. */
+const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+/**
+ * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
+ * is done; but it may have become ordered with more than one under way, or one that died has the lease.
+ */
+const BUSY_LOOK_MS = 250;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
  * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
- * not a single delivery.
+ * not a single delivery. An ordered one gets nothing while any of its deliveries is leased, then its first in their order.
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
-  const { contenders, endOfSlownessMs } = loadContenders(sql, call);
+  const { contenders, lookAgainMs } = loadContenders(sql, call);
   const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
   const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers);
   const rows = fitting(
@@ -44,7 +53,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
     rows: JSON.stringify(rows),
     subscriptions: loadSubscriptions(sql, rows),
     offset: first === undefined ? 0 : first[0],
-    nextDueAtMs: earlier(nextDueAtMs, endOfSlownessMs),
+    nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
     limitedTiers: [
       ...new Set([
         ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
@@ -59,10 +68,20 @@ function isOpen(tier: TierLimit | undefined): boolean {
   return tier !== undefined && tier.most > 0;
 }
 
+interface Waiting {
+  readonly id: number;
+  readonly ordered: number;
+  /** `null` when it is not slowed. */
+  readonly slowed_until_ms: number | null;
+  /** Of one that is slowed or ordered: of the delivery that is the first by that. */
+  readonly first_due_ms: number | null;
+  readonly first_created_ms: number | null;
+}
+
 interface Contenders {
   readonly contenders: readonly Contender[];
-  /** When the first that has room comes to have something due again, of those that are slowed. */
-  readonly endOfSlownessMs: number | undefined;
+  /** When the first that has room comes to have something due again, of those that are slowed or have to wait their turn. */
+  readonly lookAgainMs: number | undefined;
 }
 
 /**
@@ -75,7 +94,7 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
     named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
   }
   // Steps from subscription to subscription through the index of what waits.
-  const waiting = sql.rows<{ id: number; slowed_until_ms: number | null; first_due_ms: number | null }>(
+  const waiting = sql.rows<Waiting>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -83,29 +102,54 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
         SELECT (SELECT d.subscription_id FROM delivery AS d INDEXED BY delivery_due
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
+      ), found AS (
+        SELECT s.rowid AS id, s.ordered, CASE WHEN s.slowed_until_ms > ?1
+            AND s.slowed_until_ms <= ?1 + CASE s.ordered WHEN 1 THEN ?3 ELSE ?2 END THEN s.slowed_until_ms END
+          AS slowed_until_ms
+        FROM waiting CROSS JOIN subscription AS s
+        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL
       )
-      SELECT s.rowid AS id, s.slowed_until_ms, CASE WHEN s.slowed_until_ms > ?1 AND s.slowed_until_ms <= ?1 + ?2 THEN (
+      SELECT id, ordered, slowed_until_ms,
+        CASE WHEN slowed_until_ms IS NOT NULL THEN (
           SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL) END AS first_due_ms
-      FROM waiting CROSS JOIN subscription AS s
-      WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL`,
+          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL) END AS first_due_ms,
+        CASE WHEN ordered = 1 THEN (
+          SELECT d.created_ms FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL ORDER BY d.due_ms LIMIT 1) END AS first_created_ms
+      FROM found`,
     nowMs,
     LONGEST_SLOWNESS_MS,
+    LONGEST_ORDERED_MS,
   );
+  // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
+  const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const contenders: Contender[] = [];
-  let endOfSlownessMs: number | undefined;
-  for (const { id, slowed_until_ms, first_due_ms } of waiting) {
+  let lookAgainMs: number | undefined;
+  for (const { id, ordered, slowed_until_ms, first_due_ms, first_created_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
     if (room === 0) continue;
+    if (ordered === 1 && busy.has(id)) {
+      lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
+      continue;
+    }
+    const contender = {
+      id,
+      leased,
+      room,
+      tier,
+      ...(first_created_ms === null ? {} : { sinceMs: first_created_ms }),
+    };
     if (slowed_until_ms === null || first_due_ms === null) {
-      contenders.push({ id, leased, room, tier, dueByMs: nowMs, notBeforeMs: nowMs });
+      // What has a place instead of a time is due, whatever the clock says.
+      const dueByMs = ordered === 1 ? Number.MAX_SAFE_INTEGER : nowMs;
+      contenders.push({ ...contender, dueByMs, notBeforeMs: nowMs });
     } else if (first_due_ms <= ASKED_BY_MS) {
-      contenders.push({ id, leased, room, tier, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
+      contenders.push({ ...contender, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
     } else {
-      endOfSlownessMs = earlier(endOfSlownessMs, Math.max(first_due_ms, slowed_until_ms));
+      lookAgainMs = earlier(lookAgainMs, Math.max(first_due_ms, slowed_until_ms));
     }
   }
-  return { contenders, endOfSlownessMs };
+  return { contenders, lookAgainMs };
 }
 
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {

@@ -11,6 +11,8 @@ export interface Contender {
   readonly dueByMs: number;
   /** When those are that come due later: not before this. */
   readonly notBeforeMs: number;
+  /** Of an ordered one, whose deliveries have places instead of times: since when the first waits. */
+  readonly sinceMs?: number;
 }
 
 export interface Picked {
@@ -181,7 +183,7 @@ function offerOf(
   waiting: readonly (readonly [dueMs: number, id: number])[],
   { level, isLatestFirst }: Question,
 ): Offer {
-  const { tier, leased, dueByMs, notBeforeMs } = contender;
+  const { tier, leased, dueByMs, notBeforeMs, sinceMs } = contender;
   const share = shareAt(contender, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
@@ -195,7 +197,13 @@ function offerOf(
       hasMore = share < contender.room;
       break;
     }
-    candidates.push({ id, dueMs, tier, isLatestFirst, rank: leased + candidates.length + 1 });
+    candidates.push({
+      id,
+      dueMs: sinceMs ?? dueMs,
+      tier,
+      isLatestFirst,
+      rank: leased + candidates.length + 1,
+    });
   }
   return { contender, candidates, nextDueAtMs, hasMore };
 }

@@ -42,10 +42,16 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
 export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
+/**
+ * With an ordered subscription what waits has a place instead of a time: the rowid of its event, see publication-order.ts.
+ * Its turn may come once its subscription is not slowed.
+ */
+const DUE = `CASE WHEN d.due_ms = d.event_id THEN max(d.created_ms, coalesce(s.slowed_until_ms, 0)) ELSE d.due_ms END`;
+
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    d.attempt + ${LEASED} AS attempt, d.due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
+    d.attempt + ${LEASED} AS attempt, ${DUE} AS due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id

@@ -2,6 +2,7 @@ import type { FinishAnswer } from "../store.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
 import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
 import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
+import { keepsPlace, loadPlaces, movedInOrder, type OrderedPlace } from "./publication-order.ts";
 import type { Sql } from "./sql.ts";
 
 interface Leased {
@@ -70,6 +71,7 @@ export function finishAttempts(
     connected: [],
     long: [],
   };
+  const places = loadPlaces(sql, all);
   const applied = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
     const filtered: number[] = [];
@@ -83,8 +85,15 @@ export function finishAttempts(
       if (kind === "delivered") delivered.push(leased.id);
       else if (kind === "filtered") filtered.push(leased.id);
       const left = elsewhere.get(leased.id);
-      note(changes, leased, row, { nowMs, base, left });
-      tell(told, leased.subscription_id, row, left !== undefined);
+      const place = places.get(leased.id);
+      note(changes, leased, row, { nowMs, base, left, place });
+      const hasLeft = left !== undefined;
+      // Waiting for a retry that is not to be would only hold up the next.
+      const hasPassed =
+        row[8].kind === "retry" &&
+        place !== undefined &&
+        !keepsPlace(place, leased.failures, { next: row[8], hasLeft });
+      tell(told, leased.subscription_id, row, { hasLeft, hasPassed });
       return true;
     });
   });
@@ -95,19 +104,29 @@ export function finishAttempts(
   }));
 }
 
-/** @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin */
+/**
+ * @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin; `place`: in
+ * the order of its subscription, if that has one
+ */
 function note(
   changes: Changes,
   leased: Leased,
   row: ResultRow,
-  at: { nowMs: number; base: number; left: Moved | undefined },
+  at: { nowMs: number; base: number; left: Moved | undefined; place: OrderedPlace | undefined },
 ): void {
   const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
     row;
   changes.ended.push(id);
   if (next.kind === "unsent" || next.kind === "filtered") return;
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
-  if (outcome !== "delivered") changes.others.push([id, ...moved(leased, row, at.nowMs, at.left)]);
+  if (outcome !== "delivered") {
+    const { nowMs, left, place } = at;
+    const after =
+      place === undefined
+        ? moved(leased, row, nowMs, left)
+        : movedInOrder(place, leased, row, { nowMs, hasLeft: left !== undefined });
+    changes.others.push([id, ...after]);
+  }
   const attempt = [
     id,
     leased.attempt,

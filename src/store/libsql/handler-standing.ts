@@ -20,9 +20,15 @@ export function nothingTold(): Told {
 
 /**
  * Takes one result in.
- * @param hasLeft the subscription has left the handler that is gone, which tells nothing of the one it has
+ * @param at `hasLeft`: the subscription has left the handler that is gone, which tells nothing of the one it has;
+ * `hasPassed`: there will not be the retry that is waited for
  */
-export function tell(told: Told, subscriptionId: number, row: ResultRow, hasLeft: boolean): void {
+export function tell(
+  told: Told,
+  subscriptionId: number,
+  row: ResultRow,
+  { hasLeft, hasPassed }: { hasLeft: boolean; hasPassed: boolean },
+): void {
   const [, , , , statusCode, errorCode, , , next, more] = row;
   if (next.kind === "delivered") {
     told.succeeded.add(subscriptionId);
@@ -33,7 +39,7 @@ export function tell(told: Told, subscriptionId: number, row: ResultRow, hasLeft
   } else if (next.kind === "gone" && !hasLeft) {
     told.gone.push([subscriptionId, next.reason]);
   }
-  if (more?.slow !== undefined) {
+  if (more?.slow !== undefined && !hasPassed) {
     told.slow.push([subscriptionId, Math.ceil(more.slow.untilMs), more.slow.handler]);
   }
 }
@@ -52,12 +58,16 @@ export function noteStanding(sql: Sql, { succeeded, failed, slow, gone }: Told, 
   return ended.filter((one) => deactivate(sql, one));
 }
 
-/** Nearly always there is nothing to forget, and nothing is written. */
+/**
+ * Nearly always there is nothing to forget, and nothing is written. An ordered one has one attempt at a time: its success
+ * is the last word of its handler, and ends every wait.
+ */
 function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
   sql.run(
     `UPDATE subscription SET failing_since_ms = NULL, failed_ms = NULL, failing_ms = 0,
-        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 THEN slowed_until_ms END
-      WHERE rowid IN (SELECT value FROM json_each(?1)) AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2)`,
+        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END
+      WHERE rowid IN (SELECT value FROM json_each(?1))
+        AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2 OR (ordered = 1 AND slowed_until_ms IS NOT NULL))`,
     JSON.stringify([...succeeded]),
     nowMs,
   );

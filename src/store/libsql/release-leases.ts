@@ -15,7 +15,8 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
     nowMs,
   );
   sql.run(
-    `UPDATE delivery SET due_ms = ?1, attempt = attempt + 1
+    `UPDATE delivery SET attempt = attempt + 1, due_ms = CASE (SELECT s.ordered FROM subscription AS s
+          WHERE s.rowid = delivery.subscription_id) WHEN 1 THEN event_id ELSE ?1 END
       WHERE rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
     nowMs,
   );

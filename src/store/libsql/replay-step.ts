@@ -56,9 +56,11 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowM
   insertLateDeliveries(sql, subscription, missing, nowMs);
   if (again.length === 0) return;
   sql.run(
-    `UPDATE delivery SET state = 0, due_ms = ?2, failures = 0, finished_ms = NULL
+    `UPDATE delivery SET state = 0, failures = 0, finished_ms = NULL,
+        due_ms = CASE (SELECT ordered FROM subscription WHERE rowid = ?3) WHEN 1 THEN event_id ELSE ?2 END
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(again),
     nowMs,
+    subscription,
   );
 }

@@ -5,6 +5,7 @@ import { toIso } from "../../runtime/clock.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
 import { forgetStanding } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
+import { failExhausted, putInOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
@@ -106,7 +107,9 @@ export function updateSubscription(
     const reason = `The subscription was bound to another action, ${patch.action}.`;
     endReplay(sql, id, { status: "failed", reason, nowMs });
   }
-  const settings = changedSettings(settingsOf(row.settings), patch.settings ?? {});
+  const before = settingsOf(row.settings);
+  const settings = changedSettings(before, patch.settings ?? {});
+  if (settings.ordered && !before.ordered) putInOrder(sql, id);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
         ordered = ?
@@ -121,6 +124,7 @@ export function updateSubscription(
     settings.ordered,
     id,
   );
+  if (settings.on_exhausted === "skip" && before.on_exhausted === "block") failExhausted(sql, id, nowMs);
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
   return mustFind(sql, id);

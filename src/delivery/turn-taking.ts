@@ -1,0 +1,31 @@
+import type { AttemptResult } from "../store/store.ts";
+import type { Flow } from "./flow.ts";
+
+/**
+ * Ordered subscriptions. Several of their deliveries are leased at a time, and the next one begins when the end of the one
+ * before is stored: after a crash nothing is sent again that another came after.
+ */
+export class TurnTaking {
+  readonly #unstored = new Map<AttemptResult, Flow>();
+
+  /** The result as it is to be stored: what one waits for, all behind it wait for. */
+  waited(result: AttemptResult, handler: string, nowMs: number): AttemptResult {
+    const { next } = result;
+    if (next.kind !== "retry" || next.atMs <= nowMs) return result;
+    return { ...result, slow: { untilMs: next.atMs, handler } };
+  }
+
+  ended(flow: Flow, result: AttemptResult): void {
+    this.#unstored.set(result, flow);
+    flow.storing();
+  }
+
+  /** Answers whose turn may have come by that. */
+  stored(result: AttemptResult): Flow | undefined {
+    const flow = this.#unstored.get(result);
+    if (flow === undefined) return undefined;
+    this.#unstored.delete(result);
+    flow.stored();
+    return flow;
+  }
+}

@@ -1,0 +1,111 @@
+import { EvregError } from "../../domain/error.ts";
+import type { OnExhausted } from "../../domain/subscription-settings.ts";
+import { ASKED_BY_MS } from "./delivery-row.ts";
+import { errorOf, type ResultRow } from "./finish-call.ts";
+import type { Sql } from "./sql.ts";
+
+/**
+ * What waits for an ordered subscription has the rowid of its event for a time to be due at: the index of what is due then
+ * has it in the order of publication, however late it came in. All of it counts as due; its subscription waits instead.
+ * Only what a person asks for stands before it, by a time before 1970.
+ */
+
+/** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
+const MOST_REORDERED = 10_000;
+
+/** Where an ordered subscription's delivery has its place, and when it has to leave it. */
+export interface OrderedPlace {
+  readonly id: number;
+  readonly event_id: number;
+  readonly max_retries: number;
+  readonly on_exhausted: OnExhausted;
+}
+
+/** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
+export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
+  const ids = rows.flatMap(([id, , , , , , , , next]) =>
+    next.kind === "delivered" || next.kind === "unsent" ? [] : [id],
+  );
+  if (ids.length === 0) return new Map();
+  const found = sql.rows<OrderedPlace>(
+    `SELECT d.rowid AS id, d.event_id, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
+      FROM json_each(?) AS r
+      CROSS JOIN delivery AS d ON d.rowid = r.value
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE s.ordered = 1`,
+    JSON.stringify(ids),
+  );
+  return new Map(found.map((place) => [place.id, place]));
+}
+
+/** Whether it goes on waiting at its place after an attempt that failed; otherwise it has failed for good. */
+export function keepsPlace(
+  { max_retries, on_exhausted }: OrderedPlace,
+  failures: number,
+  { next, hasLeft }: { next: ResultRow[8]; hasLeft: boolean },
+): boolean {
+  // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
+  if (on_exhausted === "block") return true;
+  return (next.kind === "retry" || hasLeft) && failures < max_retries;
+}
+
+/** state, attempt, failures, due_ms, finished_ms, last_error of one that was not delivered */
+export function movedInOrder(
+  place: OrderedPlace,
+  { attempt, failures, last_error }: { attempt: number; failures: number; last_error: string | null },
+  [, , , , statusCode, errorCode, , , next]: ResultRow,
+  { nowMs, hasLeft }: { nowMs: number; hasLeft: boolean },
+): readonly unknown[] {
+  if (next.kind === "returned") return [0, attempt, failures, place.event_id, null, last_error];
+  const error = errorOf(statusCode, errorCode);
+  return keepsPlace(place, failures, { next, hasLeft })
+    ? [0, attempt, failures + 1, place.event_id, null, error]
+    : [3, attempt, failures + 1, null, nowMs, error];
+}
+
+/**
+ * Gives what waits the places it has by publication; what a person asked for stays first. The other way round nothing is
+ * to be done: places are times long gone, so all of it is due.
+ * @throws EvregError `conflict` when that is too much at once
+ */
+export function putInOrder(sql: Sql, subscriptionId: number): void {
+  const { waiting } = sql.first<{ waiting: number }>(
+    `SELECT count(*) AS waiting FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+      WHERE subscription_id = ? AND due_ms > ? LIMIT ?)`,
+    subscriptionId,
+    ASKED_BY_MS,
+    MOST_REORDERED + 1,
+  )!;
+  if (waiting > MOST_REORDERED) {
+    const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
+    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value: true });
+  }
+  sql.run(
+    "UPDATE delivery INDEXED BY delivery_due SET due_ms = event_id WHERE subscription_id = ? AND due_ms > ?",
+    subscriptionId,
+    ASKED_BY_MS,
+  );
+}
+
+/** Lets the first go that only waits because it blocks, and what waits behind it come up. */
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): void {
+  const failed = sql.run(
+    `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
+      WHERE rowid = (SELECT d.rowid FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL ORDER BY d.due_ms, d.rowid LIMIT 1)
+        AND due_ms > ?3 AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
+        AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)`,
+    subscriptionId,
+    nowMs,
+    ASKED_BY_MS,
+  );
+  if (failed > 0) sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+}
+
+/** The subscriptions of which anything is leased. */
+export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
+  const found = sql.rows<{ id: number }>(
+    `SELECT DISTINCT d.subscription_id AS id FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
+  );
+  return new Set(found.map(({ id }) => id));
+}

@@ -1,0 +1,332 @@
+import { expect, it } from "vitest";
+import type { Action } from "../../../src/domain/action.ts";
+import { EvregError } from "../../../src/domain/error.ts";
+import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../../src/domain/subscription.ts";
+import type { AttemptResult, Claim, NextStep } from "../../../src/store/store.ts";
+import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+function eventsOf(claims: readonly Claim[]): number[] {
+  return claims.map(({ event }) => event.eventId);
+}
+
+/** Subscriptions that get one delivery at a time, in the order of publication. */
+export function orderedSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  async function ordered(
+    settings: Partial<SubscriptionSettings> = {},
+    maxRetries = 1,
+  ): Promise<{ action: Action; subscription: Subscription; id: number }> {
+    const action = await on.action();
+    const subscription = await on.store.createSubscription(
+      {
+        application: "mailer",
+        subscription: "welcome",
+        action: action.action,
+        handler: "https://mailer.example/welcome",
+        maxRetries,
+        active: true,
+        secret: "a secret",
+        settings: { ordered: true, ...settings },
+      },
+      NOW,
+    );
+    return { action, subscription, id: subscription.rowid };
+  }
+
+  async function claimed(nowMs = NOW + 60_000, most = 1): Promise<Claim[]> {
+    return [...(await on.claim({ nowMs, most })).claims];
+  }
+
+  async function claimOne(nowMs?: number): Promise<Claim> {
+    const [claim] = await claimed(nowMs);
+    if (claim === undefined) throw new Error("one was to be claimed");
+    return claim;
+  }
+
+  /** Ends the attempt as an engine does: what it waits for, its subscription waits for. */
+  function fail(claim: Claim, atMs: number, nowMs = NOW + 61_000): Promise<unknown> {
+    const given: Partial<AttemptResult> = {
+      statusCode: 500,
+      slow: { untilMs: atMs, handler: claim.subscription.handler },
+    };
+    return on.store.finishAttempts([resultOf(claim, { kind: "retry", atMs }, given)], nowMs);
+  }
+
+  /** Takes all there is, one after the other, each delivered. */
+  async function drain(nowMs = NOW + 60_000): Promise<number[]> {
+    const events: number[] = [];
+    for (let [claim] = await claimed(nowMs); claim !== undefined; [claim] = await claimed(nowMs)) {
+      events.push(claim.event.eventId);
+      await on.finish(claim, { kind: "delivered" }, { statusCode: 200 });
+    }
+    return events;
+  }
+
+  it("gives the first ones in the order of publication, and nothing more while one of them is leased", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 5);
+    const claims = await claimed(NOW + 60_000, 3);
+    expect(eventsOf(claims)).toEqual(events.slice(0, 3));
+    for (const claim of claims) {
+      expect(await claimed(NOW + 60_000, 3)).toEqual([]);
+      await on.finish(claim, { kind: "delivered" });
+    }
+    expect(await drain()).toEqual(events.slice(3));
+  });
+
+  it("keeps the order whatever the clock did, and is due also in 1970", async () => {
+    const { action } = await ordered();
+    const events: number[] = [];
+    for (const nowMs of [NOW, NOW - HOUR_MS, NOW - DAY_MS, NOW + DAY_MS, NOW]) {
+      events.push(...(await on.publish(action, 2, nowMs)));
+    }
+    expect(eventsOf(await claimed(0, 1))).toEqual([events[0]]);
+    await on.store.releaseExpired(NOW + DAY_MS);
+    expect(await drain(NOW - DAY_MS)).toEqual(events);
+  });
+
+  it("waits as a whole for the retry of its first, which then goes first", async () => {
+    const { action, id } = await ordered();
+    const events = await on.publish(action, 3);
+    const atMs = NOW + HOUR_MS;
+    await fail(await claimOne(), atMs);
+    expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
+    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: new Date(atMs).toISOString() });
+    const [last, , first] = await on.store.listDeliveries({ limit: 9 });
+    expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
+    expect(last).toMatchObject({ status: "pending", next_attempt_at: new Date(atMs).toISOString() });
+    expect(await drain(atMs)).toEqual(events);
+    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: null });
+  });
+
+  it("waits as long as its schedule says, also for days", async () => {
+    const { action } = await ordered({ retry_schedule: [7 * DAY_MS] });
+    await on.publish(action, 2);
+    await fail(await claimOne(), NOW + 7 * DAY_MS);
+    expect(await claimed(NOW + 6 * DAY_MS)).toEqual([]);
+    expect(await claimed(NOW + 7 * DAY_MS)).toHaveLength(1);
+  });
+
+  it.each([
+    ["returned", { kind: "returned" }],
+    ["never begun", { kind: "unsent" }],
+  ] as const)("sends one that was %s at its place again", async (_, next) => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 3);
+    await on.finish(await claimOne(), next);
+    expect(await drain()).toEqual(events);
+  });
+
+  it("sends what was leased by one that died at its place again, and nothing before it", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 4);
+    await on.finish(await claimOne(), { kind: "delivered" });
+    const lost = await claimed(NOW + 60_000, 2);
+    expect(await claimed(NOW + 89_999)).toEqual([]);
+    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(2);
+    // The late word of one that lost its lease moves nothing.
+    expect(await on.finish(lost[0]!, { kind: "delivered" })).toBe(false);
+    expect(await drain(NOW + 90_000)).toEqual(events.slice(1));
+  });
+
+  it("tries a delivery on that has used up its retries, and blocks what is behind it", async () => {
+    const { action } = await ordered({ on_exhausted: "block" }, 0);
+    const events = await on.publish(action, 2);
+    // Also when whoever sends it has not heard yet that it is to block.
+    const steps: NextStep[] = [{ kind: "failed" }, { kind: "retry", atMs: 1 }, { kind: "failed" }];
+    for (const [index, next] of steps.entries()) {
+      const claim = await claimOne();
+      expect([claim.event.eventId, claim.failures]).toEqual([events[0], index]);
+      await on.finish(claim, next, { statusCode: 500 });
+    }
+    expect(await drain()).toEqual(events);
+  });
+
+  it("skips one that has used up its retries, and waits no longer for it", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" }, 1);
+    const events = await on.publish(action, 3);
+    await fail(await claimOne(), NOW + 60_000);
+    const again = await claimOne();
+    expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
+    // It was claimed while the subscription still blocked.
+    await fail(again, NOW + HOUR_MS);
+    expect(await on.store.findDelivery(again.deliveryId)).toMatchObject({
+      status: "failed",
+      last_error: "HTTP 500",
+      finished_at: new Date(NOW + 61_000).toISOString(),
+    });
+    expect((await on.store.findSubscription(id))?.slowed_until).not.toBe(
+      new Date(NOW + HOUR_MS).toISOString(),
+    );
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("lets go what it blocks for when it is changed to skip", async () => {
+    const { action, id } = await ordered({}, 0);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + HOUR_MS);
+    const { on_exhausted } = (await on.store.updateSubscription(
+      id,
+      { settings: { on_exhausted: "skip" } },
+      NOW + 62_000,
+    ))!;
+    expect(on_exhausted).toBe("skip");
+    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({ status: "failed" });
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("leaves one that has retries left waiting when it is changed to skip", async () => {
+    const { action, id } = await ordered({}, 1);
+    const events = await on.publish(action, 2);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.updateSubscription(id, { settings: { on_exhausted: "skip" } }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(await drain(NOW + HOUR_MS)).toEqual(events);
+  });
+
+  it.each([
+    ["block", ["held", "held"]],
+    ["skip", ["failed", "held"]],
+  ] as const)(
+    "is deactivated when its handler is gone; one to %s goes on at its place",
+    async (how, statuses) => {
+      const { action, id, subscription } = await ordered({ on_exhausted: how });
+      const events = await on.publish(action, 2);
+      const gone = { kind: "gone", reason: "Gone.", handler: subscription.handler } as const;
+      await on.finish(await claimOne(), gone, { statusCode: 410 });
+      expect(await on.store.findSubscription(id)).toMatchObject({ active: false, disabled_reason: "Gone." });
+      const listed = await on.store.listDeliveries({ limit: 9 });
+      expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
+      await on.store.updateSubscription(id, { active: true }, NOW + 62_000);
+      expect(await drain()).toEqual(how === "block" ? events : events.slice(1));
+    },
+  );
+
+  it("goes on at the place when another handler is there by the time the one before is gone", async () => {
+    const { action, id, subscription } = await ordered({ on_exhausted: "skip" });
+    const events = await on.publish(action, 2);
+    const claim = await claimOne();
+    await on.store.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
+    await on.finish(
+      claim,
+      { kind: "gone", reason: "Gone.", handler: subscription.handler },
+      { statusCode: 410 },
+    );
+    expect(await drain()).toEqual(events);
+  });
+
+  it("sends what a person asks for before all else, and at its place again when that fails", async () => {
+    const { action } = await ordered({ on_exhausted: "skip" }, 0);
+    const events = await on.publish(action, 4);
+    const first = await claimOne();
+    await on.finish(first, { kind: "delivered" });
+    const second = await claimOne();
+    await on.finish(second, { kind: "failed" }, { statusCode: 500 });
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.updateSubscription(first.subscription.subscriptionId, { maxRetries: 5 }, NOW + 61_000);
+    await on.store.retryDelivery(second.deliveryId, NOW + 62_000);
+    await on.store.retryDelivery(first.deliveryId, NOW + 63_000);
+    // In the order in which they were asked for.
+    const asked = await claimOne();
+    expect(asked.event.eventId).toBe(events[1]);
+    await fail(asked, NOW + 64_000);
+    expect(await drain(NOW + 64_000)).toEqual([events[0], events[1], events[3]]);
+  });
+
+  it("ends the wait of its first when a person asks for that with success", async () => {
+    const { action } = await ordered();
+    const events = await on.publish(action, 2);
+    const first = await claimOne();
+    await fail(first, NOW + 6 * HOUR_MS);
+    await on.store.retryDelivery(first.deliveryId, NOW + 62_000);
+    expect(await drain()).toEqual(events);
+  });
+
+  it("puts replayed deliveries at their places", async () => {
+    const action = await on.action();
+    const missed = await on.publish(action, 2);
+    const subscription = await on.subscription(action);
+    const id = subscription.rowid;
+    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    const live = await on.publish(action, 3, NOW + 1_000);
+    await on.finish(await claimOne(), { kind: "delivered" });
+    const plan = await on.store.planReplay({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
+    const { rowid } = (await on.store.startReplay(plan!, NOW + 2_000))!;
+    const step = { nowMs: NOW + 2_000, mostDue: 100, mostUnfinished: 1_000 };
+    expect(await on.store.stepReplay(rowid, step)).toMatchObject({ queued: 3 });
+    expect(await drain()).toEqual([...missed, ...live]);
+  });
+
+  it("gives each of many its first, in turns", async () => {
+    const { action } = await ordered();
+    const other = await on.action("other");
+    await on.subscription(other, { subscription: "plain" });
+    const events = await on.publish(action, 3);
+    const plain = await on.publish(other, 3, NOW + 10);
+    const { claims } = await on.claim({ most: 2, limit: 3 });
+    expect(eventsOf(claims)).toEqual([events[0], plain[0], events[1]]);
+  });
+
+  it("goes on where it was after a pause, and counts what is held", async () => {
+    const { action, id } = await ordered();
+    const events = await on.publish(action, 3);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.updateSubscription(id, { active: false }, NOW + 62_000);
+    expect(await claimed(NOW + DAY_MS)).toEqual([]);
+    expect(await on.store.countBacklog(NOW + DAY_MS)).toMatchObject({
+      held: { deliveries: 3, sinceMs: NOW },
+    });
+    await on.store.updateSubscription(id, { active: true }, NOW + 63_000);
+    expect(await drain()).toEqual(events);
+  });
+
+  it("keeps the order over the actions it is bound to", async () => {
+    const { action, id } = await ordered();
+    const other = await on.action("other");
+    const before = await on.publish(action, 2);
+    await on.store.updateSubscription(id, { action: "other" }, NOW);
+    const after = await on.publish(other, 2);
+    expect(await drain()).toEqual([...before, ...after]);
+  });
+
+  it("puts what waits in order when it becomes ordered, and has it all due when it is not any more", async () => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action);
+    const events = await on.publish(action, 4);
+    const [first, second] = await claimed(NOW + 60_000, 2);
+    await on.finish(first!, { kind: "retry", atMs: NOW + HOUR_MS });
+    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW + 61_000);
+    // One is under way still.
+    expect(await claimed()).toEqual([]);
+    await on.finish(second!, { kind: "retry", atMs: NOW + HOUR_MS });
+    expect(eventsOf(await claimed())).toEqual([events[0]]);
+    await on.store.updateSubscription(id, { settings: { ordered: false } }, NOW + 61_000);
+    const { claims } = await on.claim({ most: 9 });
+    expect(eventsOf(claims)).toEqual(events.slice(1));
+    for (const claim of claims) await on.finish(claim, { kind: "retry", atMs: NOW + 2 * HOUR_MS });
+    const { data } = { data: await on.store.listDeliveries({ status: "waiting", limit: 9 }) };
+    expect(data.map(({ next_attempt_at }) => next_attempt_at)).toEqual(
+      events.slice(1).map(() => new Date(NOW + 2 * HOUR_MS).toISOString()),
+    );
+  });
+
+  it("does not become ordered with more waiting than can be put in order at once, and says so", async () => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action);
+    const batch = Array.from({ length: 1_000 }, () => eventOf(action));
+    for (let round = 0; round < 10; round += 1) await on.store.recordEvents(batch, NOW);
+    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    await on.store.updateSubscription(id, { settings: { ordered: false } }, NOW);
+    await on.publish(action);
+    const refused = on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    await expect(refused).rejects.toThrow(EvregError);
+    await expect(refused).rejects.toMatchObject({ code: "conflict", details: { field: "ordered" } });
+    expect(await on.store.findSubscription(id)).toMatchObject({ ordered: false });
+  });
+}

@@ -1,0 +1,306 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Bench, countConcurrent, storeWith } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  bench = await Bench.open();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await bench.close();
+  await receiver.close();
+});
+
+async function subscribe(
+  settings: Partial<SubscriptionSettings> = {},
+  maxRetries = 5,
+  url = receiver.url,
+): Promise<Subscription> {
+  const { rowid } = await bench.subscribe(url, maxRetries);
+  const patch = { settings: { ordered: true, ...settings } };
+  return (await bench.store.updateSubscription(rowid, patch, bench.clock.now()))!;
+}
+
+function eventOf({ headers }: ReceivedRequest): number {
+  return Number((headers["x-evreg-delivery"] ?? "").split("_")[0]);
+}
+
+const received = (): number[] => receiver.requests.map(eventOf);
+
+/** Each once, in the order of the first time it came. */
+const sequence = (): number[] => [...new Set(received())];
+
+/** How many requests came after one for a later event. */
+function inversions(events: readonly number[]): number {
+  let latest = 0;
+  return events.filter((event) => {
+    latest = Math.max(latest, event);
+    return event < latest;
+  }).length;
+}
+
+/** A store whose finishes fail while `isAway`. */
+function awayStore(): { store: Store; isAway: boolean; tried: number } {
+  const state = { store: bench.store, isAway: false, tried: 0 };
+  state.store = storeWith(bench.store, {
+    finishAttempts: (...given) => {
+      state.tried += 1;
+      if (state.isAway) return Promise.reject(new EvregError("unavailable", "The disk is full."));
+      return bench.store.finishAttempts(...given);
+    },
+  });
+  return state;
+}
+
+describe("an ordered subscription", () => {
+  it("gets one at a time in the order of publication, a claim for many", async () => {
+    const counted = countConcurrent(receiver);
+    let claims = 0;
+    const store = storeWith(bench.store, {
+      claimDue: (request) => {
+        claims += 1;
+        return bench.store.claimDue(request);
+      },
+    });
+    const subscription = await subscribe();
+    const events = await bench.publish(subscription, 150);
+    await bench.engine({}, { store }).start();
+    await bench.untilDelivered(subscription, 150);
+    expect(received()).toEqual(events);
+    expect(counted.most).toBe(1);
+    expect(claims).toBeLessThan(75);
+  });
+
+  it("keeps the order through failures of any kind, and others are not held up", async () => {
+    const answers: Answer[] = [
+      {},
+      {},
+      {},
+      { status: 500 },
+      { status: 503 },
+      { status: 429, headers: { "retry-after": "1" } },
+      "reset",
+    ];
+    const ended = new Set<number>();
+    let tooEarly = 0;
+    let at = 7;
+    receiver.answer = (request) => {
+      // A walk through all answers that is not in step with the events.
+      at = (at * 75 + 74) % 65_537;
+      const given = answers[at % answers.length]!;
+      const event = eventOf(request);
+      if (ended.has(event - 1) || event === first) {
+        if (typeof given === "object" && !("raw" in given) && given.status === undefined) ended.add(event);
+      } else tooEarly += 1;
+      return given;
+    };
+    const subscription = await subscribe({ retry_schedule: null });
+    const events = await bench.publish(subscription, 150);
+    const first = events[0];
+    const other = await startReceiver();
+    const undisturbed = await bench.subscribe(other.url);
+    await bench.publish(undisturbed, 100);
+    await bench.engine().start();
+    await bench.untilDelivered(undisturbed, 100);
+    await until("all to be delivered", async () => {
+      await bench.advance(2_000, 1_000);
+      return (await bench.statuses(subscription))["delivered"] === events.length;
+    });
+    expect([inversions(received()), tooEarly]).toEqual([0, 0]);
+    expect(sequence()).toEqual(events);
+    expect(receiver.requests.length).toBeGreaterThan(200);
+    await other.close();
+  });
+
+  it("begins none before the end of the one before is stored", async () => {
+    const away = awayStore();
+    const subscription = await subscribe();
+    const warm = await bench.publish(subscription, 50);
+    const engine = bench.engine({}, { store: away.store });
+    await engine.start();
+    await bench.untilDelivered(subscription, 50);
+    away.isAway = true;
+    const [first, ...others] = await bench.publish(subscription, 20);
+    engine.wake();
+    await receiver.received(51);
+    const tried = away.tried;
+    await bench.advance(5_000, 100);
+    expect(received()).toEqual([...warm, first]);
+    expect(away.tried).toBeGreaterThan(tried);
+    away.isAway = false;
+    await bench.advance(5_000, 500);
+    await bench.untilDelivered(subscription, 70);
+    expect(received()).toEqual([...warm, first, ...others]);
+  });
+
+  it("sends nothing that was leased ahead when an attempt turns out to count for nothing", async () => {
+    const subscription = await subscribe();
+    const warm = await bench.publish(subscription, 50);
+    let lost = 0;
+    const store = storeWith(bench.store, {
+      finishAttempts: (results, ...given) => {
+        const delivered = results.filter(({ next }) => next.kind === "delivered");
+        if (receiver.requests.length < warm.length + 3 || delivered.length === 0 || lost > 0) {
+          return bench.store.finishAttempts(results, ...given);
+        }
+        lost += 1;
+        // As when another lease has been given for it meanwhile.
+        return bench.store.finishAttempts(
+          results.map((result) => ({ ...result, claimId: result.claimId + 1 })),
+          ...given,
+        );
+      },
+    });
+    const engine = bench.engine({ timeoutMs: 1_000 }, { store });
+    await engine.start();
+    await bench.untilDelivered(subscription, 50);
+    const events = await bench.publish(subscription, 50);
+    engine.wake();
+    await until("one to be lost", () => lost === 1);
+    const soFar = receiver.requests.length;
+    await bench.advance(100, 10);
+    expect(receiver.requests).toHaveLength(soFar);
+    await until("all to be delivered", async () => {
+      await bench.advance(10_000, 1_000);
+      return (await bench.statuses(subscription))["delivered"] === 100;
+    });
+    expect(lost).toBe(1);
+    expect(received()).toHaveLength(101);
+    expect(inversions(received())).toBe(0);
+    expect(sequence()).toEqual([...warm, ...events]);
+  });
+
+  it("tries one on for which it blocks, at growing distances, until it is taken", async () => {
+    receiver.answer = () => ({ status: 500 });
+    const subscription = await subscribe({}, 2);
+    const events = await bench.publish(subscription, 3);
+    await bench.engine().start();
+    await receiver.received(2);
+    await until("the wait to be stored", async () => {
+      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+    });
+    const counts: number[] = [];
+    // Retries come 0, 2, 4, 8, 16 and 32 seconds after the attempt before, with some jitter.
+    for (const waitMs of [2_050, 4_050, 8_050, 16_050, 33_700]) {
+      await bench.advance(waitMs, 100);
+      await until("the attempt to be stored", async () => {
+        const found = await bench.store.findSubscription(subscription.rowid);
+        return Date.parse(found?.slowed_until ?? "") > bench.clock.now();
+      });
+      counts.push(receiver.requests.length);
+    }
+    expect(counts).toEqual([3, 4, 5, 6, 7]);
+    expect(sequence()).toEqual([events[0]]);
+    expect(await bench.statuses(subscription)).toEqual({ waiting: 1, pending: 2 });
+    receiver.answer = () => ({});
+    await bench.advance(71_000, 1_000);
+    await bench.untilDelivered(subscription, 3);
+    expect(sequence()).toEqual(events);
+  });
+
+  it("goes on at once when it is changed to skip what it blocks for", async () => {
+    receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 500 : 200 });
+    const subscription = await subscribe({}, 0);
+    const events = await bench.publish(subscription, 4);
+    const [blocking] = events;
+    const engine = bench.engine();
+    await engine.start();
+    // The first retry comes at once, the second two seconds later.
+    await receiver.received(2);
+    await bench.advance(1, 1);
+    const patch = { settings: { on_exhausted: "skip" } } as const;
+    await bench.store.updateSubscription(subscription.rowid, patch, bench.clock.now());
+    engine.wake();
+    await bench.untilDelivered(subscription, 3);
+    expect(await bench.statuses(subscription)).toEqual({ failed: 1, delivered: 3 });
+    expect(sequence()).toEqual(events);
+  });
+
+  it("sends the next when one has used up its retries, if it is to skip", async () => {
+    receiver.answer = (request) => ({ status: eventOf(request) % 3 === 0 ? 500 : 200 });
+    const subscription = await subscribe({ on_exhausted: "skip" }, 1);
+    const events = await bench.publish(subscription, 30);
+    await bench.engine().start();
+    await until("the last to be at its end", async () => {
+      const { failed = 0, delivered = 0 } = await bench.statuses(subscription);
+      return failed + delivered === 30;
+    });
+    expect(await bench.statuses(subscription)).toEqual({ failed: 10, delivered: 20 });
+    expect(sequence()).toEqual(events);
+    expect(inversions(received())).toBe(0);
+    expect(received()).toHaveLength(40);
+  });
+
+  it("goes on with the next by itself after each batch, and with what comes meanwhile", async () => {
+    const subscription = await subscribe();
+    const engine = bench.engine();
+    await engine.start();
+    const events: number[] = [];
+    for (let round = 1; round <= 20; round += 1) {
+      events.push(...(await bench.publish(subscription, 7)));
+      engine.wake();
+      if (round % 4 === 0) await bench.untilDelivered(subscription, events.length);
+    }
+    expect(received()).toEqual(events);
+  });
+
+  it("is carried through in order by a one-off run, as far as it has claimed", async () => {
+    const subscription = await subscribe();
+    const events = await bench.publish(subscription, 10);
+    for (let run = 1; run <= 10; run += 1) {
+      await bench.engine().runOnce();
+      expect(received()).toEqual(events.slice(0, run));
+    }
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 10 });
+  });
+
+  it("begins with what it becomes ordered with, once what is under way has ended", async () => {
+    const { rowid } = await bench.subscribe(receiver.url);
+    const subscription = (await bench.store.findSubscription(rowid))!;
+    await bench.publish(subscription, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(subscription, 50);
+    const answers: (() => void)[] = [];
+    receiver.answer = () => ({ after: new Promise<void>((resolve) => answers.push(resolve)) });
+    const events = await bench.publish(subscription, 5);
+    engine.wake();
+    await receiver.received(55);
+    await bench.store.updateSubscription(rowid, { settings: { ordered: true } }, bench.clock.now());
+    events.push(...(await bench.publish(subscription, 20)));
+    engine.wake();
+    await bench.advance(3_000, 500);
+    expect(received()).toHaveLength(55);
+    receiver.answer = () => ({});
+    for (const answer of answers) answer();
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 75;
+    });
+    expect(received().slice(55)).toEqual(events.slice(5));
+  });
+
+  it("keeps the order over stops in the middle", async () => {
+    const subscription = await subscribe();
+    const events = await bench.publish(subscription, 300);
+    for (let start = 1; (await bench.statuses(subscription))["delivered"] !== 300; start += 1) {
+      const engine = bench.engine();
+      const enough = Math.min(300, sequence().length + 20);
+      await engine.start();
+      await until("some more to come", () => sequence().length >= enough);
+      await engine.stop(start % 2 === 0 ? 0 : 1_000);
+      expect(start).toBeLessThan(100);
+    }
+    expect(inversions(received())).toBe(0);
+    expect(sequence()).toEqual(events);
+  });
+});

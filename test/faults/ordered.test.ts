@@ -1,0 +1,160 @@
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { rawSql } from "../store/processes.ts";
+import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { startReceiver, type Receiver, type ReceivedRequest } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { create, publish, unfinished } from "./load.ts";
+
+// The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
+// the two sides fails, and where it blocks, none before the one before was taken.
+
+const KEYS = 20;
+/** The last ones skip what fails twice; the others block. */
+const SKIPPING = 5;
+const events = rounds(25, 1_000);
+const leastKills = rounds(4, 60);
+const LONGEST_MS = rounds(150, 700);
+const ENDING_MS = rounds(60_000, 600_000);
+
+const folder = temporaryFolder();
+const ledger = new Ledger();
+let receiver: Receiver;
+
+interface Seen {
+  readonly event: number;
+  readonly isTaken: boolean;
+}
+
+/** By key, in the order in which they came. */
+const seen = Array.from({ length: KEYS }, (): Seen[] => []);
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  ledger.watch(receiver, (count, request) => {
+    const answer = answerTo(count);
+    const key = Number(request.path.split("/").at(-1));
+    seen[key]!.push({
+      event: eventOf(request),
+      isTaken: typeof answer === "object" && !("status" in answer),
+    });
+    return answer;
+  });
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  folder.remove();
+});
+
+/** The first retry comes at once, and further ones after two seconds and more: so few fail twice. */
+function answerTo(count: number): object | "reset" {
+  if (Math.random() > (count === 1 ? 0.15 : 0.05)) return {};
+  const chance = Math.random();
+  if (chance < 0.3) return "reset";
+  return { status: chance < 0.6 ? 500 : 503 };
+}
+
+function eventOf({ headers }: ReceivedRequest): number {
+  return Number((headers["x-evreg-delivery"] ?? "").split("_")[0]);
+}
+
+async function registerKey(url: string, key: number): Promise<void> {
+  const action = `key.n${key}`;
+  await create(`${url}/v1/actions`, { action, application: "load", schemata: { type: "object" } });
+  await create(`${url}/v1/subscriptions`, {
+    application: "load",
+    subscription: "ordered",
+    action,
+    handler: `${receiver.url}/${key}`,
+    max_retries: 1,
+    ordered: true,
+    on_exhausted: key < KEYS - SKIPPING ? "block" : "skip",
+  });
+}
+
+/** One after the other; those whose answer does not come may be stored or not. */
+async function publishKey(url: string, key: number, count: number): Promise<void> {
+  for (let one = 0; one < count; one += 1) {
+    if ((await publish(url, ledger, "", `key.n${key}`)) === undefined) return;
+  }
+}
+
+function publishAll(url: string, count: number): Promise<unknown> {
+  return Promise.all(Array.from({ length: KEYS }, (_, key) => publishKey(url, key, count)));
+}
+
+function stored(key: number): readonly number[] {
+  const text = `SELECT e.rowid AS id FROM event AS e JOIN action AS a ON a.rowid = e.action_id
+    WHERE a.action = 'key.n${key}' ORDER BY e.rowid`;
+  return (rawSql(join(folder.path, "evreg.db"), text) as { id: number }[]).map(({ id }) => id);
+}
+
+/** Deliveries that were neither taken nor, where that is to be, skipped. */
+function unskipped(): readonly unknown[] {
+  const text = `SELECT d.event_id, d.state FROM delivery AS d JOIN subscription AS s ON s.rowid = d.subscription_id
+    WHERE d.state <> 2 AND NOT (d.state = 3 AND d.failures = 2 AND s.settings ->> 'on_exhausted' = 'skip')`;
+  return rawSql(join(folder.path, "evreg.db"), text) as unknown[];
+}
+
+/** Requests for an event after one for a later event. */
+function inversions(requests: readonly Seen[]): number {
+  let latest = 0;
+  return requests.filter(({ event }) => {
+    latest = Math.max(latest, event);
+    return event < latest;
+  }).length;
+}
+
+/** First requests for an event before the one before it was taken. */
+function tooEarly(requests: readonly Seen[]): number {
+  let last: Seen | undefined;
+  return requests.filter((request) => {
+    const isEarly = last !== undefined && last.event !== request.event && !last.isTaken;
+    // Sent again as its end was not stored: it was taken all the same.
+    const wasTaken = last?.event === request.event && last.isTaken;
+    last = wasTaken ? { ...request, isTaken: true } : request;
+    return isEarly;
+  }).length;
+}
+
+test(
+  `kill -9 with ${KEYS} ordered subscriptions of ${events} events each: none comes after a later one`,
+  { timeout: 2 * ENDING_MS },
+  async () => {
+    const first = await startProgram(folder.path, ["--dev"]);
+    for (let key = 0; key < KEYS; key += 1) await registerKey(first.url, key);
+    await publishAll(first.url, Math.ceil(events / 2));
+    await first.end("SIGKILL");
+    let kills = 1;
+    for (; kills < leastKills; kills += 1) {
+      const server = launchProgram(folder.path, ["--dev"]);
+      const url = await server.ready;
+      const publishing = publishAll(url, Math.ceil(events / leastKills));
+      await pause(Math.random() * LONGEST_MS);
+      await Promise.all([publishing, server.end("SIGKILL")]);
+    }
+    const last = await startProgram(folder.path, ["--dev"]);
+    const missing = events - Math.floor(ledger.acknowledged / KEYS);
+    if (missing > 0) await publishAll(last.url, missing);
+    await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, ENDING_MS);
+    expect((await last.end("SIGTERM")).code).toBe(0);
+
+    const balance = ledger.expectWhole(folder.path, { undelivered: expect.any(Number), refused: 0 });
+    expect(unskipped()).toEqual([]);
+    for (const [key, requests] of seen.entries()) {
+      expect([...new Set(requests.map(({ event }) => event))]).toEqual(stored(key));
+    }
+    const figures = {
+      inversions: seen.reduce((sum, requests) => sum + inversions(requests), 0),
+      tooEarly: seen.slice(0, KEYS - SKIPPING).reduce((sum, requests) => sum + tooEarly(requests), 0),
+    };
+    expect(figures).toEqual({ inversions: 0, tooEarly: 0 });
+    expect(balance.acknowledged).toBeGreaterThanOrEqual(KEYS * (events - 1));
+    expect(balance.repeated).toBeGreaterThan(KEYS);
+    report("ordered", { keys: KEYS, kills, ...figures, ...balance });
+  },
+);
