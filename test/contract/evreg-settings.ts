@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
-import { ANY_OBJECT, newAction, refusal, subscribe, useEvreg } from "./harness.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const ALL: SubscriptionSettings = {
@@ -75,6 +76,21 @@ export function settingsContract(open: OpenEvreg): void {
       }
       const { data } = await under.evreg.subscriptions.update(rowid, { ordered: false });
       expect(data).toMatchObject(NO_SETTINGS);
+    });
+
+    it("ordered: what waits tells when its turn may come, and goes by the order of publication", async () => {
+      const { evreg, clock, store } = under;
+      const { rowid } = await subscribe(evreg, { action: "any" });
+      for (let count = 0; count < 3; count += 1) await publish(evreg, newEvent({}, "any"));
+      await evreg.subscriptions.update(rowid, { ordered: true });
+      const { data: waiting } = await evreg.deliveries.list();
+      expect(waiting.map((one) => [one.status, one.next_attempt_at])).toEqual(
+        waiting.map(({ timestamped }) => ["pending", timestamped]),
+      );
+      const request = claimRequest({ nowMs: clock.now(), most: 2 });
+      const { claims } = await store.claimDue(request);
+      expect(claims.map(({ event }) => event.eventId)).toEqual([1, 2]);
+      expect((await store.claimDue(request)).claims).toEqual([]);
     });
 
     it("are refused where they cannot be kept", async () => {

@@ -97,7 +97,7 @@ function stored(key: number): readonly number[] {
 function unskipped(): readonly unknown[] {
   const text = `SELECT d.event_id, d.state FROM delivery AS d JOIN subscription AS s ON s.rowid = d.subscription_id
     WHERE d.state <> 2 AND NOT (d.state = 3 AND d.failures = 2 AND s.settings ->> 'on_exhausted' = 'skip')`;
-  return rawSql(join(folder.path, "evreg.db"), text) as unknown[];
+  return rawSql(join(folder.path, "evreg.db"), text);
 }
 
 /** Requests for an event after one for a later event. */
