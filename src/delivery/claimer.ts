@@ -77,7 +77,7 @@ export class Claimer {
     if (this.#looking !== undefined) this.#hasFreed ||= isUnproven;
     else if ((isUnproven && this.#leftUnproven) || this.#isLow || flow.isHungry(this.#parts.clock.now())) {
       this.look();
-    }
+    } else this.#lookAtItsRate(flow);
   }
 
   /** Looks at that time unless it does so earlier anyway. */
@@ -113,7 +113,7 @@ export class Claimer {
     const claimed = this.#note(plan, answer);
     queue.add(answer.claims);
     if (answer.nextDueAtMs !== undefined) this.lookAt(answer.nextDueAtMs);
-    this.#lookForPaced();
+    for (const flow of flows) this.#lookAtItsRate(flow);
     // Others filled the claim before it was the turn of these, which have room of their own.
     this.#lookAgain ||=
       answer.claims.length > 0 &&
@@ -174,13 +174,12 @@ export class Claimer {
     return hasLeft && queue.size < LOW && inFlight.size < most && queue.payloadBytes < WAITING_BYTES;
   }
 
-  /** Looks again when those have room that are kept to a rate and had none for all that may be due. */
-  #lookForPaced(): void {
+  /** If its rate is all that keeps it from more: looks again when that has room. */
+  #lookAtItsRate(flow: Flow): void {
+    if (flow.pacer === undefined) return;
     const nowMs = this.#parts.clock.now();
-    for (const flow of this.#parts.flows) {
-      const atMs = flow.nextRoomAtMs(nowMs);
-      if (atMs !== undefined) this.lookAt(Math.max(atMs, nowMs + PACED_LOOK_MS));
-    }
+    const atMs = flow.nextRoomAtMs(nowMs);
+    if (atMs !== undefined) this.lookAt(Math.max(atMs, nowMs + PACED_LOOK_MS));
   }
 
   /** Of each subscription, whether it had room for all that may be due. Answers how many were claimed of each tier. */
