@@ -150,7 +150,7 @@ export class RetentionWorld {
     const [answer] = this.#connection.write((sql) =>
       MERGED_WRITES.finishAttempts(sql, [call], new Uint8Array(1)),
     );
-    expect(answer).toEqual({ applied: [true], deactivated: [] });
+    expect(answer).toEqual({ answer: { applied: [true], deactivated: [] }, told: undefined });
     delivery.leasedUntilMs = undefined;
     delivery.attempts += 1;
     if (ending === "failed" || ending === "retry") delivery.failures += 1;

@@ -2,6 +2,7 @@ import type { FinishAnswer } from "../store.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
 import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
 import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
+import { type Failed, type Telling, tellFinished } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
 interface Leased {
@@ -27,6 +28,8 @@ interface Changes {
   readonly ended: number[];
   readonly delivered: { readonly ids: number[]; readonly nowMs: number }[];
   readonly others: unknown[];
+  /** Those of the others that failed for good. */
+  readonly failed: Failed[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
@@ -43,7 +46,7 @@ export function finishAttempts(
   sql: Sql,
   calls: readonly FinishCall[],
   bytes: Uint8Array,
-): readonly FinishAnswer[] {
+): readonly Telling<FinishAnswer>[] {
   const batches = calls.map(({ results, nowMs, base = 0, disableAfterMs }) => ({
     rows: JSON.parse(results) as ResultRow[],
     nowMs,
@@ -54,7 +57,15 @@ export function finishAttempts(
   const all = batches.flatMap(({ rows }) => rows);
   const open = loadLeased(sql, all);
   const elsewhere = loadMoved(sql, all, open);
-  const changes: Changes = { ended: [], delivered: [], others: [], attempts: [], connected: [], long: [] };
+  const changes: Changes = {
+    ended: [],
+    delivered: [],
+    others: [],
+    failed: [],
+    attempts: [],
+    connected: [],
+    long: [],
+  };
   const applied = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
     changes.delivered.push({ ids: delivered, nowMs });
@@ -70,9 +81,14 @@ export function finishAttempts(
     });
   });
   write(sql, changes, bytes);
-  return batches.map(({ told, nowMs, disableAfterMs }, index) => ({
-    applied: applied[index]!,
+  const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
+    nowMs,
     deactivated: noteStanding(sql, told, { nowMs, disableAfterMs }),
+  }));
+  const told = tellFinished(sql, changes.failed, standing);
+  return standing.map(({ deactivated }, index) => ({
+    answer: { applied: applied[index]!, deactivated },
+    told: index === 0 ? told : undefined,
   }));
 }
 
@@ -88,7 +104,11 @@ function note(
   changes.ended.push(id);
   if (next.kind === "unsent") return;
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
-  if (outcome !== "delivered") changes.others.push([id, ...moved(leased, row, at.nowMs, at.left)]);
+  if (outcome !== "delivered") {
+    const [state, ...rest] = moved(leased, row, at.nowMs, at.left);
+    changes.others.push([id, state, ...rest]);
+    if (state === 3) changes.failed.push([id, at.nowMs]);
+  }
   const attempt = [
     id,
     leased.attempt,

@@ -212,6 +212,14 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE attempt ADD COLUMN first_byte_ms INTEGER",
     ],
   },
+  {
+    version: 6,
+    name: "actions of the service itself",
+    statements: [
+      // Whether its events are published by evreg about itself. Those actions are made when the file is opened.
+      "ALTER TABLE action ADD COLUMN built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1))",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;
