@@ -55,13 +55,16 @@ export interface Evreg {
 export interface ActionsPort {
   /** All actions, by name. */
   list(query?: { application?: string }): Promise<Answer<readonly Action[]>>;
-  /** `invalid` for a bad name or schema, `conflict` when the name is taken. */
+  /**
+   * `invalid` for a bad name or schema and for a name that begins with `evreg.`, which are events of the service itself;
+   * `conflict` when the name is taken.
+   */
   create(input: NewAction): Promise<Answer<Action, WarningMeta>>;
   /** `not_found`. */
   get(name: string): Promise<Answer<Action>>;
   /**
    * Applies a schema as the next revision; the same schema again changes nothing.
-   * `conflict` with `details.changes` for a change that breaks someone, `not_found`, `invalid`.
+   * `conflict` with `details.changes` for a change that breaks someone, `not_found`, `invalid`, also for the service's own.
    * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
    */
   update(
@@ -74,7 +77,7 @@ export interface ActionsPort {
 export interface EventsPort {
   /**
    * Resolves once the event and its deliveries are durable.
-   * `not_found` (unknown action), `invalid` (payload against schema), `too_large`, `malformed`,
+   * `not_found` (unknown action), `invalid` (payload against schema; an action of the service itself), `too_large`, `malformed`,
    * `conflict` (idempotency key used with another body).
    */
   publish(input: NewEvent): Promise<Published>;

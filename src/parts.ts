@@ -14,7 +14,7 @@ import { PublishCounts } from "./runtime/publish-counts.ts";
 import { systemRandom, type Random } from "./runtime/random.ts";
 import type { Retention } from "./service/retention.ts";
 import type { Service } from "./service/service.ts";
-import type { Store } from "./store/store.ts";
+import type { ServiceEventCounts, Store } from "./store/store.ts";
 
 /** What evreg runs in: the same for a server and for a command that holds the data folder itself. */
 export interface Surroundings {
@@ -54,16 +54,20 @@ export async function buildParts(
     started_at: toIso(clock.now()),
   };
   const { onFatal } = options;
+  let engine: Engine | undefined;
+  const published = new PublishCounts();
+  const onServiceEvents = (counts: ServiceEventCounts): void => {
+    published.told(counts);
+    engine?.wake();
+  };
   const encryption = encryptionKeys(config.encryption);
-  const opening = { folder: config.data, owner, logger, clock, encryption };
+  const opening = { folder: config.data, owner, logger, clock, encryption, onServiceEvents };
   const [store, { createService }] = await Promise.all([
     import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
     import("./service/service.ts"),
   ]);
-  let engine: Engine | undefined;
-  const published = new PublishCounts();
   const delivered = new DeliveryCounts();
   const loop = new LoopWatch();
   let replays: ReplayRunner | undefined;

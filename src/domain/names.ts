@@ -1,5 +1,6 @@
 import { invalidField } from "./error.ts";
 import type { EvregError } from "./error.ts";
+import { isReservedName } from "./service-events.ts";
 
 /** Characters in an action's name and in a label. */
 export const NAME_LENGTH = 128;
@@ -25,6 +26,20 @@ export function checkActionName(field: string, value: unknown): string {
     );
   }
   return value;
+}
+
+/**
+ * The name of an action that is to be created.
+ * @throws `invalid` as `checkActionName`, and for a name that evreg keeps for itself
+ */
+export function checkNewActionName(field: string, value: unknown): string {
+  const name = checkActionName(field, value);
+  if (!isReservedName(name)) return name;
+  throw invalidField(
+    field,
+    "must not begin with evreg., as evreg keeps these names for events about itself",
+    name,
+  );
 }
 
 /**

@@ -10,8 +10,11 @@ export function addEventMetrics(
   delivered: DeliveryCounts,
 ): void {
   instruments.counter(
-    { name: "evreg_events_published_total", help: "Events stored, by the way they were published." },
-    () => byLabel("via", { single: published.single, batch: published.batch }),
+    {
+      name: "evreg_events_published_total",
+      help: "Events stored, by the way they were published; service: by evreg about itself.",
+    },
+    () => byLabel("via", { single: published.single, batch: published.batch, service: published.service }),
   );
   instruments.counter(
     {

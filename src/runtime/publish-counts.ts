@@ -24,6 +24,8 @@ export class PublishCounts {
   /** Events stored. */
   single = 0;
   batch = 0;
+  /** By evreg about itself. */
+  service = 0;
   /** Answered with an earlier event; nothing stored. */
   replayedSingle = 0;
   replayedBatch = 0;
@@ -32,6 +34,12 @@ export class PublishCounts {
   readonly refused: Record<RefusalReason, number> = Object.fromEntries(
     REFUSAL_REASONS.map((reason) => [reason, 0]),
   ) as Record<RefusalReason, number>;
+
+  /** Events that evreg stored about itself. */
+  told({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
+    this.service += events;
+    this.queuedDeliveries += deliveries;
+  }
 
   /** A request that was refused as a whole. */
   refuse(failure: unknown): void {

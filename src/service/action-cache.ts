@@ -9,6 +9,8 @@ export interface LoadedAction {
   readonly application: string;
   readonly revision: number;
   readonly validator: Validator;
+  /** Nobody can publish it. */
+  readonly isBuiltIn: boolean;
 }
 
 const MAX_ACTIONS = 1_000;
@@ -61,7 +63,7 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#store.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision } = stored;
-    return { actionId, application, revision, validator: compileSchema(stored.schemata) };
+    const { actionId, application, revision, isBuiltIn } = stored;
+    return { actionId, application, revision, isBuiltIn, validator: compileSchema(stored.schemata) };
   }
 }

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Action, ActionUpdate, NewAction, WarningMeta } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
-import { checkActionName, checkLabel, nextVersionName } from "../domain/names.ts";
+import { checkLabel, checkNewActionName, nextVersionName } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
 import { ACTION_QUERY, ACTION_UPDATE, ACTION_UPDATE_QUERY, NEW_ACTION } from "../domain/requests.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
 import { compareSchemas } from "../schema/compatibility.ts";
 import type { Store, StoredAction } from "../store/store.ts";
 import type { Access } from "./access.ts";
-import { given, notFound } from "./answers.ts";
+import { given, notFound, ownAction } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
@@ -31,6 +31,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     access.require("write", stored.application);
     access.require("write", application);
     if (forced) access.require("admin", stored.application);
+    if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
     checkAgreement(stored, body);
     const sameSchema = isDeepStrictEqual(stored.schemata, schemata);
     if (sameSchema && application === stored.application) return actionOf(stored);
@@ -61,7 +62,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     },
     async create(input) {
       access.requireSome("write");
-      const checks = { action: checkActionName, application: checkLabel };
+      const checks = { action: checkNewActionName, application: checkLabel };
       const { action, application, schemata } = readBody(NEW_ACTION, input, checks) as NewAction;
       access.require("write", application);
       const warnings = schemaWarnings("schemata", schemata);

@@ -1,4 +1,4 @@
-import { EvregError } from "../domain/error.ts";
+import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { malformedField } from "../domain/query.ts";
 
@@ -9,6 +9,15 @@ export function notFound(what: string, id: number | string, field?: string): Evr
     "not_found",
     `There is no ${what} ${shown}.`,
     field === undefined ? {} : { field, value: id },
+  );
+}
+
+/** For what nobody can do with an action whose events are published by evreg about itself. */
+export function ownAction(name: string, done: "changed" | "published"): EvregError {
+  return invalidField(
+    "action",
+    `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`,
+    name,
   );
 }
 

@@ -4,7 +4,7 @@ import type { Published } from "../evreg.ts";
 import type { EventRecord, RecordOutcome } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
-import { notFound } from "./answers.ts";
+import { notFound, ownAction } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
 import { PublishBatch } from "./publish-batch.ts";
 import {
@@ -98,6 +98,7 @@ export class Publisher {
 
   #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared {
     this.#access.require("publish", action.application, item.action);
+    if (action.isBuiltIn) throw ownAction(item.action, "published");
     const failure = action.validator.validate(value);
     const { actionId, revision } = action;
     const payload = item.payload.bytes;

@@ -13,6 +13,9 @@ import type { CommitCounts } from "./commit-counts.ts";
  * Each method is one atomic call: it happened durably when its promise resolves, or not at all when it rejects. Time is
  * always passed in, in milliseconds since the epoch. Rejections are `EvregError`s: the codes named at each method, or
  * `unavailable` while the engine behind cannot commit. A second engine must pass `test/contract/store.ts`.
+ *
+ * A new store has the actions of `domain/service-events.ts`. What they tell of is recorded in the same call as what
+ * happened, like a published event, while they have an active subscription; who opened the store hears of it.
  */
 export interface Store {
   // Actions
@@ -192,6 +195,8 @@ export interface ActionRecord {
 export interface StoredAction extends Action {
   /** The rowid again, under the name the tasks use. */
   readonly actionId: number;
+  /** Whether its events are published by evreg about itself, see `domain/service-events.ts`. */
+  readonly isBuiltIn: boolean;
 }
 
 export interface ActionRevision {
@@ -461,6 +466,13 @@ export interface FinishAnswer {
   readonly applied: readonly boolean[];
   /** The subscriptions that were deactivated by this call. */
   readonly deactivated: readonly Deactivated[];
+}
+
+/** Events that the service recorded about itself in one call. */
+export interface ServiceEventCounts {
+  readonly events: number;
+  /** Made with them, all due at once. */
+  readonly deliveries: number;
 }
 
 export interface Deactivated {

@@ -179,7 +179,7 @@ describe("GET /metrics", () => {
     for (const word of [...secret, "no.such-action", server.url]) expect(before.join()).not.toContain(word);
 
     const known: Record<string, readonly string[]> = {
-      via: ["single", "batch"],
+      via: ["single", "batch", "service"],
       reason: REFUSAL_REASONS,
       outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],

@@ -19,7 +19,9 @@ describe("start and stop", () => {
     await expect(fetch(`${first.url}/health`)).rejects.toThrow();
 
     const second = await start(data);
-    expect((await second.evreg.actions.list()).data.map(({ action }) => action)).toEqual(["order.placed"]);
+    expect(
+      (await second.evreg.actions.list({ application: "shop" })).data.map(({ action }) => action),
+    ).toEqual(["order.placed"]);
     expect((await second.evreg.health()).data).toMatchObject({
       status: "ok",
       engine: "running",

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import type { NewAction } from "../../src/domain/action.ts";
 import { ANY_OBJECT, newAction, refusal, USER_SCHEMA, useEvreg, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
@@ -10,7 +11,7 @@ export function actionsContract(open: OpenEvreg): void {
     it("creates one with its first revision", async () => {
       const { data, meta } = await under.evreg.actions.create(newAction());
       expect(data).toEqual({
-        rowid: 1,
+        rowid: expect.any(Number) as number,
         action: "user.created",
         application: "crm",
         schemata: USER_SCHEMA,
@@ -28,7 +29,13 @@ export function actionsContract(open: OpenEvreg): void {
       await actions.create(newAction({ action: "Zebra" }));
       const names = async (query?: { application: string }): Promise<string[]> =>
         (await actions.list(query)).data.map(({ action }) => action);
-      expect(await names()).toEqual(["Zebra", "order.placed", "user.deleted"]);
+      expect(await names()).toEqual([
+        "Zebra",
+        ...SERVICE_EVENT_NAMES.toSorted(),
+        "order.placed",
+        "user.deleted",
+      ]);
+      expect(await names({ application: "evreg" })).toEqual(SERVICE_EVENT_NAMES.toSorted());
       expect(await names({ application: "shop" })).toEqual(["order.placed"]);
       expect(await names({ application: "Shop" })).toEqual([]);
       expect(await names({ application: "nobody" })).toEqual([]);

@@ -9,6 +9,7 @@ import { publishContract } from "./evreg-publish.ts";
 import { secretsContract } from "./evreg-secrets.ts";
 import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
+import { serviceEventsContract } from "./evreg-service-events.ts";
 import { settingsContract } from "./evreg-settings.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
@@ -32,6 +33,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     secretsContract(open);
     deliveriesContract(open);
     replaysContract(open);
+    serviceEventsContract(open);
     tokensContract(open);
     scopesContract(open);
 

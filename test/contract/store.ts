@@ -15,6 +15,7 @@ import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
 import { standingSuite } from "./store/standing.ts";
+import { serviceEventSuite } from "./store/service-events.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -39,6 +40,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));
+    describe("events about itself", () => serviceEventSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("many at once", () => concurrencySuite(open));
   });

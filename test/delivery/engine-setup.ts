@@ -53,7 +53,10 @@ export class Bench {
       instance: "test",
       started_at: new Date().toISOString(),
     };
-    return new Bench(folder, await openLibsqlStore({ folder, owner, logger: new KeptLog() }));
+    let bench: Bench | undefined;
+    const onServiceEvents = (): void => bench?.wake();
+    const store = await openLibsqlStore({ folder, owner, logger: new KeptLog(), onServiceEvents });
+    return (bench = new Bench(folder, store));
   }
 
   private constructor(folder: string, store: Store) {
@@ -90,6 +93,10 @@ export class Bench {
     });
     this.#engines.push(engine);
     return engine;
+  }
+
+  wake(): void {
+    for (const engine of this.#engines) engine.wake();
   }
 
   /** A subscription to an action of its own. */

@@ -41,7 +41,7 @@ describe("SQLITE_BUSY", () => {
     const store = await open();
     for (let n = 0; n < 20; n += 1) await newAction(store, `a.n${n}`);
     await store.close();
-    expect(rawSql(file, "SELECT count(*) AS n FROM action")).toEqual([{ n: 20 }]);
+    expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 20 }]);
   });
 
   it("never comes while it is open, whatever others try", async () => {
@@ -52,7 +52,7 @@ describe("SQLITE_BUSY", () => {
     await Promise.all(writes);
     expect(store.condition()).toEqual({ status: "ok" });
     await store.close();
-    expect(rawSql(file, "SELECT count(*) AS n FROM action")).toEqual([{ n: 50 }]);
+    expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 50 }]);
   });
 });
 

@@ -118,7 +118,7 @@ describe("migrations", () => {
     expect(applied).toEqual([LATEST_VERSION + 1, LATEST_VERSION + 2]);
     expect(copy).toBe(`${file}.before-v${LATEST_VERSION + 1}`);
     expect(statSync(copy ?? "").mode & 0o777).toBe(0o600);
-    expect(rawSql(copy ?? "", "SELECT action FROM action")).toEqual([{ action: "a.b" }]);
+    expect(rawSql(copy ?? "", "SELECT action FROM action WHERE built_in = 0")).toEqual([{ action: "a.b" }]);
     expect(rawSql(copy ?? "", "PRAGMA user_version")).toEqual([{ user_version: LATEST_VERSION }]);
     expect(rawSql(copy ?? "", "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
     expect(rawSql(copy ?? "", "PRAGMA application_id")).toEqual([{ application_id: APPLICATION_ID }]);

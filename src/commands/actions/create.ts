@@ -8,6 +8,8 @@ import { readSchema } from "../../cli/schema-file.ts";
 export default class ActionsCreate extends EvregCommand {
   static override summary =
     "Create an action: a name, its owner, and the JSON Schema (Draft 7) of its payloads.";
+  static override description =
+    "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
   static override usage = "actions create NAME --application NAME --schema FILE|-";
   static override examples = [
     "<%= config.bin %> actions create order.created --application shop --schema order.json",

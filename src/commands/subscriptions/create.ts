@@ -25,6 +25,11 @@ export default class SubscriptionsCreate extends EvregCommand {
       command:
         "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
     },
+    {
+      description: "Be told when a delivery, of anybody, has failed for good",
+      command:
+        "<%= config.bin %> subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
+    },
   ];
   static override flags = {
     application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),

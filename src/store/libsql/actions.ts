@@ -11,10 +11,11 @@ interface ActionRow {
   readonly schemata: string;
   readonly revision: number;
   readonly created_ms: number;
+  readonly built_in: number;
 }
 
 const SELECT_ACTION = `
-  SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.created_ms
+  SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.created_ms, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
@@ -42,7 +43,9 @@ export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Acti
 
 export function findAction(sql: Sql, name: string): StoredAction | undefined {
   const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
-  return row === undefined ? undefined : { ...actionOf(row), actionId: row.id };
+  return row === undefined
+    ? undefined
+    : { ...actionOf(row), actionId: row.id, isBuiltIn: row.built_in === 1 };
 }
 
 export function listActions(
@@ -77,7 +80,7 @@ export function reviseAction(sql: Sql, input: ActionRevision, nowMs: number): Ac
   return mustFind(sql, input.action);
 }
 
-function insertRevision(
+export function insertRevision(
   sql: Sql,
   actionId: number,
   revision: number,

@@ -3,6 +3,7 @@ import { dropMiddleAttempts, isPastLimit } from "./attempt-limit.ts";
 import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
 import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
 import { keepsPlace, loadPlaces, movedInOrder, type OrderedPlace } from "./publication-order.ts";
+import { type Failed, type Telling, tellFinished } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
 interface Leased {
@@ -35,6 +36,8 @@ interface Changes {
   readonly delivered: EndedAt[];
   readonly filtered: EndedAt[];
   readonly others: unknown[];
+  /** Those of the others that failed for good. */
+  readonly failed: Failed[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
@@ -51,7 +54,7 @@ export function finishAttempts(
   sql: Sql,
   calls: readonly FinishCall[],
   bytes: Uint8Array,
-): readonly FinishAnswer[] {
+): readonly Telling<FinishAnswer>[] {
   const batches = calls.map(({ results, nowMs, base = 0, disableAfterMs }) => ({
     rows: JSON.parse(results) as ResultRow[],
     nowMs,
@@ -67,6 +70,7 @@ export function finishAttempts(
     delivered: [],
     filtered: [],
     others: [],
+    failed: [],
     attempts: [],
     connected: [],
     long: [],
@@ -98,9 +102,14 @@ export function finishAttempts(
     });
   });
   write(sql, changes, bytes);
-  return batches.map(({ told, nowMs, disableAfterMs }, index) => ({
-    applied: applied[index]!,
+  const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
+    nowMs,
     deactivated: noteStanding(sql, told, { nowMs, disableAfterMs }),
+  }));
+  const told = tellFinished(sql, changes.failed, standing);
+  return standing.map(({ deactivated }, index) => ({
+    answer: { applied: applied[index]!, deactivated },
+    told: index === 0 ? told : undefined,
   }));
 }
 
@@ -121,11 +130,12 @@ function note(
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (outcome !== "delivered") {
     const { nowMs, left, place } = at;
-    const after =
+    const [state, ...rest] =
       place === undefined
         ? moved(leased, row, nowMs, left)
         : movedInOrder(place, leased, row, { nowMs, hasLeft: left !== undefined });
-    changes.others.push([id, ...after]);
+    changes.others.push([id, state, ...rest]);
+    if (state === 3) changes.failed.push([id, nowMs]);
   }
   const attempt = [
     id,

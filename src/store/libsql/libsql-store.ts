@@ -1,5 +1,5 @@
 import type { CommitCounts } from "../commit-counts.ts";
-import type { Store } from "../store.ts";
+import type { ServiceEventCounts, Store } from "../store.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
 import { claimAnswer, claimCall } from "./claim-call.ts";
 import { FanOut } from "./fan-out.ts";
@@ -19,11 +19,13 @@ import type {
 } from "./operations.ts";
 import { recordWrite } from "./packed-writes.ts";
 import { REMOVED_ROWS } from "./remove-events.ts";
+import type { Telling } from "./service-events.ts";
 
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
  * @param letGo called once, after the last write and before the file is free
  * @param key what the file's secrets are encrypted with, where they are
+ * @param onServiceEvents as in `OpenOptions`
  */
 export function createLibsqlStore(
   keeper: Keeper,
@@ -31,6 +33,7 @@ export function createLibsqlStore(
   commits: CommitCounts,
   letGo: () => Promise<void>,
   key: Uint8Array | undefined,
+  onServiceEvents: (counts: ServiceEventCounts) => void = () => {},
 ): Store {
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
@@ -64,6 +67,11 @@ export function createLibsqlStore(
   const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
     (await read(name, ...args)).value;
 
+  function heard<T>({ answer, told }: Telling<T>): T {
+    if (told !== undefined) onServiceEvents(told);
+    return answer;
+  }
+
   return {
     createAction: (input, nowMs) => write("createAction", input, nowMs),
     findAction: (name) => ask("findAction", name),
@@ -95,9 +103,10 @@ export function createLibsqlStore(
     createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
     findSubscription: (id) => ask("findSubscription", id),
     listSubscriptions: (query) => ask("listSubscriptions", query),
-    updateSubscription: (id, patch, nowMs) => write("updateSubscription", id, patch, nowMs, key),
+    updateSubscription: async (id, patch, nowMs) =>
+      heard(await write("updateSubscription", id, patch, nowMs, key)),
     rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
-    deleteSubscription: (id, nowMs) => write("deleteSubscription", id, nowMs),
+    deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
 
     listDeliveries: (query) => ask("listDeliveries", query),
     findDelivery: (id) => ask("findDelivery", id),
@@ -106,11 +115,11 @@ export function createLibsqlStore(
     planReplay: (request) => ask("planReplay", request),
     countReplay: (plan) => ask("countReplay", plan),
     startReplay: (plan, nowMs) => write("startReplay", plan, nowMs),
-    stepReplay: async (id, step) => (await writeRows(step.mostDue, "stepReplay", id, step)).value,
+    stepReplay: async (id, step) => heard((await writeRows(step.mostDue, "stepReplay", id, step)).value),
     runningReplays: () => ask("runningReplays"),
     findReplay: (id) => ask("findReplay", id),
     listReplays: (query) => ask("listReplays", query),
-    cancelReplay: (id, nowMs) => write("cancelReplay", id, nowMs),
+    cancelReplay: async (id, nowMs) => heard(await write("cancelReplay", id, nowMs)),
 
     async claimDue(request) {
       const { value, bytes } = await writeRows(1, "claimDue", claimCall(request));
@@ -119,7 +128,7 @@ export function createLibsqlStore(
     async finishAttempts(results, nowMs, options) {
       if (results.length === 0) return { applied: [], deactivated: [] };
       const { outcome } = await add(finishWrite(results, nowMs, options));
-      return valueOf(outcome) as MergedResult<"finishAttempts">;
+      return heard(valueOf(outcome) as MergedResult<"finishAttempts">);
     },
     releaseExpired: (nowMs) => write("releaseExpired", nowMs),
 

@@ -71,6 +71,8 @@ export interface OpenReport {
   readonly migrated: readonly number[];
   readonly copy?: string;
   readonly released: number;
+  /** Names that people's actions have, so that the service's own events of these names are not told. */
+  readonly taken: readonly string[];
   /** The subscriptions whose secrets were encrypted now; absent when there was nothing to do. */
   readonly encrypted?: number;
 }

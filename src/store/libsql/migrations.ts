@@ -224,6 +224,14 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX delivery_filtered ON delivery (state) WHERE state = 4",
     ],
   },
+  {
+    version: 7,
+    name: "actions of the service itself",
+    statements: [
+      // Whether its events are published by evreg about itself. Those actions are made when the file is opened.
+      "ALTER TABLE action ADD COLUMN built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1))",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

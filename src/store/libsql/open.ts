@@ -4,7 +4,7 @@ import type { Logger } from "../../runtime/logger.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
-import type { Store } from "../store.ts";
+import type { ServiceEventCounts, Store } from "../store.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { readFileVersion } from "./file-header.ts";
@@ -28,6 +28,8 @@ export interface OpenOptions {
   readonly encryption?: EncryptionKeys | undefined;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
+  /** Called after each commit in which the service recorded events about itself, with their deliveries that are due. */
+  readonly onServiceEvents?: (counts: ServiceEventCounts) => void;
 }
 
 /**
@@ -60,7 +62,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       throw error;
     }
     tell(logger, report, folder);
-    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key);
+    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key, options.onServiceEvents);
   } catch (error) {
     giveBack();
     throw error;
@@ -97,7 +99,7 @@ async function openFile(
 }
 
 function tell(logger: Logger, report: OpenReport, folder: string): void {
-  const { migrated, copy, released, encrypted } = report;
+  const { migrated, copy, released, encrypted, taken } = report;
   if (copy !== undefined) {
     logger.info(
       { forms: migrated, copy },
@@ -113,5 +115,11 @@ function tell(logger: Logger, report: OpenReport, folder: string): void {
   }
   if (released > 0) {
     logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
+  }
+  if (taken.length > 0) {
+    logger.warn(
+      { actions: taken },
+      "Actions of these names were created before evreg kept the names for events about itself. They stay as they are, and those events are not told.",
+    );
   }
 }

@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
 import { errorOf, type ResultRow } from "./finish-call.ts";
+import type { Failed } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
 /**
@@ -24,7 +25,7 @@ export interface OrderedPlace {
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
 export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
   const ids = rows.flatMap(([id, , , , , , , , next]) =>
-    next.kind === "delivered" || next.kind === "unsent" ? [] : [id],
+    next.kind === "delivered" || next.kind === "filtered" || next.kind === "unsent" ? [] : [id],
   );
   if (ids.length === 0) return new Map();
   const found = sql.rows<OrderedPlace>(
@@ -87,19 +88,23 @@ export function putInOrder(sql: Sql, subscriptionId: number): void {
   );
 }
 
-/** Lets the first go that only waits because it blocks, and what waits behind it come up. */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): void {
-  const failed = sql.run(
+/** Lets the first go that only waits because it blocks, and what waits behind it come up. Answers what has failed by that. */
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Failed[] {
+  const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
       WHERE rowid = (SELECT d.rowid FROM delivery AS d INDEXED BY delivery_due
           WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL ORDER BY d.due_ms, d.rowid LIMIT 1)
         AND due_ms > ?3 AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
-        AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)`,
+        AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)
+      RETURNING rowid AS id`,
     subscriptionId,
     nowMs,
     ASKED_BY_MS,
   );
-  if (failed > 0) sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+  if (failed.length > 0) {
+    sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+  }
+  return failed.map(({ id }) => [id, nowMs]);
 }
 
 /** The subscriptions of which anything is leased. */

@@ -1,22 +1,24 @@
 import type { ReplayProgress, ReplayStep } from "../store.ts";
 import { insertLateDeliveries } from "./late-deliveries.ts";
 import { behind, type Chosen, choose, windowEnd } from "./replay-walk.ts";
-import { loadRunning } from "./replays.ts";
+import { findReplay, loadRunning } from "./replays.ts";
+import { type Telling, tellReplay } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
-export function stepReplay(sql: Sql, id: number, step: ReplayStep): ReplayProgress {
+export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<ReplayProgress> {
   const running = loadRunning(sql, id)[0];
-  if (running === undefined) return { queued: 0, state: "ended" };
+  if (running === undefined) return untold({ queued: 0, state: "ended" });
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
   const [range] = plan.ranges;
   if (range === undefined) {
     sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
-    return { queued: 0, state: "ended" };
+    const told = tellReplay(sql, findReplay(sql, id), step.nowMs);
+    return { answer: { queued: 0, state: "ended" }, told };
   }
-  if (!running.isActive) return { queued: 0, state: "paused" };
+  if (!running.isActive) return untold({ queued: 0, state: "paused" });
   const room = roomOf(sql, plan.subscription, step);
-  if (room === 0) return { queued: 0, state: "crowded" };
+  if (room === 0) return untold({ queued: 0, state: "crowded" });
 
   const high = windowEnd(sql, plan, range);
   const chosen = choose(sql, plan, { low: range.low, high }, room);
@@ -28,7 +30,11 @@ export function stepReplay(sql: Sql, id: number, step: ReplayStep): ReplayProgre
     chosen.length,
     id,
   );
-  return { queued: chosen.length, state: "going" };
+  return untold({ queued: chosen.length, state: "going" });
+}
+
+function untold(answer: ReplayProgress): Telling<ReplayProgress> {
+  return { answer, told: undefined };
 }
 
 /**

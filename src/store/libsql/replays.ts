@@ -1,7 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../../domain/replay.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { ReplayPlan, ReplaySelector, RunningReplay } from "../store.ts";
+import type { ReplayPlan, ReplaySelector, RunningReplay, ServiceEventCounts } from "../store.ts";
+import { type Telling, tellReplay } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
@@ -82,9 +83,9 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(sql: Sql, id: number, nowMs: number): Replay | undefined {
+export function cancelReplay(sql: Sql, id: number, nowMs: number): Telling<Replay | undefined> {
   const found = findReplay(sql, id);
-  if (found === undefined || found.status === "cancelled") return found;
+  if (found === undefined || found.status === "cancelled") return { answer: found, told: undefined };
   if (found.status !== "running") {
     throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${found.status} already.`, {
       rowid: id,
@@ -92,7 +93,8 @@ export function cancelReplay(sql: Sql, id: number, nowMs: number): Replay | unde
     });
   }
   sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);
-  return findReplay(sql, id);
+  const cancelled = findReplay(sql, id);
+  return { answer: cancelled, told: tellReplay(sql, cancelled, nowMs) };
 }
 
 /** Ends what runs for a subscription for which it makes no sense any more. */
@@ -100,15 +102,16 @@ export function endReplay(
   sql: Sql,
   subscription: number,
   { status, reason, nowMs }: { status: "cancelled" | "failed"; reason: string; nowMs: number },
-): void {
-  sql.run(
+): ServiceEventCounts | undefined {
+  const ended = sql.first<{ id: number }>(
     `UPDATE replay INDEXED BY replay_running SET status = ?2, reason = ?3, finished_ms = ?4
-      WHERE subscription_id = ?1 AND status = 'running'`,
+      WHERE subscription_id = ?1 AND status = 'running' RETURNING rowid AS id`,
     subscription,
     status,
     reason,
     nowMs,
   );
+  return ended === undefined ? undefined : tellReplay(sql, findReplay(sql, ended.id), nowMs);
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {

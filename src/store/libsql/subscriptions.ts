@@ -2,11 +2,12 @@ import { EvregError } from "../../domain/error.ts";
 import { changedSettings, NO_SETTINGS } from "../../domain/subscription-settings.ts";
 import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { SubscriptionPatch, SubscriptionRecord } from "../store.ts";
+import type { ServiceEventCounts, SubscriptionPatch, SubscriptionRecord } from "../store.ts";
 import { forgetStanding } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
 import { failExhausted, putInOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
+import { tellFinished, type Telling, toldTogether } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
 import { isRowid } from "./text.ts";
@@ -96,16 +97,17 @@ export function updateSubscription(
   patch: SubscriptionPatch,
   nowMs: number,
   key?: Uint8Array,
-): Subscription | undefined {
+): Telling<Subscription | undefined> {
   const row = findRow(sql, id);
-  if (row === undefined) return undefined;
+  if (row === undefined) return { answer: undefined, told: undefined };
   let actionId = row.action_id;
+  let told: ServiceEventCounts | undefined;
   if (patch.action !== undefined && patch.action !== row.action) {
     actionId = mustFindAction(sql, patch.action);
     mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
     bind(sql, actionId, id);
     const reason = `The subscription was bound to another action, ${patch.action}.`;
-    endReplay(sql, id, { status: "failed", reason, nowMs });
+    told = endReplay(sql, id, { status: "failed", reason, nowMs });
   }
   const before = settingsOf(row.settings);
   const settings = changedSettings(before, patch.settings ?? {});
@@ -124,10 +126,12 @@ export function updateSubscription(
     settings.ordered,
     id,
   );
-  if (settings.on_exhausted === "skip" && before.on_exhausted === "block") failExhausted(sql, id, nowMs);
+  if (settings.on_exhausted === "skip" && before.on_exhausted === "block") {
+    told = toldTogether(told, tellFinished(sql, failExhausted(sql, id, nowMs), []));
+  }
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
-  return mustFind(sql, id);
+  return { answer: mustFind(sql, id), told };
 }
 
 export function rotateSecret(
@@ -142,13 +146,13 @@ export function rotateSecret(
   return mustFind(sql, id);
 }
 
-export function deleteSubscription(sql: Sql, id: number, nowMs: number): Subscription | undefined {
+export function deleteSubscription(sql: Sql, id: number, nowMs: number): Telling<Subscription | undefined> {
   const found = findSubscription(sql, id);
-  if (found === undefined) return undefined;
+  if (found === undefined) return { answer: undefined, told: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   deleteSecrets(sql, id);
-  endReplay(sql, id, { status: "cancelled", reason: "The subscription was deleted.", nowMs });
-  return found;
+  const told = endReplay(sql, id, { status: "cancelled", reason: "The subscription was deleted.", nowMs });
+  return { answer: found, told };
 }
 
 function bind(sql: Sql, actionId: number, subscriptionId: number): void {

@@ -23,6 +23,7 @@ import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { packOutcomes, unpackOps } from "./record-wire.ts";
 import { releaseLeases } from "./release-leases.ts";
+import { keepServiceActions } from "./service-actions.ts";
 import type { Sql } from "./sql.ts";
 import { forgetPreviousSecrets } from "./subscription-secrets.ts";
 
@@ -77,6 +78,7 @@ function start(): void {
 function prepare(connection: Connection): OpenReport {
   const { applied, copy } = migrateFile(connection, setup.path);
   const encrypted = encryptFile(connection, setup.encryption);
+  const taken = keepServiceActions(connection, setup.nowMs);
   const released = setup.release ? connection.write(beginAnew) : 0;
   const { event: lastEvent } = loadEnds(connection.read);
   sealAll(connection, lastEvent);
@@ -85,6 +87,7 @@ function prepare(connection: Connection): OpenReport {
     lastEvent,
     migrated: applied,
     released,
+    taken,
     ...(encrypted === undefined ? {} : { encrypted }),
     ...(copy === undefined ? {} : { copy }),
   };

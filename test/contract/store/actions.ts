@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function actionSuite(open: OpenStore): void {
@@ -15,14 +16,18 @@ export function actionSuite(open: OpenStore): void {
       NOW,
     );
     expect(created).toEqual({
-      rowid: 1,
+      rowid: expect.any(Number) as number,
       action: "a.b-c_1",
       application: "Größe 🦉",
       schemata,
       revision: 1,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.findAction("a.b-c_1")).toEqual({ ...created, actionId: created.rowid });
+    expect(await on.store.findAction("a.b-c_1")).toEqual({
+      ...created,
+      actionId: created.rowid,
+      isBuiltIn: false,
+    });
   });
 
   it("refuses a name that is taken, and stays usable", async () => {
@@ -42,7 +47,7 @@ export function actionSuite(open: OpenStore): void {
     await on.action("c.three", "crm");
     const names = async (query: { application?: string; applications?: readonly string[] }) =>
       (await on.store.listActions(query)).map(({ action }) => action);
-    expect(await names({})).toEqual(["a.one", "b.two", "c.three"]);
+    expect(await names({})).toEqual(["a.one", "b.two", "c.three", ...SERVICE_EVENT_NAMES.toSorted()]);
     expect(await names({ application: "crm" })).toEqual(["b.two", "c.three"]);
     expect(await names({ applications: ["shop", "none"] })).toEqual(["a.one"]);
     expect(await names({ applications: [] })).toEqual([]);

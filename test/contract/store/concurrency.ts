@@ -81,7 +81,7 @@ export function concurrencySuite(open: OpenStore): void {
     for (const answer of answers) {
       if (answer.status === "rejected") expect(answer.reason).toMatchObject({ name: "EvregError" });
     }
-    expect(await on.store.listActions({})).toHaveLength(2);
+    expect(await on.store.listActions({ application: "crm" })).toHaveLength(2);
     expect(await on.store.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
     expect(await on.rowids()).toHaveLength(3);
     expect(on.store.condition()).toEqual({ status: "ok" });

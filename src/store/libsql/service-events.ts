@@ -1,0 +1,196 @@
+import type { Replay } from "../../domain/replay.ts";
+import {
+  isReservedName,
+  type ServiceEventName,
+  type ServiceEventPayloads,
+} from "../../domain/service-events.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { Deactivated, ServiceEventCounts } from "../store.ts";
+import type { RecordCall } from "./record-call.ts";
+import { recordEvents } from "./record-events.ts";
+import type { Sql } from "./sql.ts";
+
+// What the service tells about itself is recorded in the transaction of what it tells of, while somebody has an active
+// subscription to it; otherwise it costs one look. Nothing is told about events of the service itself: a handler of
+// theirs that fails would make more of them without end.
+
+/** What a write answers that may make such events. */
+export interface Telling<T> {
+  readonly answer: T;
+  readonly told: ServiceEventCounts | undefined;
+}
+
+/** One that somebody awaits. */
+interface ServiceEvent {
+  readonly action: AwaitedAction;
+  readonly payload: ServiceEventPayloads[ServiceEventName];
+  readonly nowMs: number;
+}
+
+interface AwaitedAction {
+  readonly id: number;
+  readonly revision: number;
+}
+
+/** A delivery that just failed for good. */
+export type Failed = readonly [deliveryId: number, nowMs: number];
+
+/** The subscriptions that one call deactivated. */
+interface Standing {
+  readonly nowMs: number;
+  readonly deactivated: readonly Deactivated[];
+}
+
+/** Tells what came of finished attempts, set-wise: however many deliveries failed, they are recorded together. */
+export function tellFinished(
+  sql: Sql,
+  failed: readonly Failed[],
+  standing: readonly Standing[],
+): ServiceEventCounts | undefined {
+  return record(sql, [...failedEvents(sql, failed), ...deactivatedEvents(sql, standing)]);
+}
+
+/** What two steps of one write have told. */
+export function toldTogether(
+  one: ServiceEventCounts | undefined,
+  other: ServiceEventCounts | undefined,
+): ServiceEventCounts | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return { events: one.events + other.events, deliveries: one.deliveries + other.deliveries };
+}
+
+/** @param replay as it is now that it has ended */
+export function tellReplay(
+  sql: Sql,
+  replay: Replay | undefined,
+  nowMs: number,
+): ServiceEventCounts | undefined {
+  if (replay === undefined || replay.status === "running" || isReservedName(replay.action)) return undefined;
+  const action = awaited(sql, "evreg.replay.finished");
+  if (action === undefined) return undefined;
+  const payload: ServiceEventPayloads["evreg.replay.finished"] = {
+    replay_id: replay.rowid,
+    subscription_id: replay.subscription_id,
+    application: replay.application,
+    subscription: replay.subscription,
+    action: replay.action,
+    selection: replay.selection,
+    from: replay.from,
+    to: replay.to,
+    status: replay.status,
+    reason: replay.reason,
+    total: replay.total,
+    queued: replay.queued,
+    skipped: replay.skipped,
+    started_at: replay.timestamped,
+    finished_at: replay.finished_at ?? toIso(nowMs),
+  };
+  return record(sql, [{ action, payload, nowMs }]);
+}
+
+function failedEvents(sql: Sql, failed: readonly Failed[]): readonly ServiceEvent[] {
+  if (failed.length === 0) return [];
+  const action = awaited(sql, "evreg.delivery.failed");
+  if (action === undefined) return [];
+  const rows = sql.rows<SubscriptionNames & DeliveryRow>(
+    `SELECT d.rowid AS delivery_id, d.event_id, f.value ->> 1 AS now_ms, s.rowid AS subscription_id, s.application,
+        s.subscription, a.action, s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms
+      FROM json_each(?) AS f
+      CROSS JOIN delivery AS d ON d.rowid = f.value ->> 0
+      CROSS JOIN event AS e ON e.rowid = d.event_id
+      CROSS JOIN action AS a ON a.rowid = e.action_id
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
+    JSON.stringify(failed),
+  );
+  return rows
+    .filter((row) => !isReservedName(row.action))
+    .map((row) => {
+      const { now_ms: nowMs, delivery_id, event_id, attempts, last_error } = row;
+      const payload: ServiceEventPayloads["evreg.delivery.failed"] = {
+        delivery_id,
+        event_id,
+        ...namesOf(row),
+        attempts,
+        last_error,
+        published_at: toIso(row.timestamped_ms),
+        failed_at: toIso(nowMs),
+      };
+      return { action, payload, nowMs };
+    });
+}
+
+function deactivatedEvents(sql: Sql, standing: readonly Standing[]): readonly ServiceEvent[] {
+  if (standing.every(({ deactivated }) => deactivated.length === 0)) return [];
+  const action = awaited(sql, "evreg.subscription.deactivated");
+  if (action === undefined) return [];
+  return standing.flatMap(({ nowMs, deactivated }) =>
+    deactivated.flatMap(({ subscriptionId, reason }) => {
+      const names = loadNames(sql, subscriptionId);
+      if (isReservedName(names.action)) return [];
+      const payload: ServiceEventPayloads["evreg.subscription.deactivated"] = {
+        ...names,
+        reason,
+        deactivated_at: toIso(nowMs),
+      };
+      return [{ action, payload, nowMs }];
+    }),
+  );
+}
+
+function loadNames(sql: Sql, subscriptionId: number): ReturnType<typeof namesOf> {
+  const row = sql.first<SubscriptionNames>(
+    `SELECT s.rowid AS subscription_id, s.application, s.subscription, a.action, s.handler
+      FROM subscription AS s CROSS JOIN action AS a ON a.rowid = s.action_id WHERE s.rowid = ?`,
+    subscriptionId,
+  );
+  return namesOf(row!);
+}
+
+interface SubscriptionNames {
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly handler: string;
+}
+
+interface DeliveryRow {
+  readonly delivery_id: number;
+  readonly event_id: number;
+  readonly now_ms: number;
+  readonly attempts: number;
+  readonly last_error: string;
+  readonly timestamped_ms: number;
+}
+
+function namesOf({ subscription_id, application, subscription, action, handler }: SubscriptionNames) {
+  // Path and query of an address are often what keeps it secret.
+  const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
+  return { subscription_id, application, subscription, action, handler_host };
+}
+
+/** The action of this name if it is the service's own and somebody gets its events now. */
+function awaited(sql: Sql, name: ServiceEventName): AwaitedAction | undefined {
+  return sql.first<AwaitedAction>(
+    `SELECT a.rowid AS id, a.revision FROM action AS a
+      WHERE a.action = ? AND a.built_in = 1 AND EXISTS (SELECT 1 FROM subscription AS s
+        WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL)`,
+    name,
+  );
+}
+
+/** As published events are. Each is a call of its own, as such a one is never deferred. */
+function record(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
+  if (events.length === 0) return undefined;
+  const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
+  let offset = 0;
+  const calls = events.map(({ action, nowMs }, index): RecordCall => {
+    const length = payloads[index]!.byteLength;
+    const call = { nowMs, atomic: false, rows: [action.id, action.revision, offset, length] };
+    offset += length;
+    return call;
+  });
+  const outcomes = recordEvents(sql, calls, Buffer.concat(payloads)).flat();
+  const deliveries = outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.deliveries : 0));
+  return { events: events.length, deliveries: deliveries.reduce((sum, one) => sum + one, 0) };
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { parseMetrics, valueOf } from "../support/prometheus.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+
+test("a running server tells at once of a delivery that failed and of a replay that was cancelled, and counts both", async () => {
+  const receiver = await startReceiver();
+  receiver.answer = ({ path }) => ({ status: path.endsWith("/broken") ? 400 : 200 });
+  const delivery = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
+  const { evreg } = await start(dataFolder(), { delivery });
+  await evreg.actions.create(ORDER_PLACED);
+  const { action } = ORDER_PLACED;
+  const publish = () => evreg.events.publish({ action, payload: RawJson.fromValue({ id: "1" }) });
+  await publish();
+  const subscribe = async (to: string, subscription: string) => {
+    const handler = `${receiver.url}/${subscription}`;
+    const input = { application: "ops", subscription, action: to, handler, max_retries: 0 };
+    return (await evreg.subscriptions.create(input)).data.rowid;
+  };
+  await subscribe("evreg.delivery.failed", "alerts");
+  await subscribe("evreg.replay.finished", "replays");
+  const broken = await subscribe(action, "broken");
+
+  await publish();
+  const [, failed] = await receiver.received(2);
+  expect(failed).toMatchObject({
+    path: "/hook/alerts",
+    headers: { "x-evreg-event": "evreg.delivery.failed" },
+  });
+
+  await evreg.subscriptions.update(broken, { active: false });
+  const range = { from: "2026-01-01T00:00:00Z", status: "missed" } as const;
+  const { rowid } = (await evreg.replays.start(broken, range)).data;
+  await evreg.replays.cancel(rowid);
+  const [, , ended] = await receiver.received(3);
+  expect(JSON.parse(ended?.body.toString() ?? "")).toMatchObject({
+    action: "evreg.replay.finished",
+    payload: { replay_id: rowid, subscription_id: broken, status: "cancelled" },
+  });
+
+  const metrics = parseMetrics(await evreg.metrics());
+  expect(valueOf(metrics, "evreg_events_published_total", { via: "service" })).toBe(2);
+  expect(valueOf(metrics, "evreg_deliveries_queued_total")).toBe(1 + 2);
+  await receiver.close();
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../src/domain/service-events.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  newSubscription,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+export function serviceEventsContract(open: OpenEvreg): void {
+  describe("service events", () => {
+    const under = useEvreg(open);
+    const failed = "evreg.delivery.failed";
+
+    it("have actions that are there from the beginning, and that nobody can create, change or publish", async () => {
+      const { actions, events } = under.evreg;
+      for (const name of SERVICE_EVENT_NAMES) {
+        expect((await actions.get(name)).data).toMatchObject({
+          application: "evreg",
+          schemata: SERVICE_EVENT_SCHEMAS[name],
+          revision: 1,
+        });
+        const updated = actions.update(name, { schemata: ANY_OBJECT }, { compatibility: "none" });
+        const published = events.publish(newEvent({}, name));
+        for (const call of [updated, published]) {
+          const { message, details } = await refusal(call, "invalid");
+          expect(message).toMatch(/tells of evreg itself and cannot be (changed|published) by anybody/);
+          expect(details).toMatchObject({ field: "action", value: name });
+        }
+        expect((await actions.get(name)).data.revision).toBe(1);
+      }
+      for (const action of [failed, "evreg.mine", "evreg.delivery.failed.v2"]) {
+        const { message, details } = await refusal(actions.create(newAction({ action })), "invalid");
+        expect(message).toContain("must not begin with evreg.");
+        expect(details).toMatchObject({ field: "action", value: action });
+      }
+      await actions.create(newAction({ action: "evregs.fine" }));
+      await actions.create(newAction({ action: "evreg" }));
+      expect((await events.list()).data).toEqual([]);
+    });
+
+    it("are refused as an item of a batch, with the others accepted", async () => {
+      await under.evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+      const { data, errors } = await under.evreg.events.publishBatch([newEvent({}), newEvent({}, failed)]);
+      expect(data).toMatchObject([{ action: "user.created" }, null]);
+      expect(errors).toMatchObject([{ index: 1, code: 422, details: { field: "action", value: failed } }]);
+    });
+
+    it("are read and subscribed to by whoever may read or write what is evreg's", async () => {
+      const other = await under.as(["read:crm", "write:crm"]);
+      const input = newSubscription({ application: "crm", action: failed });
+      await refusal(other.actions.get(failed), "not_found");
+      await refusal(other.subscriptions.create(input), "not_found");
+      const operator = await under.as(["read:evreg", "write:crm"]);
+      expect((await operator.actions.list()).data).toHaveLength(SERVICE_EVENT_NAMES.length);
+      expect((await operator.subscriptions.create(input)).data).toMatchObject({
+        action: failed,
+        active: true,
+      });
+    });
+
+    it("are listed with their payload once a delivery has failed, and went to who subscribed", async () => {
+      const { evreg, store, clock } = under;
+      await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+      const handler = "https://hooks.example.com:8443/services/SECRET?key=SECRET";
+      await subscribe(evreg, { handler, max_retries: 0 });
+      const operator = await subscribe(evreg, { application: "ops", action: failed });
+      const { rowid: event_id } = await publish(evreg, newEvent({}));
+      const [claim] = (await store.claimDue(claimRequest({ nowMs: clock.now() }))).claims;
+      const { deliveryId, claimId } = claim!;
+      const attempt = {
+        deliveryId,
+        claimId,
+        startedAtMs: clock.now(),
+        durationMs: 1,
+        next: { kind: "failed" },
+      } as const;
+      await store.finishAttempts([{ ...attempt, errorCode: "timeout" }], clock.now());
+
+      const { data } = await evreg.events.list({ action: failed });
+      expect(data).toHaveLength(1);
+      expect(data[0]?.revision).toBe(1);
+      const text = Buffer.from(data[0]!.payload.bytes).toString();
+      expect(JSON.parse(text)).toMatchObject({
+        delivery_id: deliveryId,
+        event_id,
+        handler_host: "hooks.example.com:8443",
+        last_error: "timeout",
+      });
+      expect(text).not.toContain("SECRET");
+      expect((await evreg.events.deliveries(data[0]!.rowid)).data).toMatchObject([
+        { subscription_id: operator.rowid, status: "pending" },
+      ]);
+    });
+  });
+}

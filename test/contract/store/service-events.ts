@@ -1,0 +1,217 @@
+import { beforeEach, expect, it } from "vitest";
+import type { Action } from "../../../src/domain/action.ts";
+import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/service-events.ts";
+import type { Subscription } from "../../../src/domain/subscription.ts";
+import { compileSchema } from "../../../src/schema/compile.ts";
+import type { Claim, NextStep } from "../../../src/store/store.ts";
+import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+const LATER = NOW + 61_000;
+const FAILED: NextStep = { kind: "failed" };
+
+/** What the service records about itself, and that it ends there. */
+export function serviceEventSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  let action: Action;
+  beforeEach(async () => {
+    action = await on.action();
+  });
+
+  async function operator(name: string, active = true): Promise<Subscription> {
+    const found = await on.store.findAction(name);
+    if (found === undefined) throw new Error(`there is no action ${name}`);
+    return on.subscription(found, { application: "ops", subscription: name, active });
+  }
+
+  /** The payloads recorded of an action, each held to its schema. */
+  async function told(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
+    const { events } = await on.store.listEvents({ action: name, order: "asc", limit: 500, page: 1 });
+    const validator = compileSchema(SERVICE_EVENT_SCHEMAS[name]);
+    return events.map(({ payload }) => {
+      const value: unknown = JSON.parse(Buffer.from(payload).toString());
+      expect(validator.validate(value)).toBeUndefined();
+      return value;
+    });
+  }
+
+  async function finishAll(next: NextStep, statusCode = 500): Promise<readonly Claim[]> {
+    const { claims } = await on.claim();
+    await on.store.finishAttempts(
+      claims.map((claim) => resultOf(claim, next, { statusCode })),
+      LATER,
+    );
+    return claims;
+  }
+
+  it("has their actions from the beginning", async () => {
+    const own = await on.store.listActions({ application: "evreg" });
+    expect(own.map(({ action: name }) => name)).toEqual(SERVICE_EVENT_NAMES.toSorted());
+    for (const { action: name, revision, schemata } of own) {
+      expect({ revision, schemata }).toEqual({
+        revision: 1,
+        schemata: SERVICE_EVENT_SCHEMAS[name as keyof typeof SERVICE_EVENT_SCHEMAS],
+      });
+      expect(await on.store.findAction(name)).toMatchObject({ isBuiltIn: true });
+    }
+  });
+
+  it("records a delivery that failed for good, with a delivery to each who wants it, due at once", async () => {
+    const two = [await operator("evreg.delivery.failed"), await operator("evreg.replay.finished")];
+    await operator("evreg.subscription.deactivated", false);
+    const subscription = await on.subscription(action);
+    const [event] = await on.publish(action);
+    const [claim] = await finishAll(FAILED, 503);
+    expect(await told("evreg.delivery.failed")).toEqual([
+      {
+        delivery_id: claim?.deliveryId,
+        event_id: event,
+        subscription_id: subscription.rowid,
+        application: "mailer",
+        subscription: "welcome",
+        action: "user.created",
+        handler_host: "mailer.example",
+        attempts: 1,
+        last_error: "HTTP 503",
+        published_at: "2026-03-01T12:00:00.000Z",
+        failed_at: "2026-03-01T12:01:01.000Z",
+      },
+    ]);
+    const { claims } = await on.claim({ nowMs: LATER });
+    expect(
+      claims.map(({ event: { action: name }, subscription: { subscriptionId } }) => [name, subscriptionId]),
+    ).toEqual([["evreg.delivery.failed", two[0]?.rowid]]);
+  });
+
+  it("tells nothing of a delivery that goes on, that was delivered, handed back or had moved on", async () => {
+    await operator("evreg.delivery.failed");
+    await on.subscription(action);
+    await on.publish(action, 4);
+    const { claims } = await on.claim();
+    const nexts: NextStep[] = [
+      { kind: "delivered" },
+      { kind: "retry", atMs: LATER + 1 },
+      { kind: "returned" },
+      FAILED,
+    ];
+    await on.store.finishAttempts(
+      claims.map((claim, index) => {
+        const claimId = index === 3 ? claim.claimId + 1_000 : claim.claimId;
+        return resultOf(claim, nexts[index]!, { claimId });
+      }),
+      LATER,
+    );
+    expect(await told("evreg.delivery.failed")).toEqual([]);
+  });
+
+  it("records nothing while nobody has an active subscription to it", async () => {
+    await operator("evreg.delivery.failed", false);
+    const gone = await operator("evreg.subscription.deactivated");
+    await on.store.deleteSubscription(gone.rowid, NOW);
+    await on.subscription(action);
+    await on.publish(action, 2);
+    await finishAll({ kind: "gone", reason: "Gone.", handler: "https://mailer.example/welcome" }, 410);
+    expect(await on.rowids()).toEqual([2, 1]);
+  });
+
+  it("records a burst together: each failure once, in order", async () => {
+    await operator("evreg.delivery.failed");
+    await on.subscription(action);
+    const events = await on.publish(action, 80);
+    await finishAll(FAILED);
+    const payloads = (await told("evreg.delivery.failed")) as { event_id: number }[];
+    expect(payloads.map(({ event_id }) => event_id)).toEqual(events);
+  });
+
+  it("records that a subscription was deactivated, and why", async () => {
+    await operator("evreg.subscription.deactivated");
+    const subscription = await on.subscription(action);
+    await on.publish(action, 2);
+    const next = {
+      kind: "gone",
+      reason: "The handler answered 410 Gone.",
+      handler: subscription.handler,
+    } as const;
+    await finishAll(next, 410);
+    expect(await told("evreg.subscription.deactivated")).toEqual([
+      {
+        subscription_id: subscription.rowid,
+        application: "mailer",
+        subscription: "welcome",
+        action: "user.created",
+        handler_host: "mailer.example",
+        reason: next.reason,
+        deactivated_at: "2026-03-01T12:01:01.000Z",
+      },
+    ]);
+    // A person who pauses it knows.
+    await on.store.updateSubscription(subscription.rowid, { active: true }, LATER);
+    await on.store.updateSubscription(subscription.rowid, { active: false }, LATER);
+    expect(await told("evreg.subscription.deactivated")).toHaveLength(1);
+  });
+
+  it("records how a replay ended: done, cancelled, failed, or with its subscription", async () => {
+    await operator("evreg.replay.finished");
+    const other = await on.action("user.deleted");
+    await on.publish(action, 3);
+    const ends: ((replay: number, subscription: number) => Promise<unknown>)[] = [
+      async (replay) => {
+        const step = { nowMs: LATER, mostDue: 100, mostUnfinished: 100, total: 3 };
+        while ((await on.store.stepReplay(replay, step)).state !== "ended");
+      },
+      (replay) => on.store.cancelReplay(replay, LATER),
+      (_, subscription) => on.store.updateSubscription(subscription, { action: other.action }, LATER),
+      (_, subscription) => on.store.deleteSubscription(subscription, LATER),
+    ];
+    for (const [index, end] of ends.entries()) {
+      const { rowid } = await on.subscription(action, { subscription: `${index}` });
+      const plan = await on.store.planReplay({ subscription: rowid, selection: "missed", fromMs: NOW - 1 });
+      const replay = await on.store.startReplay(plan!, LATER);
+      await end(replay!.rowid, rowid);
+      // Once each, however often it is asked for.
+      if (index === 1) await on.store.cancelReplay(replay!.rowid, LATER);
+    }
+    const payloads = await told("evreg.replay.finished");
+    expect(payloads).toMatchObject([
+      { replay_id: 1, status: "done", reason: null, total: 3, queued: 3, skipped: 0 },
+      { replay_id: 2, status: "cancelled", reason: null, total: null, queued: 0 },
+      { replay_id: 3, status: "failed", reason: expect.stringContaining("user.deleted") as string },
+      { replay_id: 4, status: "cancelled", reason: "The subscription was deleted." },
+    ]);
+    expect(payloads[0]).toMatchObject({
+      selection: "missed",
+      action: "user.created",
+      from: "2026-03-01T11:59:59.999Z",
+      started_at: "2026-03-01T12:01:01.000Z",
+      finished_at: "2026-03-01T12:01:01.000Z",
+    });
+  });
+
+  it("ends there: what happens to its own events makes no more of them", async () => {
+    for (const name of SERVICE_EVENT_NAMES) await operator(name);
+    const failing = await on.subscription(action);
+    await on.publish(action);
+    await finishAll({ kind: "gone", reason: "Gone.", handler: failing.handler }, 410);
+    const before = await on.rowids();
+    expect(before).toHaveLength(3);
+    const { claims } = await on.claim({ nowMs: LATER });
+    expect(claims.map(({ event }) => event.action)).toEqual([
+      "evreg.delivery.failed",
+      "evreg.subscription.deactivated",
+    ]);
+    await on.store.finishAttempts(
+      claims.map((claim) => {
+        const { handler } = claim.subscription;
+        return resultOf(claim, { kind: "gone", reason: "Gone.", handler }, { statusCode: 410 });
+      }),
+      LATER,
+    );
+    for (const { subscription } of claims) {
+      const { subscriptionId } = subscription;
+      await on.store.updateSubscription(subscriptionId, { active: true }, LATER);
+      const plan = await on.store.planReplay({ subscription: subscriptionId, selection: "all", fromMs: 0 });
+      const replay = await on.store.startReplay(plan!, LATER);
+      await on.store.cancelReplay(replay!.rowid, LATER);
+    }
+    expect(await on.rowids()).toEqual(before);
+  });
+}

@@ -1,0 +1,144 @@
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
+import { fly } from "../../src/store/libsql/flight.ts";
+import type { WireOp } from "../../src/store/libsql/messages.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { MERGED_WRITES } from "../../src/store/libsql/operations.ts";
+import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
+import { keepServiceActions } from "../../src/store/libsql/service-actions.ts";
+import type { ServiceEventCounts, Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const NAME = "evreg.delivery.failed";
+
+const open = (given: Partial<OpenOptions> = {}): Promise<Store> =>
+  openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger, ...given });
+
+const OPERATOR = {
+  application: "ops",
+  handler: "https://ops.example/",
+  maxRetries: 1,
+  active: true,
+  secret: "s",
+};
+
+it("the schemas of this evreg are in force once a file is open, and a file that has them is left alone", async () => {
+  const file = join(scratch.path, "evreg.db");
+  await (await open()).close();
+  rawSql(file, `UPDATE action_revision SET schemata = '{"type":"object"}' WHERE action_id = 1`);
+  const store = await open();
+  const first = (await store.listActions({})).find(({ rowid }) => rowid === 1);
+  expect(first).toMatchObject({ revision: 2, schemata: { additionalProperties: false } });
+  // What was recorded under the one before keeps its number.
+  await store.close();
+  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([{ n: 4 }]);
+  await (await open()).close();
+  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([{ n: 4 }]);
+});
+
+it("an action of such a name from before they were kept stays its owner's, and that event is not told", async () => {
+  rawSql(
+    join(scratch.path, "evreg.db"),
+    ...MIGRATIONS.filter(({ version }) => version < 7).flatMap(({ statements }) => statements),
+    `PRAGMA application_id = ${APPLICATION_ID}`,
+    "PRAGMA user_version = 6",
+    `INSERT INTO action (action, application, revision, created_ms) VALUES ('${NAME}', 'x', 1, 1), ('b', 'x', 1, 1)`,
+    "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+  );
+  const warnings: object[] = [];
+  const told: ServiceEventCounts[] = [];
+  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  const store = await open({ logger, onServiceEvents: (counts) => void told.push(counts) });
+  expect(warnings).toEqual([{ actions: [NAME] }]);
+  expect(await store.findAction(NAME)).toMatchObject({ application: "x", isBuiltIn: false, schemata: {} });
+  const record = { actionId: 1, revision: 1, payload: Buffer.from("{}") };
+  expect(await store.recordEvents([record], 1)).toMatchObject([{ kind: "recorded" }]);
+
+  await store.createSubscription({ ...OPERATOR, subscription: "own", action: NAME }, 1);
+  await store.createSubscription(
+    { ...OPERATOR, subscription: "gone", action: "evreg.subscription.deactivated" },
+    1,
+  );
+  await store.createSubscription({ ...OPERATOR, subscription: "b", action: "b" }, 1);
+  await store.recordEvents([{ ...record, actionId: 2 }], 1);
+  const [claim] = (await store.claimDue(claimRequest({ nowMs: 2 }))).claims;
+  const { deliveryId, claimId } = claim!;
+  const next = { kind: "gone", reason: "Gone.", handler: OPERATOR.handler } as const;
+  await store.finishAttempts(
+    [{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 410, next }],
+    3,
+  );
+  const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+  expect(events.map(({ action }) => action)).toEqual([NAME, "b", "evreg.subscription.deactivated"]);
+  // Whoever opened the store hears of what was recorded.
+  expect(told).toEqual([{ events: 1, deliveries: 1 }]);
+  await store.close();
+});
+
+const write = (name: "createAction" | "createSubscription", ...args: unknown[]): WireOp => ({ name, args });
+
+it("with no room for it nothing of the finish is done, and with room both", () => {
+  const file = join(scratch.path, "full.db");
+  const connection = Connection.open(file, (sql) => admitFile(sql, file));
+  migrateFile(connection, file);
+  keepServiceActions(connection, 1);
+  const bytes = new Uint8Array(4);
+  const failures = 200;
+  fly(
+    connection,
+    [
+      write("createAction", { action: "a", application: "x", schemata: {} }, 1),
+      write("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined),
+      write("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
+      {
+        name: "recordEvents",
+        call: { nowMs: 1, atomic: true, rows: Array.from({ length: failures }, () => [4, 1, 0, 2]).flat() },
+      },
+    ],
+    bytes,
+  );
+  connection.write((sql) =>
+    sql.run(
+      "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
+    ),
+  );
+  const rows = Array.from({ length: failures }, (_, index) => {
+    const id = index + 1;
+    return [id, id, 1, 1, 500, null, null, 0, { kind: "failed" }];
+  });
+  const finish = { name: "finishAttempts" as const, call: { nowMs: 2, results: JSON.stringify(rows) } };
+  const state = (): object => ({
+    ...connection.read.first<object>(
+      `SELECT (SELECT count(*) FROM lease) AS leased, (SELECT count(*) FROM attempt) AS attempts,
+        (SELECT count(*) FROM delivery WHERE state = 3) AS failed, (SELECT count(*) FROM event) AS events,
+        (SELECT count(*) FROM delivery) AS deliveries`,
+    ),
+  });
+  const before = state();
+  expect(before).toEqual({ leased: 200, attempts: 0, failed: 0, events: 200, deliveries: 200 });
+  const pages = connection.read.first<{ page_count: number }>("PRAGMA page_count")!.page_count;
+  // Room for the attempts, and not for the events about them.
+  connection.read.run(`PRAGMA max_page_count = ${pages + 8}`);
+  const unwatched = (): void =>
+    connection.write((sql) => {
+      sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
+      const [{ answer, told } = {}] = MERGED_WRITES.finishAttempts(sql, [finish.call], bytes);
+      throw new Error(`${answer?.applied.length} fit, told ${told?.events}`);
+    });
+  expect(unwatched).toThrow("200 fit, told undefined");
+  expect(() => fly(connection, [finish], bytes)).toThrow(expect.objectContaining({ kind: "full" }));
+  expect(state()).toEqual(before);
+
+  connection.read.run("PRAGMA max_page_count = 1000000");
+  const { outcomes } = fly(connection, [finish], bytes);
+  expect(outcomes).toMatchObject([{ ok: { told: { events: failures, deliveries: failures } } }]);
+  expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
+  connection.close();
+});
