@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
@@ -64,6 +65,7 @@ function expectAll(secrets: Map<number, ClaimedSubscription>, ids: Iterable<numb
         subscriptionId: n,
         handler: "https://hooks.example.com/",
         maxRetries: 5,
+        settings: NO_SETTINGS,
         secret: secretOf(rotated ? n + 1_000_000 : n),
         ...(rotated ? { previous: { secret: secretOf(n), untilMs: NOW + HOUR_MS } } : {}),
         ...(n % 3 === 0 ? { bearer: `bearer-of-${n}` } : {}),

@@ -12,6 +12,7 @@ import type {
   NextStep,
   RecordOutcome,
   Store,
+  SubscriptionRecord,
 } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
@@ -49,11 +50,15 @@ export class Fixture {
 
   subscription(
     action: Action,
-    given: { application?: string; subscription?: string; active?: boolean; maxRetries?: number } = {},
+    given: Partial<
+      Pick<SubscriptionRecord, "application" | "subscription" | "active" | "maxRetries" | "settings">
+    > = {},
   ): Promise<Subscription> {
-    const { application = "mailer", subscription = "welcome", active = true, maxRetries = 5 } = given;
+    const { application = "mailer", subscription = "welcome" } = given;
+    const { active = true, maxRetries = 5, settings = {} } = given;
     const handler = `https://${application}.example/${subscription}`;
-    const record = { application, subscription, action: action.action, handler, maxRetries, active };
+    const named = { application, subscription, action: action.action, handler };
+    const record = { ...named, maxRetries, active, settings };
     return this.store.createSubscription({ ...record, secret: `secret of ${subscription}` }, NOW);
   }
 

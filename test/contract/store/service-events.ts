@@ -55,6 +55,19 @@ export function serviceEventSuite(open: OpenStore): void {
     }
   });
 
+  it("records one that failed as its subscription does not block for it any more", async () => {
+    await operator("evreg.delivery.failed");
+    const subscription = await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
+    await on.publish(action);
+    const [claim] = await finishAll(FAILED, 503);
+    expect(await told("evreg.delivery.failed")).toEqual([]);
+    const settings = { on_exhausted: "skip" } as const;
+    await on.store.updateSubscription(subscription.rowid, { settings }, LATER + 1);
+    expect(await told("evreg.delivery.failed")).toMatchObject([
+      { delivery_id: claim?.deliveryId, last_error: "HTTP 503" },
+    ]);
+  });
+
   it("records a delivery that failed for good, with a delivery to each who wants it, due at once", async () => {
     const two = [await operator("evreg.delivery.failed"), await operator("evreg.replay.finished")];
     await operator("evreg.subscription.deactivated", false);
