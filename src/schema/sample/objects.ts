@@ -35,7 +35,7 @@ class ObjectMaker {
 
   make(): unknown {
     const { nodes, schemas } = this.#demands;
-    const listed = new Set(nodes.flatMap((node) => [...childrenOf(node).map("properties").keys()]));
+    const listed = new Set(nodes.flatMap((node) => Array.from(childrenOf(node).map("properties").keys())));
     const required = new Set(schemas.flatMap((schema) => (schema["required"] ?? []) as string[]));
     for (const name of required) {
       if (!this.#with(name)) return NO_VALUE;
