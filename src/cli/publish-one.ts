@@ -4,8 +4,9 @@ import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
 import type { Evreg } from "../evreg.ts";
+import type { RawJson } from "../json/raw-json.ts";
 import { systemClock } from "../runtime/clock.ts";
-import { DELIVERY_LIST, PUBLISHED_RECORD } from "./columns.ts";
+import { DELIVERY_LIST, EVENT_RECORD, PUBLISHED_RECORD } from "./columns.ts";
 import { EXIT } from "./exit-code.ts";
 import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
@@ -19,6 +20,9 @@ export interface PublishOne {
   readonly action: string | undefined;
   readonly payload: string | undefined;
   readonly file: string | undefined;
+  /** Whether the payload is made up from the action's schema. */
+  readonly sample: boolean;
+  readonly seed: number | undefined;
   readonly key: string | undefined;
   readonly wait: boolean;
   readonly timeoutS: number | undefined;
@@ -29,19 +33,42 @@ export interface PublishOne {
 export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) => Promise<number>> {
   const { action, key, output } = options;
   if (action === undefined) throw usage("Name the action to publish, or give a file of events with --batch.");
-  const bytes = await payloadBytes(options);
-  // How large a payload may be is for the target to say.
-  const payload = parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
-  const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
+  const payloadFor = await payloadSource(action, options);
   return async (evreg) => {
+    const payload = await payloadFor(evreg);
+    const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
     const { data, replayed } = await evreg.events.publish(event);
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
-    await output.record({ data }, PUBLISHED_RECORD);
+    await output.record({ data }, columnsFor(options));
     if (output.format === "table")
       await tellWhenWaiting(evreg, "Its deliveries", () => hasDeliveries(evreg, data));
     return EXIT.done;
   };
+}
+
+/** What answers the payload once the target is there: a payload that is made up needs its schema. */
+async function payloadSource(
+  action: string,
+  options: PublishOne,
+): Promise<(evreg: Evreg) => Promise<RawJson>> {
+  if (!options.sample) {
+    const bytes = await payloadBytes(options);
+    // How large a payload may be is for the target to say.
+    const payload = parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    return () => Promise.resolve(payload);
+  }
+  if (options.payload !== undefined) throw usage("With --sample the payload is made up; leave it out.");
+  return async (evreg) => {
+    const { data } = await evreg.actions.get(action);
+    const { anySeed, samplePayloads } = await import("./sample-payload.ts");
+    return samplePayloads(data, options.seed ?? anySeed(), 1)[0]!;
+  };
+}
+
+/** A payload that was made up is shown, one that was just typed is not. */
+function columnsFor({ sample }: PublishOne): typeof EVENT_RECORD {
+  return sample ? EVENT_RECORD : PUBLISHED_RECORD;
 }
 
 async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> {
@@ -50,7 +77,9 @@ async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> 
   if (payload !== undefined && payload !== "-") return Buffer.from(payload);
   const path = payload ?? file;
   if (path === undefined)
-    throw usage("Give the payload: as an argument, by --file FILE, or - to read it from stdin.");
+    throw usage(
+      "Give the payload: as an argument, by --file FILE, - to read it from stdin, or made up with --sample.",
+    );
   return readInput(path);
 }
 
@@ -66,7 +95,7 @@ const NO_DELIVERY_SEEN =
 async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<number> {
   const followed = await follow(evreg, event, options).catch(async (error: unknown) => {
     // Whoever is not told would publish it once more.
-    await options.output.record({ data: event }, PUBLISHED_RECORD);
+    await options.output.record({ data: event }, columnsFor(options));
     note(`Event ${event.rowid} is published; only its deliveries cannot be followed.`);
     throw error;
   });
@@ -84,14 +113,15 @@ async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Pro
   }).finally(() => line.clear());
 }
 
-async function show(followed: Followed, event: Event, { output }: PublishOne): Promise<number> {
+async function show(followed: Followed, event: Event, options: PublishOne): Promise<number> {
   const { deliveries } = followed;
+  const { output } = options;
   if (output.format === "table") {
-    await output.record({ data: event }, PUBLISHED_RECORD);
+    await output.record({ data: event }, columnsFor(options));
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERY_LIST, NO_DELIVERY_SEEN);
   } else {
-    await output.record({ data: event, meta: { deliveries } }, PUBLISHED_RECORD);
+    await output.record({ data: event, meta: { deliveries } }, columnsFor(options));
   }
   return verdict(followed, event.rowid);
 }

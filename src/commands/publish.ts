@@ -7,12 +7,13 @@ import { usage } from "../cli/usage.ts";
 
 export default class Publish extends EvregCommand {
   static override summary = "Publish an event, or a whole file of them.";
-  static override description = `The payload is taken from the command line, from --file, or from stdin (-). The command is done when the event is stored for good.
+  static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json.`;
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
+    "publish ACTION --sample [--seed NUMBER]",
     "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
   ];
   static override examples = [
@@ -24,6 +25,10 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
     {
       description: "And see it delivered: exit code 0 when every subscription got it, 1 when not",
       command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
+    },
+    {
+      description: "A payload made up from the schema, to try a handler with",
+      command: "<%= config.bin %> publish order.created --sample --wait",
     },
     {
       description: "A file of events, one a line",
@@ -44,6 +49,11 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
       helpValue: "FILE",
       exclusive: ["batch"],
     }),
+    sample: Flags.boolean({
+      summary: "Make up a payload that conforms to the schema; see actions sample.",
+      exclusive: ["batch", "file"],
+    }),
+    seed: numberFlag("Chooses the payload that is made up.", { dependsOn: ["sample"] }),
     "idempotency-key": Flags.string({
       summary: "Publishing again with the same key and payload stores nothing new.",
       helpValue: "KEY",
@@ -76,8 +86,9 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
       return this.withEvreg(flags, await publishBulk({ path, atomic, onError, output }));
     }
     const { action, payload } = args;
-    const { file, wait, timeout, "idempotency-key": key } = flags;
-    const act = await publishOne({ action, payload, file, key, timeoutS: timeout, wait, output });
+    const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
+    const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
+    const act = await publishOne(options);
     return this.withEvreg(flags, act, { engine: wait });
   }
 }
