@@ -14,8 +14,8 @@ import { SeededRandom } from "./random.ts";
 import { Texts } from "./texts.ts";
 import { ValueMaker } from "./values.ts";
 
-/** What a payload may take. Measured: see test/schema/sample/hostile.test.ts. */
-export const SAMPLE_LIMITS = {
+/** What a payload may take; what that is in time, test/schema/sample/hostile.test.ts looks at. */
+const SAMPLE_LIMITS = {
   /** Steps of one try, and of all of them together. */
   trySteps: 50_000,
   steps: 300_000,
