@@ -5,6 +5,7 @@ import { Sampler } from "../../../src/schema/sample/sampler.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
 import { githubTypes } from "../../support/github.ts";
 import { compilerComplaints } from "../../support/typescript.ts";
+import { SCHEMAS } from "../sample/schemas.ts";
 
 const text = { type: "string" };
 const whole = { type: "integer" };
@@ -305,6 +306,29 @@ test("payloads of all 58 event types of GitHub are of their types", { timeout: 1
     return `export const sample${index}: ${names[index]} = ${JSON.stringify(payload)};`;
   });
   expect(await compilerComplaints([source, ...values].join("\n"))).toEqual([]);
+});
+
+/** Values without the check for members too many, which is only for what is written in place. */
+const LITERAL = `
+type Mutable<T> = T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T;
+declare function literal<const V>(value: V): Mutable<V>;
+`;
+
+test("no payload that a schema allows is refused by its type", { timeout: 60_000 }, async () => {
+  const { source, names } = declarationsFor(
+    SCHEMAS.map(([, schemata], index) => ({ name: `s${index}`, schemata, about: [] })),
+    [],
+  );
+  const values = SCHEMAS.flatMap(([, schemata], index) => {
+    const sampler = new Sampler(schemata);
+    return [0, 1, 2, 3, 4, 5].map((stream) => {
+      const { payload } = sampler.sample(11, stream);
+      return `export const v${index}_${stream}: ${names[index]} = literal(${JSON.stringify(payload)});`;
+    });
+  });
+  expect(await compilerComplaints([source, LITERAL, ...values].join("\n"))).toEqual([]);
+  const wrong = "export const wrong: S1 = literal({ a: [true] });";
+  expect(await compilerComplaints([source, LITERAL, wrong].join("\n"))).not.toEqual([]);
 });
 
 test("the same schemas give the same text", () => {
