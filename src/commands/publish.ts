@@ -7,7 +7,7 @@ import { usage } from "../cli/usage.ts";
 
 export default class Publish extends EvregCommand {
   static override summary = "Publish an event, or a whole file of them.";
-  static override description = `The payload is taken from the command line, from --file, or from stdin (-). The command is done when the event is stored for good.
+  static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
 With --wait the exit code is 1 both when a delivery failed and when the time was over; stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, or none when there was nothing to deliver.
 
@@ -15,6 +15,7 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
+    "publish ACTION --sample [--seed NUMBER]",
     "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
   ];
   static override examples = [
@@ -27,6 +28,10 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
       description:
         "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over",
       command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
+    },
+    {
+      description: "A payload made up from the schema, to try a handler with",
+      command: "<%= config.bin %> publish order.created --sample --wait",
     },
     {
       description: "A file of events, one a line",
@@ -47,6 +52,11 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
       helpValue: "FILE",
       exclusive: ["batch"],
     }),
+    sample: Flags.boolean({
+      summary: "Make up a payload that conforms to the schema; see actions sample.",
+      exclusive: ["batch", "file"],
+    }),
+    seed: numberFlag("Chooses the payload that is made up.", { dependsOn: ["sample"] }),
     "idempotency-key": Flags.string({
       summary: "Publishing again with the same key and payload stores nothing new.",
       helpValue: "KEY",
@@ -79,8 +89,9 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
       return this.withEvreg(flags, await publishBulk({ path, atomic, onError, output }));
     }
     const { action, payload } = args;
-    const { file, wait, timeout, "idempotency-key": key } = flags;
-    const act = await publishOne({ action, payload, file, key, timeoutS: timeout, wait, output });
+    const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
+    const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
+    const act = await publishOne(options);
     return this.withEvreg(flags, act, { engine: wait });
   }
 }

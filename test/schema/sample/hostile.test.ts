@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { checkSchema } from "../../../src/schema/check.ts";
+import { compileSchema } from "../../../src/schema/compile.ts";
+import { Sampler } from "../../../src/schema/sample/sampler.ts";
+
+// Schemas that evreg accepts, made to have a generator run on for ever or fill the memory. Steps are counted, so the bound
+// in seconds is generous; without it most of these would take minutes.
+
+const many = <T>(count: number, of: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => of(index));
+const holding = (schema: unknown, definitions = {}) => ({
+  type: "object",
+  required: ["a"],
+  properties: { a: schema },
+  definitions,
+});
+const node = { $ref: "#/definitions/node" };
+/** A tree that must branch 50-fold at each level above its leaves. */
+const wideTree = {
+  anyOf: [{ type: "array", minItems: 50, items: node }, { type: "integer" }],
+};
+/** Every level demands two of the next, and there are forty. */
+const doubled = Object.fromEntries(
+  many(40, (index) => [
+    `n${index}`,
+    index === 39
+      ? { type: "integer" }
+      : { type: "array", minItems: 2, items: { $ref: `#/definitions/n${index + 1}` } },
+  ]),
+);
+/** Eight of ten alternatives, level by level, lead nowhere. */
+const mostlyDead = Object.fromEntries(
+  many(12, (index) => [
+    `m${index}`,
+    {
+      type: "object",
+      required: ["x"],
+      properties: {
+        x: {
+          anyOf: [
+            ...many(8, () => ({ type: "string", minLength: 2, maxLength: 1 })),
+            index === 11 ? true : { $ref: `#/definitions/m${index + 1}` },
+          ],
+        },
+      },
+    },
+  ]),
+);
+
+const HOSTILE: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
+  ["a list of 100 million", holding({ type: "array", minItems: 1e8 })],
+  ["a list of 100 million, unlike each other", holding({ type: "array", minItems: 1e8, uniqueItems: true })],
+  ["a text of 300 million characters", holding({ type: "string", minLength: 3e8 })],
+  ["such a text by a pattern", holding({ type: "string", pattern: "^[ab]+$", minLength: 3e8 })],
+  ["100 million properties", { type: "object", minProperties: 1e8 }],
+  ["100 million properties that have a rule", { minProperties: 1e8, propertyNames: { maxLength: 2 } }],
+  [
+    "more values than there are",
+    holding({ type: "array", items: { type: "boolean" }, uniqueItems: true, minItems: 3 }),
+  ],
+  [
+    "a tree with no leaves",
+    holding(node, { node: { type: "object", required: ["n"], properties: { n: node } } }),
+  ],
+  ["a tree that branches without end", holding(node, { node: { type: "array", minItems: 9, items: node } })],
+  ["2 to the 39th leaves", holding({ $ref: "#/definitions/n0" }, doubled)],
+  [
+    "repetitions within repetitions",
+    holding({ type: "string", pattern: "^((a{20}){20}){2}$", maxLength: 3 }),
+  ],
+  ["no character fits", holding({ type: "string", pattern: "^[^\\s\\S]$" })],
+  [
+    "no number fits",
+    holding({
+      type: "number",
+      multipleOf: 1e-300,
+      exclusiveMinimum: 1,
+      exclusiveMaximum: 1.0000000000000002,
+    }),
+  ],
+  ["an infinite least", holding({ type: "number", minimum: Infinity })],
+  ["256 ways, none right", holding({ oneOf: many(256, () => ({ type: "integer" })) })],
+  [
+    "1,000 required names, none allowed",
+    { required: many(1_000, (index) => `p${index}`), additionalProperties: false },
+  ],
+  [
+    "dependencies round and round to nothing",
+    { required: ["a"], dependencies: { a: ["b"], b: ["c"], c: ["a", "d"] }, properties: { d: false } },
+  ],
+];
+
+test.each(HOSTILE)("%s: an end, without a payload", (_, schemata) => {
+  checkSchema(schemata);
+  const begun = performance.now();
+  expect(new Sampler(schemata).sample(1, 0).payload).toBeUndefined();
+  expect(performance.now() - begun).toBeLessThan(10_000);
+});
+
+const HARD: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
+  ["a tree that must branch 50-fold", holding(node, { node: wideTree })],
+  ["twelve levels of dead ends", holding({ $ref: "#/definitions/m0" }, mostlyDead)],
+  [
+    "900 properties, all required",
+    {
+      required: many(900, (index) => `p${index}`),
+      properties: Object.fromEntries(many(900, (index) => [`p${index}`, { type: "integer" }])),
+    },
+  ],
+  ["dependencies round and round", { required: ["a"], dependencies: { a: ["b"], b: ["c"], c: ["a"] } }],
+  [
+    "a list of 1,000 unlike each other",
+    holding({
+      type: "array",
+      items: { type: "string", pattern: "^[a-z]{4}$" },
+      uniqueItems: true,
+      minItems: 1_000,
+    }),
+  ],
+  [
+    "30 levels",
+    many(30, () => 0).reduce<Record<string, unknown>>(
+      (inner) => ({ required: ["a"], properties: { a: inner } }),
+      { $ref: "#/definitions/x" },
+    ),
+  ],
+];
+
+test.each(HARD)("%s: a payload that conforms", (_, schemata) => {
+  const whole = JSON.stringify(schemata).includes("definitions/x")
+    ? { ...schemata, definitions: { x: true } }
+    : schemata;
+  const begun = performance.now();
+  const { payload } = new Sampler(whole).sample(1, 0);
+  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(compileSchema(whole).validate(payload)).toBeUndefined();
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import { checkSchema } from "../../../src/schema/check.ts";
+import { compileSchema } from "../../../src/schema/compile.ts";
+import { Sampler } from "../../../src/schema/sample/sampler.ts";
+import { githubTypes } from "../../support/github.ts";
+import { holding, SCHEMAS, text, tree, whole } from "./schemas.ts";
+
+describe("every sample conforms", () => {
+  test.each(SCHEMAS)("%s", (_, schemata) => {
+    checkSchema(schemata);
+    const sampler = new Sampler(schemata);
+    const validator = compileSchema(schemata);
+    for (let stream = 0; stream < 20; stream++) {
+      const { payload } = sampler.sample(7, stream);
+      expect(payload, `stream ${stream}`).toBeTypeOf("object");
+      expect(validator.validate(JSON.parse(JSON.stringify(payload)))).toBeUndefined();
+    }
+  });
+
+  const FORMATS =
+    "date time date-time duration uri uri-reference uri-template email hostname ipv4 ipv6 regex uuid json-pointer relative-json-pointer";
+  test.each(FORMATS.split(" "))("format %s", (format) => {
+    const schemata = holding({ type: "string", format });
+    const validator = compileSchema(schemata);
+    const sampler = new Sampler(schemata);
+    for (let stream = 0; stream < 20; stream++) {
+      const { payload } = sampler.sample(7, stream);
+      expect(validator.validate(payload)).toBeUndefined();
+      expect(validator.validate({ a: "no ( such %" }), "the format checks something").toBeDefined();
+    }
+  });
+});
+
+test("all 58 event types of GitHub have samples", { timeout: 120_000 }, () => {
+  const types = githubTypes();
+  expect(types).toHaveLength(58);
+  for (const { name, schemata } of types) {
+    const sampler = new Sampler(schemata);
+    const { payload } = sampler.sample(1, 0);
+    expect(payload, name).toBeTypeOf("object");
+    expect(compileSchema(schemata).validate(payload), name).toBeUndefined();
+    // Not the least that conforms: what is optional is there as well.
+    expect(JSON.stringify(payload).length, name).toBeGreaterThan(500);
+  }
+});
+
+test("the same seed gives the same payloads, another seed and another stream others", () => {
+  const schemata = {
+    type: "object",
+    required: ["a"],
+    properties: { a: text, b: whole, c: tree },
+    definitions: { tree },
+  };
+  const texts = (seed: number): string[] =>
+    Array.from({ length: 8 }, (_, stream) => JSON.stringify(new Sampler(schemata).sample(seed, stream)));
+  expect(texts(42)).toEqual(texts(42));
+  expect(texts(42)).not.toEqual(texts(43));
+  expect(new Set(texts(42)).size).toBeGreaterThan(4);
+  // A seed's upper half counts as well.
+  expect(texts(42 + 2 ** 40)).not.toEqual(texts(42));
+  // One sampler for all of them makes no difference.
+  const sampler = new Sampler(schemata);
+  expect(texts(42).map((_, stream) => JSON.stringify(sampler.sample(42, stream)))).toEqual(texts(42));
+});
+
+test("values that the schema gives as examples are taken, unless they do not conform", () => {
+  const sampler = new Sampler(holding({ type: "string", pattern: "^\\d+$", examples: ["12", "no"] }));
+  const found = new Set(Array.from({ length: 30 }, (_, stream) => sampler.sample(3, stream).payload?.["a"]));
+  expect(found).toContain("12");
+  expect(found).not.toContain("no");
+});
+
+describe("where there is nothing to be found", () => {
+  test("a contradiction ends without a payload", () => {
+    const sampler = new Sampler(holding({ allOf: [{ type: "string" }, { type: "integer" }] }));
+    expect(sampler.sample(1, 0)).toEqual({ payload: undefined, failure: undefined });
+  });
+
+  test("it says how the last one that was made fell short", () => {
+    const { payload, failure } = new Sampler({
+      required: ["a"],
+      properties: { a: { enum: [1, 2] } },
+      not: { properties: { a: { maximum: 2 } } },
+    }).sample(1, 0) as { payload: undefined; failure: unknown };
+    expect(payload).toBeUndefined();
+    expect(failure).toMatchObject({ field: "", message: expect.stringContaining("not") as unknown });
+  });
+});

@@ -1,0 +1,169 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+export const text = { type: "string" };
+export const whole = { type: "integer" };
+
+/** The member `a` under a schema, so that values of every type can be looked at. */
+export const holding = (schema: unknown, definitions = {}) => ({
+  type: "object",
+  required: ["a"],
+  properties: { a: schema },
+  definitions,
+});
+
+export const tree = {
+  type: "object",
+  required: ["children"],
+  properties: { children: { type: "array", items: { $ref: "#/definitions/tree" } } },
+};
+
+/** By keyword, each by itself and with what makes it hard. */
+export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
+  ["nothing said", {}],
+  ["type lists", holding({ type: ["string", "null", "integer"] })],
+  ["no type, told by its keywords", holding({ minLength: 3, pattern: "^[a-z]+$" })],
+  ["enum", holding({ enum: [1, "a", null, { b: [2] }] })],
+  ["enum narrowed by type", holding({ enum: [1, "a", null], type: "string" })],
+  ["enum narrowed by what stands beside it", holding({ enum: ["a", "abcd", 7], minLength: 2 })],
+  ["enums that overlap in one", holding({ allOf: [{ enum: [1, 2, 3] }, { enum: [3, 4] }] })],
+  ["const", holding({ const: { x: [1, "y"] } })],
+  ["bounds", holding({ type: "integer", minimum: 17, maximum: 18 })],
+  ["bounds left out", holding({ type: "number", exclusiveMinimum: 0, exclusiveMaximum: 0.001 })],
+  ["one number", holding({ type: "number", minimum: 0.3, maximum: 0.3 })],
+  ["only below", holding({ type: "integer", maximum: -40 })],
+  ["multiples", holding({ type: "number", multipleOf: 0.01, minimum: 3 })],
+  [
+    "multiples of two",
+    holding({ allOf: [{ multipleOf: 4 }, { multipleOf: 6 }], type: "number", minimum: 1 }),
+  ],
+  ["whole multiples of a fraction", holding({ type: "integer", multipleOf: 2.5, minimum: 1 })],
+  ["lengths", holding({ type: "string", minLength: 40, maxLength: 41 })],
+  ["length of one", holding({ type: "string", minLength: 1, maxLength: 1 })],
+  ["no length", holding({ type: "string", maxLength: 0 })],
+  ["a pattern", holding({ type: "string", pattern: "^[A-Z]{3}-\\d{4}$" })],
+  [
+    "a pattern with lengths",
+    holding({ type: "string", pattern: "^[a-f0-9]+$", minLength: 40, maxLength: 40 }),
+  ],
+  [
+    "a pattern with alternatives",
+    holding({ type: "string", pattern: "^(?:cat|dog|[^a-z ]{2,4})(\\.\\w+)*$" }),
+  ],
+  ["a pattern found anywhere", holding({ type: "string", pattern: "b+c\\b", minLength: 12 })],
+  ["a pattern of other letters", holding({ type: "string", pattern: "^\\p{Lu}[\\u0400-\\u04ff]{2}\\s.$" })],
+  ["a pattern with escapes", holding({ type: "string", pattern: "^\\[\\t\\x41\\u0042\\/\\-]$" })],
+  ["two patterns", holding({ allOf: [{ pattern: "^x" }, { pattern: "^x[0-9]$" }], type: "string" })],
+  ["tuples", holding({ type: "array", items: [text, whole], additionalItems: false, minItems: 2 })],
+  ["tuples that go on", holding({ type: "array", items: [text], additionalItems: whole, minItems: 4 })],
+  ["lists", holding({ type: "array", items: whole, minItems: 3, maxItems: 3 })],
+  [
+    "lists without repetition",
+    holding({ type: "array", items: { enum: [1, 2, 3] }, uniqueItems: true, minItems: 3 }),
+  ],
+  [
+    "lists with something in them",
+    holding({ type: "array", contains: { const: 7 }, items: whole, minItems: 2 }),
+  ],
+  ["an empty list", holding({ type: "array", items: false })],
+  ["required but not listed", { type: "object", required: ["a", "__proto__", "constructor"] }],
+  [
+    "closed",
+    { type: "object", required: ["a"], properties: { a: text, b: whole }, additionalProperties: false },
+  ],
+  ["maps", holding({ type: "object", additionalProperties: whole, minProperties: 4 })],
+  [
+    "maps by pattern",
+    holding({
+      type: "object",
+      patternProperties: { "^x-[0-9]{2}$": whole },
+      additionalProperties: false,
+      minProperties: 3,
+    }),
+  ],
+  [
+    "names with a rule",
+    holding({ type: "object", propertyNames: { pattern: "^[a-z]{2}$" }, minProperties: 3 }),
+  ],
+  ["a most of properties", { properties: { a: text, b: text, c: text }, maxProperties: 1 }],
+  [
+    "properties and a pattern for them",
+    { required: ["ab"], properties: { ab: text }, patternProperties: { "^a": { minLength: 20 } } },
+  ],
+  [
+    "dependencies by name",
+    { required: ["a"], dependencies: { a: ["b"], b: ["c"] }, properties: { c: whole } },
+  ],
+  [
+    "dependencies by schema",
+    {
+      required: ["a"],
+      dependencies: { a: { required: ["d"], properties: { d: whole } } },
+      properties: { a: text },
+    },
+  ],
+  ["a dependency that cannot hold", { properties: { a: text, b: text }, dependencies: { a: false } }],
+  [
+    "allOf",
+    {
+      allOf: [
+        { required: ["a"], properties: { a: text } },
+        { required: ["b"], properties: { b: whole } },
+      ],
+    },
+  ],
+  ["anyOf with one way", holding({ anyOf: [false, { type: "string", minLength: 90, maxLength: 3 }, whole] })],
+  ["oneOf that overlap", holding({ oneOf: [{ type: "number" }, { type: "integer" }] })],
+  [
+    "oneOf by a discriminator",
+    {
+      required: ["kind"],
+      properties: { kind: { enum: ["a", "b", "c"] } },
+      oneOf: [
+        { properties: { kind: { const: "a" }, x: text }, required: ["x"] },
+        { properties: { kind: { const: "b" }, y: whole }, required: ["y"] },
+      ],
+    },
+  ],
+  ["not a value", holding({ type: "integer", minimum: 1, maximum: 2, not: { const: 1 } })],
+  ["not with a name", { properties: { a: text, b: text }, not: { required: ["a"] } }],
+  [
+    "if, then and else",
+    {
+      required: ["k"],
+      properties: { k: { enum: ["a", "b"] }, x: whole, y: text },
+      if: { properties: { k: { const: "a" } } },
+      then: { required: ["x"] },
+      else: { required: ["y"] },
+    },
+  ],
+  ["references", holding({ $ref: "#/definitions/id" }, { id: { type: "string", format: "uuid" } })],
+  ["references by $id", holding({ $ref: "#name" }, { x: { $id: "#name", type: "integer" } })],
+  ["recursion", holding({ $ref: "#/definitions/tree" }, { tree })],
+  [
+    "recursion to the root",
+    {
+      type: "object",
+      required: ["next"],
+      properties: { next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
+    },
+  ],
+  [
+    "recursion that must branch",
+    holding(
+      { $ref: "#/definitions/node" },
+      {
+        node: {
+          anyOf: [
+            {
+              type: "object",
+              required: ["l", "r"],
+              properties: { l: { $ref: "#/definitions/node" }, r: { $ref: "#/definitions/node" } },
+            },
+            whole,
+          ],
+        },
+      },
+    ),
+  ],
+  ["unknown keywords and formats", holding({ type: "string", format: "no-such", nullable: true })],
+  ["beside a reference nothing counts", holding({ $ref: "#/definitions/id", minLength: 900 }, { id: text })],
+];
