@@ -6,6 +6,7 @@ import { parsePayload } from "../domain/publish-body.ts";
 import type { Evreg } from "../evreg.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { DELIVERY_LIST, PUBLISHED_RECORD } from "./columns.ts";
+import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
@@ -34,7 +35,8 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
   const payload = parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
   const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
   return async (evreg) => {
-    const { data, replayed } = await evreg.events.publish(event);
+    const { data, replayed, deprecation } = await evreg.events.publish(event);
+    if (deprecation !== undefined) note(deprecationNote(deprecation));
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
     await output.record({ data }, PUBLISHED_RECORD);
