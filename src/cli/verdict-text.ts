@@ -51,7 +51,7 @@ export function verdictAnnotations(verdict: SchemaVerdict, { action, file, lineO
 
 function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
   const told = replay.failures.slice(0, TOLD_FAILURES).map(failureText);
-  const message = [`${eventsSummary(replay)}`, ...told].join("\n");
+  const message = [eventsSummary(replay), ...told].join("\n");
   return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
 }
 

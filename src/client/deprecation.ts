@@ -1,5 +1,4 @@
 import type { Deprecation } from "../domain/action.ts";
-import { toIso } from "../runtime/clock.ts";
 import type { Received } from "./channel.ts";
 
 /** A date as structured fields write it (RFC 9651): seconds since the epoch. */
@@ -11,7 +10,7 @@ export function deprecationIn({ headers }: Received, action: string): Deprecatio
   const seconds = DATE.exec(textOf(headers["deprecation"]))?.[1];
   if (seconds === undefined) return undefined;
   const successor = SUCCESSOR.exec(textOf(headers["link"]))?.[1] ?? null;
-  return { action, since: toIso(Number(seconds) * 1_000), successor };
+  return { action, since: new Date(Number(seconds) * 1_000).toISOString(), successor };
 }
 
 function textOf(header: string | string[] | undefined): string {

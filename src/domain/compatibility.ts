@@ -4,7 +4,7 @@ export type CompatibilityMode = (typeof COMPATIBILITY_MODES)[number];
 
 /** Which schemas a change is compared with: the one in force, or every revision there was ("transitive" elsewhere). */
 export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
-export type CompatibilityAgainst = (typeof COMPATIBILITY_AGAINST)[number];
+type CompatibilityAgainst = (typeof COMPATIBILITY_AGAINST)[number];
 
 export interface CompatibilityRule {
   readonly compatibility: CompatibilityMode;

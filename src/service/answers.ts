@@ -21,7 +21,7 @@ export function checkId(id: number, field = "id"): number {
 }
 
 /** The record as it is answered. */
-export function actionOf({ actionId: _, edition: _e, deprecatedMs: _d, ...action }: StoredAction): Action {
+export function actionOf({ actionId: _a, edition: _e, deprecatedMs: _d, ...action }: StoredAction): Action {
   return action;
 }
 

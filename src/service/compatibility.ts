@@ -61,15 +61,18 @@ function compare(
   next: Schemata,
   { mode }: { readonly mode: Exclude<CompatibilityMode, "none"> },
 ): { readonly breaks: readonly SchemaBreak[] } {
-  const at = (pointer: string, document: Schemata) => shortened(valueAt(pathOf(pointer, document), document));
   const breaks = compareSchemas(old, next).map(({ pointer, message }): SchemaBreak => ({
     side: mode === "consumer" ? "consumer" : "producer",
     pointer,
-    was: at(pointer, old),
-    is: at(pointer, next),
+    was: shownAt(pointer, old),
+    is: shownAt(pointer, next),
     message,
     remedy: "Keep this place as it was; optional properties may be added.",
     certainty: "cannot_prove",
   }));
   return { breaks };
+}
+
+function shownAt(pointer: string, document: Schemata): unknown {
+  return shortened(valueAt(pathOf(pointer, document), document));
 }

@@ -8,6 +8,10 @@ const properties = USER_SCHEMA["properties"] as Schemata;
 const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 
+function failure(event: number) {
+  return { event, field: "name", message: "is required" };
+}
+
 export function actionChecksContract(open: OpenEvreg): void {
   describe("checking a schema", () => {
     const under = useEvreg(open);
@@ -64,7 +68,6 @@ export function actionChecksContract(open: OpenEvreg): void {
         );
         await publish(under.evreg, newEvent({ email: "ada@example.com" }, "user.deleted"));
       }
-      const failure = (event: number) => ({ event, field: "name", message: "is required" });
       expect((await check({ schemata: BREAKING, replay: 10_000 })).replay).toEqual({
         checked: 4,
         failed: 2,
