@@ -54,13 +54,14 @@ export interface ActionRevision {
 }
 
 export interface RevisionQuery {
-  /** 1 to 100, default 50. */
+  /** 1 to 50, default 20. */
   readonly limit?: number;
   /** Walks on to revisions older than this one. */
   readonly after?: number;
 }
 
-export const REVISION_LIMITS = { listDefault: 50, listMax: 100 } as const;
+/** A schema may have 64 KiB, so a page is kept small. */
+export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
 
 /**
  * Something legal in Draft 7 that is probably a slip: an unknown keyword or format, which checks nothing, or a type that

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { CHECK_LIMITS, REVISION_LIMITS } from "../domain/action.ts";
+import { CHECK_LIMITS } from "../domain/action.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
 import type {
   CompatibilityMode,
@@ -12,6 +12,9 @@ import { compareSchemas } from "../schema/compatibility.ts";
 import { shortened } from "../schema/failure.ts";
 import { pathOf, valueAt } from "../schema/field-path.ts";
 import type { Store, StoredAction } from "../store/store.ts";
+
+/** Revisions read at once, each of up to 64 KiB. */
+const READ_REVISIONS = 10;
 
 /**
  * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them.
@@ -42,7 +45,7 @@ export async function breaksOf(
 
 /** Newest first. */
 async function* revisionsOf(store: Store, action: string): AsyncGenerator<ActionRevision> {
-  const limit = REVISION_LIMITS.listMax;
+  const limit = READ_REVISIONS;
   let after: number | undefined;
   for (;;) {
     const page = await store.listRevisions({ action, limit, ...(after === undefined ? {} : { after }) });

@@ -47,7 +47,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       await refusal(actions.revision("nobody", 1), "not_found");
       await refusal(actions.revisions("nobody"), "not_found");
       for (const number of [0, -1, 1.5]) await refusal(actions.revision(NAME, number), "malformed");
-      await refusal(actions.revisions(NAME, { limit: 101 }), "malformed");
+      await refusal(actions.revisions(NAME, { limit: 51 }), "malformed");
       await refusal(actions.revisions(NAME, { page: 2 } as object), "malformed");
     });
 
@@ -87,6 +87,21 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ]);
       await actions.update(NAME, { compatibility_against: "last" });
       expect((await actions.update(NAME, { schemata: otherA })).data.revision).toBe(4);
+    });
+
+    it("compares with revisions however long ago they were", async () => {
+      await create({ compatibility: "none" });
+      const { actions } = under.evreg;
+      const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
+      await actions.update(NAME, { schemata: otherA });
+      for (let index = 0; index < 22; index++) {
+        await actions.update(NAME, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } });
+      }
+      await actions.update(NAME, { compatibility: "full", compatibility_against: "all" });
+      const { details } = await refusal(actions.update(NAME, { schemata: withMore("a") }), "conflict");
+      expect(details["changes"]).toEqual([
+        expect.objectContaining({ revision: 2, pointer: "/properties/a/type" }),
+      ]);
     });
 
     it("tells a break of several revisions once, of the newest", async () => {

@@ -20,7 +20,7 @@ export default class ActionsHistory extends EvregCommand {
   ];
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    limit: numberFlag("At most so many, 1 to 100 (default 50)."),
+    limit: numberFlag("At most so many, 1 to 50 (default 20)."),
     after: numberFlag("Only revisions older than this one.", { helpValue: "REVISION" }),
   };
 
