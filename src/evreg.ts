@@ -1,4 +1,14 @@
-import type { Action, ActionUpdate, NewAction, WarningMeta } from "./domain/action.ts";
+import type {
+  Action,
+  ActionRevision,
+  ActionUpdate,
+  Deprecation,
+  NewAction,
+  RevisionQuery,
+  SchemaCandidate,
+  SchemaVerdict,
+  WarningMeta,
+} from "./domain/action.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
@@ -25,6 +35,8 @@ export interface Published {
   readonly data: Event;
   /** True when nothing new was stored: the key had been used with the same action and payload. */
   readonly replayed: boolean;
+  /** Of the action, while it is deprecated. */
+  readonly deprecation?: Deprecation;
 }
 
 /**
@@ -63,8 +75,9 @@ export interface ActionsPort {
   /** `not_found`. */
   get(name: string): Promise<Answer<Action>>;
   /**
-   * Applies a schema as the next revision; the same schema again changes nothing.
-   * `conflict` with `details.changes` for a change that breaks someone, `not_found`, `invalid`, also for the service's own.
+   * Changes an action. Another schema becomes the next revision; what is as it was changes nothing.
+   * `conflict` with `details.changes` for a schema that breaks someone whom the action's `compatibility` protects,
+   * `not_found` (also for a successor), `invalid` (also for the service's own). To protect less than before needs scope `admin`.
    * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
    */
   update(
@@ -72,12 +85,22 @@ export interface ActionsPort {
     input: ActionUpdate,
     options?: { compatibility?: "none" },
   ): Promise<Answer<Action, WarningMeta>>;
+  /** The schemas it has had, newest first. `not_found`. */
+  revisions(name: string, query?: RevisionQuery): Promise<Answer<readonly ActionRevision[]>>;
+  /** `not_found`. */
+  revision(name: string, revision: number): Promise<Answer<ActionRevision>>;
+  /**
+   * What an update with this schema would do, and whether the last events conform to it; changes nothing.
+   * `not_found`, `invalid`; `unavailable` when others' checks take too long.
+   */
+  check(name: string, candidate: SchemaCandidate): Promise<Answer<SchemaVerdict>>;
 }
 
 export interface EventsPort {
   /**
    * Resolves once the event and its deliveries are durable.
-   * `not_found` (unknown action), `invalid` (payload against schema; an action of the service itself), `too_large`, `malformed`,
+   * `not_found` (unknown action), `gone` (retired action), `invalid` (payload against schema; an action of the service
+   * itself), `too_large`, `malformed`,
    * `conflict` (idempotency key used with another body).
    */
   publish(input: NewEvent): Promise<Published>;

@@ -1,4 +1,5 @@
-import type { Action } from "../domain/action.ts";
+import { actionState } from "../domain/action.ts";
+import type { Action, ActionRevision } from "../domain/action.ts";
 import type { Attempt, Delivery, DeliveryStatus } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { Replay, ReplayCount } from "../domain/replay.ts";
@@ -14,6 +15,8 @@ export const ACTION_LIST: readonly Column<Action>[] = [
   { title: "ACTION", of: (action) => action.action, shrinkTo: 16 },
   { title: "APPLICATION", of: (action) => action.application, shrinkTo: 8 },
   { title: "REVISION", of: (action) => action.revision, align: "right" },
+  { title: "STATE", of: actionState, tone: actionTone },
+  { title: "MODE", of: modeOf },
   { title: "CREATED", of: (action) => action.timestamped },
 ];
 
@@ -22,9 +25,21 @@ export const ACTION_RECORD: readonly Column<Action>[] = [
   { title: "Application", of: (action) => action.application },
   { title: "ID", of: (action) => action.rowid },
   { title: "Revision", of: (action) => action.revision },
+  { title: "State", of: actionState, tone: actionTone },
+  { title: "Successor", of: (action) => action.successor ?? undefined },
+  { title: "Mode", of: modeOf },
   { title: "Created", of: (action) => action.timestamped },
   { title: "Schema", of: (action) => JSON.stringify(action.schemata, null, 2), block: true },
 ];
+
+/** @param changes what each revision changed, by its number */
+export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
+  return [
+    { title: "REVISION", of: ({ revision }) => revision, align: "right" },
+    { title: "APPLIED", of: ({ timestamped }) => timestamped },
+    { title: "CHANGES", of: ({ revision }) => changes.get(revision), shrinkTo: 16 },
+  ];
+}
 
 export const EVENT_LIST: readonly Column<Event>[] = [
   { ...id, of: (event) => event.rowid },
@@ -190,6 +205,14 @@ function preview(event: Event): string {
   const { bytes } = event.payload;
   const start = Buffer.from(bytes.subarray(0, PREVIEW_BYTES)).toString("utf8").replace(/\s+/g, " ");
   return bytes.length > PREVIEW_BYTES ? `${start.replace(/\ufffd+$/, "")}…` : start;
+}
+
+function actionTone(action: Action): "green" | "yellow" | "dim" {
+  return ({ active: "green", deprecated: "yellow", retired: "dim" } as const)[actionState(action)];
+}
+
+function modeOf({ compatibility, compatibility_against: against }: Action): string {
+  return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
 }
 
 function stateOf(subscription: Subscription): string {

@@ -3,6 +3,8 @@ export const EXIT = {
   done: 0,
   failed: 1,
   usage: 2,
+  /** A check that changes nothing found what an update would be refused for. */
+  breaking: 5,
   /** A bulk went through, but some of its items were refused. */
   someFailed: 7,
   /** 128 + SIGINT, as shells count it. */

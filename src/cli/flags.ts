@@ -1,4 +1,5 @@
 import { Args, Flags } from "@oclif/core";
+import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/compatibility.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { usage } from "./usage.ts";
 
@@ -86,6 +87,24 @@ export const timeFlag = Flags.custom({
 function timeOf(text: string): string {
   const beginning = `${text}T00:00:00Z`;
   return parseIsoTime(beginning) === undefined ? text : beginning;
+}
+
+/** Whom changes of a schema must not break. */
+export function modeFlag(summary: string) {
+  return Flags.option({
+    summary,
+    options: COMPATIBILITY_MODES,
+    helpValue: COMPATIBILITY_MODES.join("|"),
+  })();
+}
+
+/** What the changes of an action's schema are compared with. */
+export function againstFlag() {
+  return Flags.option({
+    summary: "Compare changes with the last schema, or with all there were.",
+    options: COMPATIBILITY_AGAINST,
+    helpValue: COMPATIBILITY_AGAINST.join("|"),
+  })();
 }
 
 /** @param subject what a message begins with; for a flag its name is put there anyway */

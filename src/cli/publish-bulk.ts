@@ -6,6 +6,7 @@ import { bulkProgress } from "./bulk-progress.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
 import { MAX_LINE_BYTES } from "./bulk-line.ts";
 import { publishLines, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
+import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
 import { interruption } from "./interruption.ts";
@@ -51,9 +52,17 @@ async function publishInput(
   addAbortSignal(signal, stream);
   const progress = await bulkProgress(size);
   const tally = new RefusalTally();
+  const toldOf = new Set<string>();
   const bulk: BulkOptions = {
     lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES),
-    publish: (items, how) => events.publishBatch(items, how),
+    async publish(items, how) {
+      const result = await events.publishBatch(items, how);
+      for (const deprecation of result.meta.deprecated ?? []) {
+        if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
+        toldOf.add(deprecation.action);
+      }
+      return result;
+    },
     onError,
     signal,
     accepted: (published) => (output.format === "jsonl" ? output.lines(published) : undefined),

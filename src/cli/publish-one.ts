@@ -7,6 +7,7 @@ import type { Evreg } from "../evreg.ts";
 import type { RawJson } from "../json/raw-json.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { DELIVERY_LIST, EVENT_RECORD, PUBLISHED_RECORD } from "./columns.ts";
+import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
@@ -38,7 +39,8 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
   return async (evreg) => {
     const payload = await payloadFor(evreg);
     const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
-    const { data, replayed } = await evreg.events.publish(event);
+    const { data, replayed, deprecation } = await evreg.events.publish(event);
+    if (deprecation !== undefined) note(deprecationNote(deprecation));
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
     await output.record({ data }, columnsFor(options));

@@ -6,7 +6,20 @@ import { usage } from "./usage.ts";
 
 /** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
 export async function readSchema(path: string): Promise<Schemata> {
+  return (await readSchemaSource(path)).schemata;
+}
+
+/** The same, with a way to find on which line of the file a JSON pointer leads. */
+export async function readSchemaSource(path: string): Promise<{
+  readonly schemata: Schemata;
+  readonly lineOf: () => Promise<(pointer: string) => number>;
+}> {
   const bytes = await readInput(path);
+  const lineOf = async () => (await import("./schema-lines.ts")).lineFinder(text(bytes));
+  return { schemata: await schemataOf(path, bytes), lineOf };
+}
+
+async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
   const value = await parse(path, bytes);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
   throw usage(`${nameOf(path)} holds no schema: a JSON Schema is an object such as {"type": "object"}.`);

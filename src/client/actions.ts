@@ -1,4 +1,4 @@
-import type { Action, WarningMeta } from "../domain/action.ts";
+import type { Action, ActionRevision, SchemaVerdict, WarningMeta } from "../domain/action.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
 import { jsonAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
@@ -21,6 +21,18 @@ export function actionsOver(channel: Channel): ActionsPort {
     async update(name, input, options = {}) {
       const sent = { body: requestBody(input), query: { ...options } };
       return jsonAnswer(await channel.send("PUT", pathOf(name), sent)) as Answer<Action, WarningMeta>;
+    },
+    async revisions(name, query = {}) {
+      const received = await channel.send("GET", `${pathOf(name)}/revisions`, { query: { ...query } });
+      return jsonAnswer(received) as Answer<readonly ActionRevision[]>;
+    },
+    async revision(name, revision) {
+      const path = `${pathOf(name)}/revisions/${revision}`;
+      return jsonAnswer(await channel.send("GET", path)) as Answer<ActionRevision>;
+    },
+    async check(name, candidate) {
+      const sent = { body: requestBody(candidate) };
+      return jsonAnswer(await channel.send("POST", `${pathOf(name)}/check`, sent)) as Answer<SchemaVerdict>;
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Answer, EventsPort } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
 import { eventAnswer, eventsAnswer, jsonAnswer } from "./answers.ts";
 import type { Channel, Received } from "./channel.ts";
+import { deprecationIn } from "./deprecation.ts";
 import { foreignAnswer, refusal } from "./refusals.ts";
 
 const PATH = "/v1/events";
@@ -13,7 +14,10 @@ export function eventsOver(channel: Channel): EventsPort {
   return {
     async publish(input) {
       const received = await channel.send("POST", PATH, { body: encodeJson(input) });
-      return { ...eventAnswer(received), replayed: received.headers["idempotency-replayed"] === "true" };
+      const replayed = received.headers["idempotency-replayed"] === "true";
+      const deprecation = deprecationIn(received, input.action);
+      const answer = { ...eventAnswer(received), replayed };
+      return deprecation === undefined ? answer : { ...answer, deprecation };
     },
     async publishBatch(items, options = {}) {
       const sent = { body: batchBody(items), query: { ...options }, also: [422] };

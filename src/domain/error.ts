@@ -6,6 +6,7 @@ export type EvregErrorCode =
   | "not_found"
   | "method_not_allowed"
   | "conflict"
+  | "gone"
   | "too_large"
   | "unsupported_media_type"
   | "invalid"
@@ -22,6 +23,7 @@ export const HTTP_STATUS: Readonly<Record<EvregErrorCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  gone: 410,
   too_large: 413,
   unsupported_media_type: 415,
   invalid: 422,
@@ -40,6 +42,7 @@ export const EXIT_CODE: Readonly<Record<EvregErrorCode, number>> = {
   not_found: 3,
   method_not_allowed: 1,
   conflict: 5,
+  gone: 1,
   too_large: 1,
   unsupported_media_type: 1,
   invalid: 1,
@@ -111,6 +114,8 @@ export function codeOfStatus(status: number): EvregErrorCode {
       return "method_not_allowed";
     case 409:
       return "conflict";
+    case 410:
+      return "gone";
     case 413:
       return "too_large";
     case 415:

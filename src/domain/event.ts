@@ -1,4 +1,5 @@
 import type { RawJson } from "../json/raw-json.ts";
+import type { Deprecation } from "./action.ts";
 import type { ErrorBody } from "./error.ts";
 
 /** One occurrence of an action. */
@@ -52,6 +53,8 @@ interface BatchMeta {
   readonly rejected: number;
   /** Of the accepted: items that stored nothing new, as their idempotency key stands for an event accepted before. */
   readonly replayed: number;
+  /** The deprecated actions among those of the accepted items; absent when there is none. */
+  readonly deprecated?: readonly Deprecation[];
 }
 
 export interface BatchResult {

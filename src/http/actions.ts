@@ -1,5 +1,12 @@
-import type { ActionUpdate, NewAction } from "../domain/action.ts";
-import { ACTION_QUERY, ACTION_UPDATE, ACTION_UPDATE_QUERY, NEW_ACTION } from "../domain/requests.ts";
+import type { ActionUpdate, NewAction, SchemaCandidate } from "../domain/action.ts";
+import {
+  ACTION_QUERY,
+  ACTION_UPDATE,
+  ACTION_UPDATE_QUERY,
+  NEW_ACTION,
+  REVISION_QUERY,
+  SCHEMA_CANDIDATE,
+} from "../domain/requests.ts";
 import { parseJson } from "../json/parse.ts";
 import { many, one, WARNINGS } from "./records.ts";
 import { reply } from "./reply.ts";
@@ -63,10 +70,11 @@ export const ACTION_ROUTES: readonly Route[] = [
     path: "/v1/actions/:name",
     operationId: "updateAction",
     tag,
-    summary: "Apply a schema as the action's next revision",
+    summary: "Apply a schema as the action's next revision, or change how it is kept",
     description:
-      "A backward compatible change is applied; a breaking one is 409 with `details.changes` and a suggested name. " +
-      "`compatibility=none` applies it all the same and needs the scope `admin`.",
+      "A schema that breaks nobody whom the action's `compatibility` protects is applied; another one is 409 with `details.changes` and a suggested name. " +
+      "`?compatibility=none` applies it all the same, this once, and needs the scope `admin`; so does a `compatibility` in the body that protects less than before. " +
+      "To roll back, send the schema of an earlier revision.",
     access: "token",
     scope: "write",
     query: ACTION_UPDATE_QUERY,
@@ -77,6 +85,54 @@ export const ACTION_ROUTES: readonly Route[] = [
       const options = incoming.query(ACTION_UPDATE_QUERY) as { compatibility?: "none" };
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as ActionUpdate;
       return reply(200, await evreg.actions.update(incoming.param("name"), input, options));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/actions/:name/revisions",
+    operationId: "listActionRevisions",
+    tag,
+    summary: "The schemas an action has had, newest first",
+    access: "token",
+    scope: "read",
+    query: REVISION_QUERY,
+    answers: { 200: { description: "The revisions.", schema: many("ActionRevision") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      const query = incoming.query(REVISION_QUERY);
+      return reply(200, await evreg.actions.revisions(incoming.param("name"), query));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/actions/:name/revisions/:id",
+    operationId: "getActionRevision",
+    tag,
+    summary: "One schema an action has had",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "The revision.", schema: one("ActionRevision") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.actions.revision(incoming.param("name"), incoming.id()));
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/actions/:name/check",
+    operationId: "checkAction",
+    tag,
+    summary: "Tell what applying a schema would break, and change nothing",
+    description:
+      "With `replay` the action's last events are validated against it as well; those of them that do not conform do not count for `compatible`.",
+    access: "token",
+    scope: "read",
+    body: SCHEMA_CANDIDATE,
+    answers: { 200: { description: "The verdict.", schema: one("SchemaVerdict") } },
+    failures: [404],
+    async handle(evreg, incoming) {
+      const candidate = parseJson(await incoming.body(BODY_MAX_BYTES)) as SchemaCandidate;
+      return reply(200, await evreg.actions.check(incoming.param("name"), candidate));
     },
   },
 ];

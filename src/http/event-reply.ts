@@ -1,4 +1,5 @@
 import type { BatchResult, Event, PageMeta } from "../domain/event.ts";
+import { batchDeprecationHeaders } from "./deprecation.ts";
 import { PieceWriter } from "./pieces.ts";
 import type { HeaderPair, Pieces, Reply } from "./reply.ts";
 
@@ -50,7 +51,9 @@ export function batchReply({ data, errors, meta }: BatchResult): Reply {
   const failure =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...failure });
-  return { status, body: writeList(data, `],${rest.slice(1)}`) };
+  const body = writeList(data, `],${rest.slice(1)}`);
+  if (meta.deprecated === undefined) return { status, body };
+  return { status, body, headers: batchDeprecationHeaders(meta.deprecated) };
 }
 
 function noneAccepted(count: number): string {

@@ -5,6 +5,7 @@ import type { EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parsePublishBody } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
 import { loopPace } from "../runtime/pace.ts";
+import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
 import { batch, many, one, ref } from "./records.ts";
 import { reply } from "./reply.ts";
@@ -32,19 +33,23 @@ export const EVENT_ROUTES: readonly Route[] = [
     },
     body: NEW_EVENT,
     answers: {
-      201: { description: "The event.", schema: one("Event") },
+      201: { description: "The event.", schema: one("Event"), headers: DEPRECATION_HEADERS },
       200: {
         description: "The earlier event that the same key stands for; nothing was stored.",
         schema: one("Event"),
-        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] } },
+        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] }, ...DEPRECATION_HEADERS },
       },
     },
-    failures: [404, 409],
+    failures: [404, 409, 410],
     async handle(evreg, incoming, { limits }) {
       const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
       const input = withKey(parsePublishBody(bytes, limits), incoming.header(KEY_HEADER));
-      const { data, replayed } = await evreg.events.publish(input);
-      return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
+      const { data, replayed, deprecation } = await evreg.events.publish(input);
+      if (deprecation === undefined) {
+        return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
+      }
+      const told = deprecationHeaders(deprecation);
+      return replayed ? eventReply(200, data, [...REPLAYED, ...told]) : eventReply(201, data, told);
     },
   },
   {
@@ -59,8 +64,8 @@ export const EVENT_ROUTES: readonly Route[] = [
     query: BATCH_QUERY,
     body: BATCH,
     answers: {
-      201: { description: "All were accepted.", schema: batch(false) },
-      207: { description: "Some were accepted.", schema: batch(false) },
+      201: { description: "All were accepted.", schema: batch(false), headers: DEPRECATION_HEADERS },
+      207: { description: "Some were accepted.", schema: batch(false), headers: DEPRECATION_HEADERS },
       422: {
         description: "None was accepted, or the body is no batch.",
         schema: { oneOf: [batch(true), ref("Error")] },

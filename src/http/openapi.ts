@@ -17,6 +17,10 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
     description: "No such record; `details.field` is `action` where an action is missing.",
   },
   409: { name: "Conflict", description: "A duplicate, a breaking change, or not possible in this state." },
+  410: {
+    name: "Gone",
+    description: "The action is retired; `details.successor` is what to publish to instead.",
+  },
   413: { name: "TooLarge", description: "Over a size limit: `details` is `{ limit, size }`." },
   415: { name: "UnsupportedMediaType", description: "The body is not plain JSON." },
   422: { name: "Invalid", description: "Understood, but invalid: `details` is `{ field, message, value }`." },

@@ -1,3 +1,4 @@
+import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/compatibility.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { ON_EXHAUSTED } from "../domain/subscription-settings.ts";
 import { BEARERS } from "../domain/subscription.ts";
@@ -138,7 +139,70 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     application: text,
     schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     revision: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
+    compatibility: {
+      type: "string",
+      enum: COMPATIBILITY_MODES,
+      description: "Whom a change of the schema must not break.",
+    },
+    compatibility_against: {
+      type: "string",
+      enum: COMPATIBILITY_AGAINST,
+      description: "Whether a change is compared with the last schema or with all there were.",
+    },
+    deprecated: { type: "boolean", description: "Publishers are told to move on." },
+    retired: { type: "boolean", description: "Publishing is refused." },
+    successor: { type: ["string", "null"], description: "The action to publish to instead." },
     timestamped: timestamp,
+  }),
+  ActionRevision: record({
+    action: text,
+    revision: { type: "integer", minimum: 1 },
+    schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
+    timestamped: { ...timestamp, description: "When it was applied." },
+  }),
+  SchemaBreak: record(
+    {
+      revision: { type: "integer", minimum: 1, description: "The revision it breaks with." },
+      side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
+      pointer: {
+        ...text,
+        description: "JSON pointer to the place: in the new schema, or in the old one for what is gone.",
+      },
+      was: { description: "What stood there; `null` for nothing." },
+      is: { description: "What stands there now; `null` for nothing." },
+      message: text,
+      remedy: { ...text, description: "What to do instead." },
+      certainty: {
+        type: "string",
+        enum: ["proven", "cannot_prove"],
+        description: "`cannot_prove`: it may be harmless, but that cannot be shown.",
+      },
+      example: { description: "A payload that shows it." },
+    },
+    ["example"],
+  ),
+  SchemaVerdict: record({
+    compatible: { type: "boolean", description: "Whether an update in that mode would be applied." },
+    breaks: { type: "array", items: ref("SchemaBreak") },
+    warnings: { type: "array", items: ref("SchemaWarning") },
+    replay: { oneOf: [ref("CheckedEvents"), { type: "null" }], description: "`null` unless asked for." },
+  }),
+  CheckedEvents: record({
+    checked: {
+      ...count,
+      description: "Fewer than asked for where there are no more, or where 20 seconds were over.",
+    },
+    failed: count,
+    failures: {
+      type: "array",
+      items: record({ event: rowid, field: text, message: text }),
+      description: "The first 100, newest event first.",
+    },
+  }),
+  Deprecation: record({
+    action: text,
+    since: { ...timestamp, description: "To the second." },
+    successor: { type: ["string", "null"], description: "The action to publish to instead." },
   }),
   SchemaWarning: record({
     pointer: { ...text, description: "JSON pointer into the schema." },
@@ -264,14 +328,22 @@ export function batch(failed: boolean): JsonSchema {
   return record({
     data: { type: "array", items: { oneOf: [ref("Event"), { type: "null" }] } },
     errors: { type: "array", items: ref("BatchItemError") },
-    meta: record({
-      accepted: count,
-      rejected: count,
-      replayed: {
-        ...count,
-        description: "Of the accepted: their idempotency key stands for an event accepted before.",
+    meta: record(
+      {
+        accepted: count,
+        rejected: count,
+        replayed: {
+          ...count,
+          description: "Of the accepted: their idempotency key stands for an event accepted before.",
+        },
+        deprecated: {
+          type: "array",
+          items: ref("Deprecation"),
+          description: "The deprecated actions of the accepted; absent when there is none.",
+        },
       },
-    }),
+      ["deprecated"],
+    ),
     ...(failed ? failure : {}),
   });
 }

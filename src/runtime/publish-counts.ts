@@ -8,6 +8,7 @@ export const REFUSAL_REASONS = [
   "forbidden",
   "not_found",
   "conflict",
+  "gone",
   "too_large",
   "unsupported_media_type",
   "invalid",

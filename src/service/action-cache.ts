@@ -1,6 +1,8 @@
+import type { Deprecation } from "../domain/action.ts";
+import { toIso } from "../runtime/clock.ts";
 import { compileSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, StoredAction } from "../store/store.ts";
 import { Recent } from "./recent.ts";
 
 /** All that publishing needs of an action. */
@@ -11,13 +13,17 @@ export interface LoadedAction {
   readonly validator: Validator;
   /** Nobody can publish it. */
   readonly isBuiltIn: boolean;
+  readonly isRetired: boolean;
+  readonly successor: string | null;
+  /** While it is deprecated. */
+  readonly deprecation: Deprecation | undefined;
 }
 
 const MAX_ACTIONS = 1_000;
 
 /**
  * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
- * store refuses its revision as `stale` then, and the caller reports it as outdated and loads anew.
+ * store refuses its revision, or an action retired meanwhile, as `stale` then, and the caller reports it as outdated and loads anew.
  */
 export class ActionCache {
   readonly #store: Store;
@@ -63,7 +69,15 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#store.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision, isBuiltIn } = stored;
-    return { actionId, application, revision, isBuiltIn, validator: compileSchema(stored.schemata) };
+    const { actionId, application, revision, isBuiltIn, retired: isRetired, successor } = stored;
+    const validator = compileSchema(stored.schemata);
+    const deprecation = deprecationOf(stored);
+    return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }
+}
+
+function deprecationOf({ action, deprecatedMs, successor }: StoredAction): Deprecation | undefined {
+  if (deprecatedMs === null) return undefined;
+  // The header has seconds, and every port tells the same.
+  return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
 }

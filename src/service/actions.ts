@@ -1,57 +1,34 @@
-import { isDeepStrictEqual } from "node:util";
-import type { Action, ActionUpdate, NewAction, WarningMeta } from "../domain/action.ts";
-import { EvregError, invalidField } from "../domain/error.ts";
-import { checkLabel, checkNewActionName, nextVersionName } from "../domain/names.ts";
+import { REVISION_LIMITS } from "../domain/action.ts";
+import type { Action, ActionUpdate, NewAction, SchemaCandidate, WarningMeta } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
-import { ACTION_QUERY, ACTION_UPDATE, ACTION_UPDATE_QUERY, NEW_ACTION } from "../domain/requests.ts";
+import {
+  ACTION_QUERY,
+  ACTION_UPDATE,
+  ACTION_UPDATE_QUERY,
+  NEW_ACTION,
+  REVISION_QUERY,
+  SCHEMA_CANDIDATE,
+} from "../domain/requests.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import { compareSchemas } from "../schema/compatibility.ts";
-import type { Store, StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/store.ts";
 import type { Access } from "./access.ts";
-import { given, notFound, ownAction } from "./answers.ts";
+import { updateAction } from "./action-update.ts";
+import { actionOf, checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
+import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
 
-/** How often an update follows others that come before it. */
-const MAX_TRIES = 20;
-/** How many versions a suggested name may lie ahead. */
-const MAX_VERSIONS_TRIED = 50;
-
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions } = context;
+  const { store, clock, actions, eventChecks } = context;
 
-  /** One step of an update; `stale` when another came before it. */
-  async function revise(
-    stored: StoredAction,
-    body: ActionUpdate,
-    forced: boolean,
-  ): Promise<Action | "stale"> {
-    const { application = stored.application, schemata } = body;
-    access.require("write", stored.application);
-    access.require("write", application);
-    if (forced) access.require("admin", stored.application);
-    if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
-    checkAgreement(stored, body);
-    const sameSchema = isDeepStrictEqual(stored.schemata, schemata);
-    if (sameSchema && application === stored.application) return actionOf(stored);
-    const changes = sameSchema || forced ? [] : compareSchemas(stored.schemata, schemata);
-    if (changes.length > 0) {
-      const suggestion = await freeName(store, stored.action);
-      throw new EvregError(
-        "conflict",
-        `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
-        { changes, suggestion },
-      );
-    }
-    const revision = { action: stored.action, schemata, application, basedOnRevision: stored.revision };
-    try {
-      const revised = await store.reviseAction(revision, clock.now());
-      if (revised === undefined) throw notFound("action", stored.action);
-      return revised;
-    } finally {
-      actions.forget(stored.action);
-    }
+  async function readable(name: string): Promise<StoredAction> {
+    access.requireSome("read");
+    const stored = await store.findAction(name);
+    if (stored === undefined || !access.allows("read", stored.application)) throw notFound("action", name);
+    return stored;
   }
 
   return {
@@ -63,62 +40,48 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async create(input) {
       access.requireSome("write");
       const checks = { action: checkNewActionName, application: checkLabel };
-      const { action, application, schemata } = readBody(NEW_ACTION, input, checks) as NewAction;
+      const record = readBody(NEW_ACTION, input, checks) as NewAction;
+      const { action, application, schemata } = record;
       access.require("write", application);
       const warnings = schemaWarnings("schemata", schemata);
-      const created = await store
-        .createAction({ action, application, schemata }, clock.now())
-        .catch((error: unknown) => {
-          throw access.allows("read") ? error : withoutOwner(error, action);
-        });
+      const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
+        throw access.allows("read") ? error : withoutOwner(error, action);
+      });
       actions.forget(action);
       return withWarnings(created, warnings);
     },
     async get(name) {
-      access.requireSome("read");
-      const stored = await store.findAction(name);
-      if (stored === undefined || !access.allows("read", stored.application)) throw notFound("action", name);
-      return { data: actionOf(stored) };
+      return { data: actionOf(await readable(name)) };
     },
     async update(name, input, options = {}) {
       access.requireSome("write");
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
-      const body = readBody(ACTION_UPDATE, input, { application: checkLabel }) as ActionUpdate;
-      const warnings = schemaWarnings("schemata", body.schemata);
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const stored = await store.findAction(name);
-        if (stored === undefined) throw notFound("action", name);
-        const revised = await revise(stored, body, forced);
-        if (revised !== "stale") return withWarnings(revised, warnings);
-      }
-      throw new EvregError(
-        "unavailable",
-        `Others kept changing ${name} at the same time. Nothing was applied; look at it again, then try again.`,
-      );
+      const checks = { application: checkLabel, successor: checkActionName };
+      const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
+      const warnings = body.schemata === undefined ? [] : schemaWarnings("schemata", body.schemata);
+      return withWarnings(await updateAction(context, access, name, { body, forced }), warnings);
+    },
+    async revisions(name, query = {}) {
+      const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
+      const { action } = await readable(name);
+      return { data: await store.listRevisions({ action, limit, ...given({ after }) }) };
+    },
+    async revision(name, revision) {
+      const { action } = await readable(name);
+      const found = await store.findRevision(action, checkId(revision, "revision"));
+      if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
+      return { data: found };
+    },
+    async check(name, candidate) {
+      const stored = await readable(name);
+      const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
+      const warnings = schemaWarnings("schemata", schemata);
+      const rule = { ...stored, compatibility: mode ?? stored.compatibility };
+      const breaks = await breaksOf(store, stored, schemata, rule);
+      const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay);
+      return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };
-}
-
-/** A whole Action may come back with a new schema; what else it says must be so, or its sender means another one. */
-function checkAgreement(stored: StoredAction, body: ActionUpdate): void {
-  for (const member of ["action", "rowid", "revision", "timestamped"] as const) {
-    const said = body[member];
-    if (said === undefined || said === stored[member]) continue;
-    throw invalidField(
-      member,
-      `is ${JSON.stringify(stored[member])} here and cannot be changed; leave it out, or fetch the action again`,
-      said,
-    );
-  }
-}
-
-async function freeName(store: Store, action: string): Promise<string> {
-  let name = nextVersionName(action);
-  for (let tries = 0; tries < MAX_VERSIONS_TRIED; tries++) {
-    if ((await store.findAction(name)) === undefined) break;
-    name = nextVersionName(name);
-  }
-  return name;
 }
 
 /** A name is taken by whoever has it; who that is, is not for everyone to know. */
@@ -126,10 +89,6 @@ function withoutOwner(error: unknown, action: string): unknown {
   if (!(error instanceof EvregError) || error.code !== "conflict") return error;
   const message = "there is an action of this name already; choose another name";
   return new EvregError("conflict", `${action}: ${message}.`, { field: "action", message, value: action });
-}
-
-function actionOf({ rowid, action, application, schemata, revision, timestamped }: StoredAction): Action {
-  return { rowid, action, application, schemata, revision, timestamped };
 }
 
 function withWarnings(data: Action, warnings: WarningMeta["warnings"]): Answer<Action, WarningMeta> {

@@ -1,6 +1,8 @@
+import type { Action } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { malformedField } from "../domain/query.ts";
+import type { StoredAction } from "../store/store.ts";
 
 /** No such record, or none that the principal may know of. */
 export function notFound(what: string, id: number | string, field?: string): EvregError {
@@ -22,9 +24,15 @@ export function ownAction(name: string, done: "changed" | "published"): EvregErr
 }
 
 /** @throws `malformed` unless it is a whole number from 1 */
-export function checkId(id: number): number {
+export function checkId(id: number, field = "id"): number {
   if (Number.isSafeInteger(id) && id >= 1) return id;
-  throw malformedField("id", "must be a whole number from 1", id);
+  throw malformedField(field, "must be a whole number from 1", id);
+}
+
+/** The record as it is answered. */
+export function actionOf(stored: StoredAction): Action {
+  const { actionId: _a, edition: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
+  return action;
 }
 
 /**

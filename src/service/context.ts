@@ -5,6 +5,7 @@ import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
+import type { EventChecks } from "./event-check.ts";
 import type { TokenCache } from "./token-cache.ts";
 
 /** What the parts of the service share, whoever is asking. */
@@ -16,6 +17,7 @@ export interface ServiceContext {
   readonly limits: LimitsConfig;
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
+  readonly eventChecks: EventChecks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   /** Tells the engine that something may be due. */

@@ -1,3 +1,4 @@
+import type { Deprecation } from "../domain/action.ts";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import { loopPace } from "../runtime/pace.ts";
@@ -31,6 +32,8 @@ export class PublishBatch {
   /** Once it turned out to be too much for one transaction, the rest goes in portions of about what was not. */
   #portion = Number.POSITIVE_INFINITY;
   #replayed = 0;
+  /** By action, of what was accepted. */
+  readonly #deprecated = new Map<string, Deprecation>();
 
   constructor(parts: BatchParts, items: readonly (NewEvent | EvregError)[], atomic: boolean) {
     this.#parts = parts;
@@ -53,7 +56,8 @@ export class PublishBatch {
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) this.#refuseOpen((item) => restless(item.action));
     }
-    return batchResult(this.#data, this.#errors, this.#replayed);
+    const meta = { replayed: this.#replayed, deprecated: [...this.#deprecated.values()] };
+    return batchResult(this.#data, this.#errors, meta);
   }
 
   /** Checks what is open and not checked yet. Answers whether there is anything to be stored. */
@@ -104,10 +108,14 @@ export class PublishBatch {
     let isStale = false;
     for (const [place, index] of sent.entries()) {
       const outcome = outcomes[place]!;
-      const event = this.#parts.settle(this.#prepared[index]!, outcome);
+      const prepared = this.#prepared[index]!;
+      const event = this.#parts.settle(prepared, outcome);
       if (event instanceof EvregError) this.#errors.set(index, event);
-      else if (event !== undefined) this.#data[index] = event;
-      else if (outcome.kind === "stale") {
+      else if (event !== undefined) {
+        this.#data[index] = event;
+        const { deprecation } = prepared.action;
+        if (deprecation !== undefined) this.#deprecated.set(deprecation.action, deprecation);
+      } else if (outcome.kind === "stale") {
         isStale = true;
         this.#prepared[index] = undefined;
       }

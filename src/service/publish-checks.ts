@@ -1,3 +1,4 @@
+import type { Deprecation } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent } from "../domain/event.ts";
@@ -28,6 +29,17 @@ export function nonConforming({ action }: NewEvent, { field, message, value }: F
     `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
     { field, message, value },
   );
+}
+
+export function retired({ action }: NewEvent, successor: string | null): EvregError {
+  const instead = successor === null ? "" : `; publish to ${successor} instead`;
+  const message = `is retired and takes no events any more${instead}`;
+  return new EvregError("gone", `${action} ${message}.`, {
+    field: "action",
+    message,
+    value: action,
+    successor,
+  });
 }
 
 export function eventOf(
@@ -86,7 +98,7 @@ export function restless(action: string): EvregError {
 export function batchResult(
   data: readonly (Event | null)[],
   errors: ReadonlyMap<number, EvregError>,
-  replayed: number,
+  { replayed, deprecated }: { readonly replayed: number; readonly deprecated: readonly Deprecation[] },
 ): BatchResult {
   const accepted = data.filter((event) => event !== null).length;
   const listed: BatchItemError[] = [];
@@ -94,5 +106,6 @@ export function batchResult(
     const { error, details, code } = failure.body();
     listed.push({ index, error, details, code });
   }
-  return { data, errors: listed, meta: { accepted, rejected: data.length - accepted, replayed } };
+  const meta = { accepted, rejected: data.length - accepted, replayed };
+  return { data, errors: listed, meta: deprecated.length === 0 ? meta : { ...meta, deprecated } };
 }

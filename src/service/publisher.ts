@@ -16,6 +16,7 @@ import {
   nonConforming,
   payloadValue,
   restless,
+  retired,
 } from "./publish-checks.ts";
 
 /** Revisions count from 1, so the store records nothing under this one; it only tells whether the key was used. */
@@ -26,7 +27,7 @@ export interface Prepared extends EventRecord {
   readonly item: NewEvent;
   readonly action: LoadedAction;
   /**
-   * Why the payload does not conform. Only where there is a key: the event may have been accepted before the schema
+   * Why it is refused: its payload does not conform, or the action is retired. Only where there is a key: the event may have been accepted before the schema
    * became what it is now, and is then answered all the same.
    */
   readonly fault?: EvregError;
@@ -61,7 +62,8 @@ export class Publisher {
         counts.queuedDeliveries += outcome.deliveries;
         this.#context.wake();
       }
-      return { data: event, replayed };
+      const { deprecation } = prepared.action;
+      return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };
     }
     throw restless(input.action);
   }
@@ -99,17 +101,17 @@ export class Publisher {
   #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
-    const failure = action.validator.validate(value);
+    const fault = faultOf(item, value, action);
     const { actionId, revision } = action;
     const payload = item.payload.bytes;
     const { idempotency_key: idempotencyKey } = item;
     if (idempotencyKey === undefined) {
-      if (failure !== undefined) throw nonConforming(item, failure);
+      if (fault !== undefined) throw fault;
       return { item, action, actionId, revision, payload };
     }
     const prepared = { item, action, actionId, revision, payload, idempotencyKey };
-    if (failure === undefined) return prepared;
-    return { ...prepared, revision: NO_REVISION, fault: nonConforming(item, failure) };
+    if (fault === undefined) return prepared;
+    return { ...prepared, revision: NO_REVISION, fault };
   }
 
   /** The event that came of it, its refusal, or `undefined` when nothing was stored and it may be tried again. */
@@ -132,4 +134,10 @@ export class Publisher {
         return outcome satisfies never;
     }
   }
+}
+
+function faultOf(item: NewEvent, value: unknown, action: LoadedAction): EvregError | undefined {
+  if (action.isRetired) return retired(item, action.successor);
+  const failure = action.validator.validate(value);
+  return failure === undefined ? undefined : nonConforming(item, failure);
 }

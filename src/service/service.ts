@@ -13,6 +13,7 @@ import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort } from "./deliveries.ts";
+import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { replaysPort } from "./replays.ts";
@@ -70,6 +71,7 @@ export function createService(options: ServiceOptions): Service {
     limits: config.limits,
     delivery: config.delivery,
     actions: new ActionCache(store),
+    eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
     tokens,
     counts,
     wake,

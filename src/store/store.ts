@@ -1,4 +1,5 @@
-import type { Action, Schemata } from "../domain/action.ts";
+import type { Action, ActionRevision, ActionSettings, Schemata } from "../domain/action.ts";
+import type { CompatibilityRule } from "../domain/compatibility.ts";
 import type { AttemptErrorCode, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
@@ -24,8 +25,15 @@ export interface Store {
   findAction(name: string): Promise<StoredAction | undefined>;
   /** By name; `applications` limits to what a token may see. */
   listActions(query: { application?: string; applications?: readonly string[] }): Promise<readonly Action[]>;
-  /** Applies the next revision. `stale` when `basedOnRevision` is no longer the one in force; `not_found` by `undefined`. */
-  reviseAction(input: ActionRevision, nowMs: number): Promise<Action | "stale" | undefined>;
+  /**
+   * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
+   * changed since `basedOnEdition`; `not_found` by `undefined`.
+   */
+  reviseAction(input: ActionChange, nowMs: number): Promise<Action | "stale" | undefined>;
+  /** `undefined` when there is no such action or revision. */
+  findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
+  /** Newest first; `after` walks on to those older than it. None when there is no such action. */
+  listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   // Events
   /**
@@ -186,7 +194,7 @@ interface BacklogPart {
   readonly sinceMs: number | undefined;
 }
 
-export interface ActionRecord {
+export interface ActionRecord extends Partial<CompatibilityRule> {
   readonly action: string;
   readonly application: string;
   readonly schemata: Schemata;
@@ -197,18 +205,32 @@ export interface StoredAction extends Action {
   readonly actionId: number;
   /** Whether its events are published by evreg about itself, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
+  /** Counts its changes, those of settings too, from 1. */
+  readonly edition: number;
+  /** Since when it is deprecated. */
+  readonly deprecatedMs: number | null;
 }
 
-export interface ActionRevision {
+export interface ActionChange {
   readonly action: string;
-  readonly schemata: Schemata;
+  readonly schemata?: Schemata;
   readonly application?: string;
-  readonly basedOnRevision: number;
+  readonly settings?: Partial<ActionSettings>;
+  readonly basedOnEdition: number;
+}
+
+export interface RevisionSelection {
+  readonly action: string;
+  readonly limit: number;
+  readonly after?: number;
 }
 
 export interface EventRecord {
   readonly actionId: number;
-  /** The revision the payload was validated against; the record is refused as `stale` when another is in force. */
+  /**
+   * The revision the payload was validated against; the record is refused as `stale` when another is in force, or the
+   * action is retired.
+   */
   readonly revision: number;
   readonly payload: Uint8Array;
   readonly idempotencyKey?: string;
@@ -230,7 +252,7 @@ export type RecordOutcome =
     }
   /** The key was used before with another action or payload, by the event `rowid`. */
   | { readonly kind: "key_conflict"; readonly rowid: number }
-  /** The action's schema moved on: load it again, validate again. */
+  /** The action's schema moved on, or it was retired: load it again, validate again. */
   | { readonly kind: "stale" }
   /** Nothing wrong with this one; another in an atomic batch was refused. */
   | { readonly kind: "withheld" }

@@ -50,8 +50,8 @@ test("--json is the API's answer byte for byte, jsonl its records, and a table w
   expect(bare.stdout).toBe(document.stdout);
   const records = (JSON.parse(document.stdout) as { data: unknown[] }).data;
   expect(lines.stdout).toBe(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-  expect(table.stdout.split("\n")[0]).toMatch(/^ACTION +APPLICATION +REVISION +CREATED$/);
-  expect(table.stdout).toMatch(/^order\.created +shop +1 +\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
+  expect(table.stdout.split("\n")[0]).toMatch(/^ACTION +APPLICATION +REVISION +STATE +MODE +CREATED$/);
+  expect(table.stdout).toMatch(/^order\.created +shop +1 +active +full +\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
 });
 
 test("a schema comes from a file or from stdin, as JSON or as YAML; what checks nothing in it is warned of", async () => {

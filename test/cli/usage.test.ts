@@ -12,7 +12,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "an unknown verb",
     ["actions", "remove"],
-    /no command "actions remove"; actions has: create, get, list, sample, types, update/,
+    /no command "actions remove"; actions has: check, create, deprecate, diff, get, history, list, retire, sample, types, update/,
   ],
   ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
   ["a mistyped command", ["pubilsh", "a", "{}"], /no command "pubilsh"; did you mean publish\?/],

@@ -35,7 +35,11 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
       const { details, message } = await refusal(update, "conflict");
       expect(details["changes"]).toEqual([
-        { pointer: expect.stringMatching(/^\//), message: expect.stringMatching(/./) },
+        expect.objectContaining({
+          revision: 1,
+          pointer: expect.stringMatching(/^\//),
+          message: expect.stringMatching(/./),
+        }),
       ]);
       expect(details["suggestion"]).toBe("user.created.v2");
       expect(message).toContain("user.created.v2");

@@ -16,6 +16,11 @@ export function actionsContract(open: OpenEvreg): void {
         application: "crm",
         schemata: USER_SCHEMA,
         revision: 1,
+        compatibility: "full",
+        compatibility_against: "last",
+        deprecated: false,
+        retired: false,
+        successor: null,
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(meta).toEqual({ warnings: [] });

@@ -22,6 +22,9 @@ const schemata = { ...ANY_OBJECT, title: "next" };
 const CALLS: readonly (readonly [Scope, string, Call])[] = [
   ["read", "actions.list", (e) => e.actions.list()],
   ["read", "actions.get", (e) => e.actions.get("crm.a")],
+  ["read", "actions.revisions", (e) => e.actions.revisions("crm.a")],
+  ["read", "actions.revision", (e) => e.actions.revision("crm.a", 1)],
+  ["read", "actions.check", (e) => e.actions.check("crm.a", { schemata, replay: 1 })],
   ["write", "actions.create", (e) => e.actions.create(newAction({ action: "crm.new" }))],
   ["write", "actions.update", (e) => e.actions.update("crm.a", { schemata })],
   ["publish", "events.publish", (e) => e.events.publish(newEvent({}, "crm.a"))],
@@ -140,6 +143,9 @@ export function scopesContract(open: OpenEvreg): void {
       const foreign = all.find(({ application }) => application === "shop")!;
       for (const call of [
         () => evreg.actions.get("shop.a"),
+        () => evreg.actions.revisions("shop.a"),
+        () => evreg.actions.revision("shop.a", 1),
+        () => evreg.actions.check("shop.a", { schemata: ANY_OBJECT }),
         () => evreg.events.get(2),
         () => evreg.events.deliveries(2),
         () => evreg.subscriptions.get(3),

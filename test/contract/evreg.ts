@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { actionChecksContract } from "./evreg-action-checks.ts";
+import { actionEndsContract } from "./evreg-action-ends.ts";
+import { actionHistoryContract } from "./evreg-action-history.ts";
 import { actionUpdatesContract } from "./evreg-action-updates.ts";
 import { actionsContract } from "./evreg-actions.ts";
 import { batchContract } from "./evreg-batch.ts";
@@ -24,6 +27,9 @@ export function evregContract(name: string, open: OpenEvreg): void {
   describe(`Evreg port, ${name}`, () => {
     actionsContract(open);
     actionUpdatesContract(open);
+    actionHistoryContract(open);
+    actionChecksContract(open);
+    actionEndsContract(open);
     publishContract(open);
     batchContract(open);
     eventListsContract(open);

@@ -163,6 +163,10 @@ describe("what is answered", () => {
     await conforming("GET", "/v1/actions/a.b", "/v1/actions/{name}");
     await conforming("GET", "/v1/actions/none", "/v1/actions/{name}");
     await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { schemata: action.schemata });
+    const revisions = "/v1/actions/{name}/revisions";
+    await conforming("GET", "/v1/actions/a.b/revisions", revisions);
+    await conforming("GET", "/v1/actions/a.b/revisions/1", `${revisions}/{id}`);
+    await conforming("GET", "/v1/actions/a.b/revisions/9", `${revisions}/{id}`);
     const subscription = {
       application: "x",
       subscription: "y",
@@ -178,6 +182,13 @@ describe("what is answered", () => {
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event, 1] });
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [1] });
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", {});
+    const candidate = { schemata: { type: "object", required: ["m"], requird: [] }, replay: 10 };
+    const verdict = await conforming("POST", "/v1/actions/a.b/check", "/v1/actions/{name}/check", candidate);
+    expect(verdict.data).toMatchObject({ compatible: false, replay: { failed: 3 } });
+    await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { deprecated: true });
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event] });
+    await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { retired: true });
+    await conforming("POST", "/v1/events", "/v1/events", event);
     await conforming("GET", "/v1/events", "/v1/events");
     await conforming("GET", "/v1/events?limit=0", "/v1/events");
     await conforming("GET", `/v1/events/${published.data.rowid}`, "/v1/events/{id}");

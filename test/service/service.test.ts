@@ -103,7 +103,7 @@ describe("a schema that changes under a publish", () => {
     await publish(local.evreg);
     const stored = (await local.store.findAction("user.created"))!;
     // Behind the service's back, as another node of a later store could.
-    const revision = { action: "user.created", schemata: ANY_OBJECT, basedOnRevision: stored.revision };
+    const revision = { action: "user.created", schemata: ANY_OBJECT, basedOnEdition: stored.edition };
     await local.store.reviseAction(revision, local.clock.now());
     let loads = 0;
     instead = {

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { textArg } from "../../cli/flags.ts";
+import { againstFlag, given, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
 
 export default class ActionsCreate extends EvregCommand {
@@ -30,14 +30,18 @@ export default class ActionsCreate extends EvregCommand {
       helpValue: "FILE",
       required: true,
     }),
+    mode: modeFlag("Whom later changes of the schema must not break (default full)."),
+    against: againstFlag(),
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsCreate);
     const schemata = await readSchema(flags.schema);
+    const { application, mode: compatibility, against: compatibility_against } = flags;
+    const rule = given({ compatibility, compatibility_against });
     const answer = await this.withEvreg(
       flags,
-      (evreg) => evreg.actions.create({ action: args.name, application: flags.application, schemata }),
+      (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),
       { createsFolder: true },
     );
     const output = this.outputFor(flags);

@@ -2,19 +2,32 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
-import { given, textArg } from "../../cli/flags.ts";
+import { againstFlag, given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
+import { usage } from "../../cli/usage.ts";
 
 export default class ActionsUpdate extends EvregCommand {
-  static override summary = "Apply a changed schema to an action.";
+  static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
-    "A change that keeps every payload valid, such as a new optional property, becomes the next revision. One that would break a publisher is refused with a list of what it breaks (exit code 5): create a new action for it, such as order.created.v2.";
-  static override usage = "actions update NAME --schema FILE|- [--compatibility none]";
+    "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused with a list of what it breaks (exit code 5): create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
+  static override usage = [
+    "actions update NAME --schema FILE|- [--compatibility none]",
+    "actions update NAME --from-revision NUMBER [--compatibility none]",
+    "actions update NAME [--mode MODE] [--against last|all]",
+  ];
   static override examples = [
     "<%= config.bin %> actions update order.created --schema order.json",
     {
-      description: "Apply a breaking change all the same (scope admin)",
+      description: "Go back to the schema of revision 2, as a new revision",
+      command: "<%= config.bin %> actions update order.created --from-revision 2",
+    },
+    {
+      description: "Apply a breaking change all the same, this once (scope admin)",
       command: "<%= config.bin %> actions update order.created --schema order.json --compatibility none",
+    },
+    {
+      description: "From now on compare with every schema it has had",
+      command: "<%= config.bin %> actions update order.created --against all",
     },
   ];
   static override args = { name: textArg("Name of the action.") };
@@ -22,20 +35,39 @@ export default class ActionsUpdate extends EvregCommand {
     schema: Flags.string({
       summary: "File with the JSON Schema, as JSON or YAML; - is stdin.",
       helpValue: "FILE",
-      required: true,
+      exclusive: ["from-revision"],
     }),
+    "from-revision": numberFlag("Take the schema of this revision."),
+    mode: modeFlag("Whom changes must not break from now on; protecting less needs the scope admin."),
+    against: againstFlag(),
     compatibility: Flags.option({
-      summary: "none: apply it even if it breaks publishers.",
+      summary: "none: apply this schema even if it breaks someone.",
       options: ["none"] as const,
     })(),
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsUpdate);
-    const schemata = await readSchema(flags.schema);
-    const answer = await this.withEvreg(flags, (evreg) =>
-      evreg.actions.update(args.name, { schemata }, given({ compatibility: flags.compatibility })),
-    );
+    const { schema, mode: compatibility, against: compatibility_against } = flags;
+    const number = flags["from-revision"];
+    const settings = given({ compatibility, compatibility_against });
+    if (schema === undefined && number === undefined) {
+      if (Object.keys(settings).length === 0) {
+        throw usage("Nothing to change: give --schema, --from-revision, --mode or --against.");
+      }
+      if (flags.compatibility !== undefined) {
+        throw usage(
+          "--compatibility is for a schema: give --schema or --from-revision, or set --mode for good.",
+        );
+      }
+    }
+    const read = schema === undefined ? undefined : await readSchema(schema);
+    const options = given({ compatibility: flags.compatibility });
+    const answer = await this.withEvreg(flags, async ({ actions }) => {
+      const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
+      const schemata = read ?? kept?.schemata;
+      return actions.update(args.name, { ...settings, ...given({ schemata }) }, options);
+    });
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_RECORD);
     this.tellWarnings(answer.meta, output);

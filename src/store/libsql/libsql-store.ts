@@ -77,6 +77,8 @@ export function createLibsqlStore(
     findAction: (name) => ask("findAction", name),
     listActions: (query) => ask("listActions", query),
     reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
+    findRevision: (action, revision) => ask("findRevision", action, revision),
+    listRevisions: (query) => ask("listRevisions", query),
 
     async recordEvents(batch, nowMs, options) {
       if (batch.length === 0) return [];

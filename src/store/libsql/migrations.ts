@@ -232,6 +232,22 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE action ADD COLUMN built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1))",
     ],
   },
+  {
+    version: 8,
+    name: "compatibility and the end of actions",
+    statements: [
+      // Counts every change of the row: what was decided on an older one is not written.
+      "ALTER TABLE action ADD COLUMN edition INTEGER NOT NULL DEFAULT 1",
+      `ALTER TABLE action ADD COLUMN compatibility TEXT NOT NULL DEFAULT 'full'
+        CHECK (compatibility IN ('full', 'producer', 'consumer', 'none'))`,
+      `ALTER TABLE action ADD COLUMN compatibility_against TEXT NOT NULL DEFAULT 'last'
+        CHECK (compatibility_against IN ('last', 'all'))`,
+      "ALTER TABLE action ADD COLUMN deprecated_ms INTEGER",
+      "ALTER TABLE action ADD COLUMN retired_ms INTEGER",
+      // The name of another action; names never change and actions never go.
+      "ALTER TABLE action ADD COLUMN successor TEXT",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

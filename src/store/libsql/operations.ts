@@ -1,3 +1,4 @@
+import { findRevision, listRevisions } from "./action-revisions.ts";
 import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
 import type { EventSelection } from "../store.ts";
 import { countBacklog } from "./backlog.ts";
@@ -32,6 +33,8 @@ import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./
 export const READS = {
   findAction,
   listActions,
+  findRevision,
+  listRevisions,
   findEvent,
   findSubscription,
   listSubscriptions,

@@ -2,8 +2,8 @@ import type { Candidate } from "./record-call.ts";
 import type { Sql } from "./sql.ts";
 
 export interface ActionState {
-  /** The revision in force. */
-  readonly revision: number;
+  /** The revision in force; `null` once it is retired, as nothing is recorded under any then. */
+  readonly revision: number | null;
   /** Active subscriptions now. */
   readonly subscribers: number;
 }
@@ -53,7 +53,7 @@ export function loadActionStates(
     if (asked.has(actionId)) continue;
     asked.add(actionId);
     const state = sql.first<ActionState>(
-      `SELECT a.revision, (SELECT count(*) FROM subscription AS s
+      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM subscription AS s
           WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
         FROM action AS a WHERE a.rowid = ?`,
       actionId,

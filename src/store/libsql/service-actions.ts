@@ -58,7 +58,7 @@ function create(sql: Sql, name: ServiceEventName, nowMs: number): void {
 
 function revise(sql: Sql, name: ServiceEventName, { id, revision }: Kept, nowMs: number): void {
   insertRevision(sql, id, revision + 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
-  sql.run("UPDATE action SET revision = ? WHERE rowid = ?", revision + 1, id);
+  sql.run("UPDATE action SET revision = ?, edition = edition + 1 WHERE rowid = ?", revision + 1, id);
 }
 
 /** As `insertRevision` writes it. */

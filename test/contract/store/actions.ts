@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { ActionSettings } from "../../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
@@ -21,13 +22,21 @@ export function actionSuite(open: OpenStore): void {
       application: "Größe 🦉",
       schemata,
       revision: 1,
+      compatibility: "full",
+      compatibility_against: "last",
+      deprecated: false,
+      retired: false,
+      successor: null,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.findAction("a.b-c_1")).toEqual({
+    const stored = {
       ...created,
       actionId: created.rowid,
+      edition: 1,
+      deprecatedMs: null,
       isBuiltIn: false,
-    });
+    };
+    expect(await on.store.findAction("a.b-c_1")).toEqual(stored);
   });
 
   it("refuses a name that is taken, and stays usable", async () => {
@@ -61,22 +70,68 @@ export function actionSuite(open: OpenStore): void {
     expect(cut).toBeUndefined();
   });
 
-  it("revises only on the revision the change was based on", async () => {
+  it("revises only on the edition the change was based on", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: { type: "object", required: ["id"] } };
-    const revised = await on.store.reviseAction({ ...change, basedOnRevision: 1 }, NOW + 5);
+    const revised = await on.store.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 5);
     expect(revised).toMatchObject({ revision: 2, schemata: change.schemata, application: "crm" });
-    expect(await on.store.reviseAction({ ...change, basedOnRevision: 1 }, NOW + 6)).toBe("stale");
-    const moved = await on.store.reviseAction({ ...change, basedOnRevision: 2, application: "hr" }, NOW + 7);
+    expect(await on.store.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 6)).toBe("stale");
+    const moved = await on.store.reviseAction({ ...change, basedOnEdition: 2, application: "hr" }, NOW + 7);
     expect(moved).toMatchObject({ revision: 3, application: "hr", timestamped: action.timestamped });
     expect(
-      await on.store.reviseAction({ ...change, action: "none", basedOnRevision: 1 }, NOW),
+      await on.store.reviseAction({ ...change, action: "none", basedOnEdition: 1 }, NOW),
     ).toBeUndefined();
+  });
+
+  it("keeps every schema under its number, newest first", async () => {
+    const { action } = await on.action();
+    for (const edition of [1, 2, 3]) {
+      const schemata = { type: "object", title: `no. ${edition + 1}` };
+      await on.store.reviseAction({ action, schemata, basedOnEdition: edition }, NOW + edition);
+    }
+    const all = await on.store.listRevisions({ action, limit: 10 });
+    expect(all.map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
+    expect(all[1]).toEqual({
+      action,
+      revision: 3,
+      schemata: { type: "object", title: "no. 3" },
+      timestamped: "2026-03-01T12:00:00.002Z",
+    });
+    expect(await on.store.listRevisions({ action, limit: 2, after: 4 })).toEqual(all.slice(1, 3));
+    expect(await on.store.findRevision(action, 3)).toEqual(all[1]);
+    expect(await on.store.findRevision(action, 5)).toBeUndefined();
+    expect(await on.store.findRevision("none", 1)).toBeUndefined();
+    expect(await on.store.listRevisions({ action: "none", limit: 10 })).toEqual([]);
+  });
+
+  it("changes settings without a revision, and keeps the time since when it is deprecated", async () => {
+    const { action, ...created } = await on.action();
+    const change = (settings: Partial<ActionSettings>, edition: number) =>
+      on.store.reviseAction({ action, settings, basedOnEdition: edition }, NOW + edition);
+    const ended = { deprecated: true, successor: "user.created.v2" };
+    expect(await change(ended, 1)).toEqual({ ...created, action, ...ended });
+    await change({ compatibility: "none", compatibility_against: "all", retired: true }, 2);
+    expect(await change({ deprecated: true }, 2)).toBe("stale");
+    expect(await on.store.findAction(action)).toEqual({
+      ...created,
+      ...ended,
+      action,
+      compatibility: "none",
+      compatibility_against: "all",
+      retired: true,
+      actionId: created.rowid,
+      edition: 3,
+      deprecatedMs: NOW + 1,
+    });
+    await change({ deprecated: false, retired: false, successor: null }, 3);
+    const again = { deprecated: false, retired: false, successor: null, deprecatedMs: null, revision: 1 };
+    expect(await on.store.findAction(action)).toMatchObject(again);
+    expect(await on.store.listRevisions({ action, limit: 10 })).toHaveLength(1);
   });
 
   it("lets one of several revisions at the same moment through", async () => {
     const action = await on.action();
-    const change = { action: action.action, schemata: {}, basedOnRevision: 1 };
+    const change = { action: action.action, schemata: {}, basedOnEdition: 1 };
     const answers = await Promise.all([1, 2, 3, 4].map(() => on.store.reviseAction(change, NOW)));
     expect(answers.filter((answer) => answer === "stale")).toHaveLength(3);
   });

@@ -85,13 +85,25 @@ export function recordSuite(open: OpenStore): void {
 
   it("refuses as stale what was validated against another revision, or for no action", async () => {
     const action = await on.action();
-    await on.store.reviseAction({ action: action.action, schemata: {}, basedOnRevision: 1 }, NOW);
+    await on.store.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
     const outcomes = await on.store.recordEvents(
       [eventOf(action), eventOf({ ...action, revision: 2 }), eventOf({ ...action, rowid: 99 })],
       NOW,
     );
     expect(outcomes.map(({ kind }) => kind)).toEqual(["stale", "recorded", "stale"]);
     expect(await on.rowids()).toEqual([recordedRowid(outcomes[1])]);
+  });
+
+  it("refuses as stale what is for a retired action, unless its key was used before", async () => {
+    const action = await on.action();
+    const [first] = await on.store.recordEvents([eventOf(action, "{}", "key")], NOW);
+    const retire = { action: action.action, settings: { retired: true }, basedOnEdition: 1 };
+    await on.store.reviseAction(retire, NOW);
+    const again = await on.store.recordEvents([eventOf(action), eventOf(action, "{}", "key")], NOW);
+    expect(again).toMatchObject([{ kind: "stale" }, { kind: "replayed", rowid: recordedRowid(first) }]);
+    await on.store.reviseAction({ ...retire, settings: { retired: false }, basedOnEdition: 2 }, NOW);
+    const [last] = await on.store.recordEvents([eventOf(action)], NOW);
+    expect(last).toMatchObject({ kind: "recorded" });
   });
 
   it("stores nothing of an atomic batch with one refusal, and everything without", async () => {

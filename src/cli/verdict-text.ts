@@ -1,0 +1,73 @@
+import type { CheckedEvents, SchemaVerdict } from "../domain/action.ts";
+import { annotationLine } from "./github-annotation.ts";
+import { printableLine } from "./printable.ts";
+
+/** What was judged, and where its text stands. */
+export interface Judged {
+  readonly action: string;
+  /** Of the file; `undefined` for stdin. */
+  readonly file: string | undefined;
+  readonly lineOf: (pointer: string) => number;
+}
+
+/** Failures that an annotation tells; a log shows few, and `--json` has them all. */
+const TOLD_FAILURES = 10;
+
+/** For a person: a line for each break, warning and failure, then the verdict. */
+export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
+  const place = (pointer: string) =>
+    `${printableLine(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${printableLine(pointer || "(root)")}`;
+  const lines = [
+    ...verdict.breaks.map(
+      ({ pointer, message, remedy }) => `${place(pointer)}: ${printableLine(`${message} ${remedy}`)}`,
+    ),
+    ...verdict.warnings.map(
+      ({ pointer, message }) => `${place(pointer)}: Warning: ${printableLine(message)}`,
+    ),
+    ...(verdict.replay?.failures ?? []).map(failureText),
+    summary(verdict, judged.action),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+/** For the log of a GitHub workflow. */
+export function verdictAnnotations(verdict: SchemaVerdict, { action, file, lineOf }: Judged): string {
+  const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
+    annotationLine({
+      level: "error",
+      file,
+      line: lineOf(pointer),
+      title: `Breaks ${action}`,
+      message: `${pointer || "(root)"}: ${message} ${remedy}`,
+    }),
+  );
+  const warnings = verdict.warnings.map(({ pointer, message }) =>
+    annotationLine({ level: "warning", file, line: lineOf(pointer), title: "Schema", message }),
+  );
+  const { replay } = verdict;
+  const events = replay === null || replay.failed === 0 ? [] : [eventsAnnotation(replay, action, file)];
+  return [...breaks, ...warnings, ...events].join("");
+}
+
+function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
+  const told = replay.failures.slice(0, TOLD_FAILURES).map(failureText);
+  const message = [eventsSummary(replay), ...told].join("\n");
+  return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
+}
+
+function failureText({ event, field, message }: CheckedEvents["failures"][number]): string {
+  return `Event ${event}: ${printableLine(`${field === "" ? "the payload" : field} ${message}`)}`;
+}
+
+function summary({ compatible, breaks, replay }: SchemaVerdict, action: string): string {
+  const verdict = compatible
+    ? `Compatible: an update of ${action} with it would be applied.`
+    : `Not compatible: ${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}; an update of ${action} with it would be refused.`;
+  return replay === null ? verdict : `${verdict} ${eventsSummary(replay)}`;
+}
+
+function eventsSummary({ checked, failed }: CheckedEvents): string {
+  if (checked === 0) return "There are no events to check.";
+  const events = checked === 1 ? "The last event was checked" : `The last ${checked} events were checked`;
+  return `${events}: ${failed === 0 ? "all conform" : `${failed} would be refused`}.`;
+}

@@ -1,0 +1,60 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
+import { writeOut } from "../../cli/output.ts";
+import { readSchemaSource } from "../../cli/schema-file.ts";
+import { verdictAnnotations, verdictText } from "../../cli/verdict-text.ts";
+
+export default class ActionsCheck extends EvregCommand {
+  static override summary = "Tell what a schema would break of an action, and change nothing.";
+  static override description =
+    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. --format github writes annotations that a GitHub workflow shows beside the lines of the file.";
+  static override usage =
+    "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
+  static override examples = [
+    "<%= config.bin %> actions check order.created --schema order.json",
+    {
+      description: "With the last 1,000 events held to it",
+      command: "<%= config.bin %> actions check order.created --schema order.json --replay 1000",
+    },
+    {
+      description: "In a GitHub workflow",
+      command: "<%= config.bin %> actions check order.created --schema schemas/order.yaml --format github",
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    schema: Flags.string({
+      summary: "File with the JSON Schema, as JSON or YAML; - is stdin.",
+      helpValue: "FILE",
+      required: true,
+    }),
+    mode: modeFlag("Whom it must not break, instead of the action's own mode."),
+    replay: numberFlag("Hold so many of the last events to it, up to 10,000."),
+    format: Flags.option({
+      summary: "text for people, json as the API answers it, or github for a workflow's log.",
+      options: ["text", "json", "github"] as const,
+      helpValue: "text|json|github",
+      exclusive: ["json", "output"],
+    })(),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsCheck);
+    const { schemata, lineOf } = await readSchemaSource(flags.schema);
+    const candidate = { schemata, ...given({ mode: flags.mode, replay: flags.replay }) };
+    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.check(args.name, candidate));
+    const verdict = answer.data;
+    const output = this.outputFor({ ...flags, json: flags.json || flags.format === "json" });
+    if (output.format === "json") await output.document(answer);
+    else if (output.format === "jsonl") await output.lines([verdict]);
+    else {
+      const file = flags.schema === "-" ? undefined : flags.schema;
+      const judged = { action: args.name, file, lineOf: await lineOf() };
+      const write = flags.format === "github" ? verdictAnnotations : verdictText;
+      await writeOut(write(verdict, judged));
+    }
+    return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
+  }
+}

@@ -1,0 +1,109 @@
+import type { Schemata } from "../../domain/action.ts";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { differenceLine } from "../../cli/difference-lines.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { optionalArg, textArg } from "../../cli/flags.ts";
+import { writeOut } from "../../cli/output.ts";
+import { printableLine } from "../../cli/printable.ts";
+import { readSchema } from "../../cli/schema-file.ts";
+import { usage } from "../../cli/usage.ts";
+import { differencesOf } from "../../schema/difference.ts";
+import type { Evreg } from "../../evreg.ts";
+
+/** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */
+interface Side {
+  readonly name: string;
+  readonly told: { readonly revision: number } | { readonly file: string };
+  readonly schemata: Schemata;
+}
+
+export default class ActionsDiff extends EvregCommand {
+  static override summary = "Show how two schemas of an action differ.";
+  static override description =
+    "A whole number is a revision, anything else a file with a schema (JSON or YAML; - is stdin). With one of them it is compared with the schema in force, with none the last revision with the one before. + is what was added, - what was removed, ~ what was changed.";
+  static override usage = [
+    "actions diff NAME",
+    "actions diff NAME REVISION|FILE",
+    "actions diff NAME REVISION REVISION|FILE",
+  ];
+  static override examples = [
+    { description: "What the last change was", command: "<%= config.bin %> actions diff order.created" },
+    {
+      description: "What has changed since revision 1",
+      command: "<%= config.bin %> actions diff order.created 1",
+    },
+    {
+      description: "What a file would change",
+      command: "<%= config.bin %> actions diff order.created order.json",
+    },
+    {
+      description: "Between two revisions, for a program",
+      command: "<%= config.bin %> actions diff order.created 1 3 --json",
+    },
+  ];
+  static override args = {
+    name: textArg("Name of the action."),
+    from: optionalArg("A revision, or a file to compare with the schema in force."),
+    to: optionalArg("A revision, or a file."),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsDiff);
+    const { from, to } = args;
+    if (from !== undefined && to !== undefined && revisionIn(from) === undefined) {
+      throw usage(
+        `${from} is no revision; of two, the first is a whole number and only the second may be a file.`,
+      );
+    }
+    // Read before anything is opened: a folder is not held while a person types.
+    const path = [from, to].find((word) => word !== undefined && revisionIn(word) === undefined);
+    const file = path === undefined ? undefined : fileSide(path, await readSchema(path));
+    const [before, after] = await this.withEvreg(flags, (evreg) => sidesOf(evreg, args, file));
+    const differences = differencesOf(before.schemata, after.schemata);
+    const output = this.outputFor(flags);
+    if (output.format === "json") {
+      const data = { action: args.name, from: before.told, to: after.told, differences };
+      await output.document({ data });
+    } else if (output.format === "jsonl") await output.lines(differences);
+    else {
+      const lines = differences.length === 0 ? ["No difference."] : differences.map(differenceLine);
+      const head = `${printableLine(args.name)}: ${before.name} → ${after.name}`;
+      await writeOut([head, ...lines].map((line) => `${line}\n`).join(""));
+    }
+    return EXIT.done;
+  }
+}
+
+async function sidesOf(
+  evreg: Evreg,
+  {
+    name,
+    from,
+    to,
+  }: { readonly name: string; readonly from: string | undefined; readonly to: string | undefined },
+  file: Side | undefined,
+): Promise<readonly [Side, Side]> {
+  const revision = async (number: number): Promise<Side> => {
+    const { schemata } = (await evreg.actions.revision(name, number)).data;
+    return { name: `revision ${number}`, told: { revision: number }, schemata };
+  };
+  const last = async () => (await evreg.actions.get(name)).data.revision;
+  if (from === undefined) {
+    const number = await last();
+    if (number === 1) throw usage(`${name} has had one schema only; name a file to compare it with.`);
+    return [await revision(number - 1), await revision(number)];
+  }
+  const first = revisionIn(from);
+  if (first === undefined) return [await revision(await last()), file!];
+  const second = to === undefined ? await last() : revisionIn(to);
+  return [await revision(first), second === undefined ? file! : await revision(second)];
+}
+
+function fileSide(path: string, schemata: Schemata): Side {
+  const name = path === "-" ? "stdin" : printableLine(path);
+  return { name, told: { file: path }, schemata };
+}
+
+function revisionIn(word: string): number | undefined {
+  return /^\d{1,15}$/.test(word) ? Number(word) : undefined;
+}

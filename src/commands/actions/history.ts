@@ -1,0 +1,58 @@
+import type { ActionRevision } from "../../domain/action.ts";
+import { EvregCommand } from "../../cli/base-command.ts";
+import { revisionColumns } from "../../cli/columns.ts";
+import { differencesInShort } from "../../cli/difference-lines.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { given, numberFlag, textArg } from "../../cli/flags.ts";
+import { differencesOf } from "../../schema/difference.ts";
+import type { Evreg } from "../../evreg.ts";
+
+export default class ActionsHistory extends EvregCommand {
+  static override summary = "List the schemas an action has had, newest first.";
+  static override description =
+    "Each event tells the revision it was validated against. To go back to an earlier one: evreg actions update NAME --from-revision NUMBER.";
+  static override examples = [
+    "<%= config.bin %> actions history order.created",
+    {
+      description: "The schema of one revision",
+      command: `<%= config.bin %> actions history order.created --json | jq '.data[] | select(.revision == 1).schemata'`,
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    limit: numberFlag("At most so many, 1 to 50 (default 20)."),
+    after: numberFlag("Only revisions older than this one.", { helpValue: "REVISION" }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsHistory);
+    const output = this.outputFor(flags);
+    const query = given({ limit: flags.limit, after: flags.after });
+    await this.withEvreg(flags, async (evreg) => {
+      const answer = await evreg.actions.revisions(args.name, query);
+      const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
+      await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);
+    });
+    return EXIT.done;
+  }
+}
+
+/** What each revision changed of the one before it, which for the last of the page is on the next. */
+async function changesIn(
+  evreg: Evreg,
+  page: readonly ActionRevision[],
+): Promise<ReadonlyMap<number, string>> {
+  const last = page.at(-1);
+  if (last === undefined) return new Map();
+  const older =
+    last.revision === 1 ? [] : [(await evreg.actions.revision(last.action, last.revision - 1)).data];
+  const all = [...page, ...older];
+  return new Map(
+    page.map(({ revision, schemata }, index) => {
+      const before = all[index + 1];
+      if (before === undefined) return [revision, "first"];
+      const differences = differencesOf(before.schemata, schemata);
+      return [revision, differences.length === 0 ? "same schema" : differencesInShort(differences)];
+    }),
+  );
+}

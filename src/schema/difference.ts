@@ -1,0 +1,64 @@
+import { isDeepStrictEqual } from "node:util";
+import { isObject } from "./keywords.ts";
+import { pointerTo } from "./field-path.ts";
+
+/** One place where two schemas differ. */
+export type Difference =
+  /** `pointer` leads to it in the new schema. */
+  | { readonly kind: "added"; readonly pointer: string; readonly is: unknown }
+  /** `pointer` led to it in the old schema. */
+  | { readonly kind: "removed"; readonly pointer: string; readonly was: unknown }
+  | { readonly kind: "changed"; readonly pointer: string; readonly was: unknown; readonly is: unknown };
+
+/**
+ * Where two schemas differ, in the order of the document: the smallest parts that were added, removed or changed. The
+ * order of members does not count, and that of names and values in a list such as `required` or `enum` does not either.
+ */
+export function differencesOf(before: unknown, after: unknown, pointer = ""): Difference[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isObject(before) && isObject(after)) return inObjects(before, after, pointer);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    if (before.length > 0 && after.length > 0 && [...before, ...after].every(isScalar)) {
+      return inSets(before, after, pointer);
+    }
+    return inLists(before, after, pointer);
+  }
+  return [{ kind: "changed", pointer, was: before, is: after }];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function inObjects(before: Members, after: Members, pointer: string): Difference[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => {
+    const place = pointerTo(pointer, name);
+    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is: after[name] };
+    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was: before[name] };
+    return differencesOf(before[name], after[name], place);
+  });
+}
+
+function inLists(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
+  return Array.from({ length: Math.max(before.length, after.length) }).flatMap((_, index) => {
+    const place = pointerTo(pointer, index);
+    if (index >= before.length) return { kind: "added", pointer: place, is: after[index] };
+    if (index >= after.length) return { kind: "removed", pointer: place, was: before[index] };
+    return differencesOf(before[index], after[index], place);
+  });
+}
+
+function inSets(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
+  const removed = before.flatMap((was, index): Difference[] =>
+    after.includes(was) ? [] : [{ kind: "removed", pointer: pointerTo(pointer, index), was }],
+  );
+  const added = after.flatMap((is, index): Difference[] =>
+    before.includes(is) ? [] : [{ kind: "added", pointer: pointerTo(pointer, index), is }],
+  );
+  // Only their order or number differs, which may matter after all, in a `default` for example.
+  if (removed.length + added.length === 0) return [{ kind: "changed", pointer, was: before, is: after }];
+  return [...removed, ...added];
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}

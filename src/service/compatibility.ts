@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from "node:util";
+import { CHECK_LIMITS } from "../domain/action.ts";
+import type { ActionRevision, Schemata } from "../domain/action.ts";
+import type {
+  CompatibilityMode,
+  CompatibilityRule,
+  RevisionBreak,
+  SchemaBreak,
+} from "../domain/compatibility.ts";
+import { loopPace } from "../runtime/pace.ts";
+import { compareSchemas } from "../schema/compatibility.ts";
+import { shortened } from "../schema/failure.ts";
+import { pathOf, valueAt } from "../schema/field-path.ts";
+import type { Store, StoredAction } from "../store/store.ts";
+
+/** Revisions read at once, each of up to 64 KiB. */
+const READ_REVISIONS = 10;
+
+/**
+ * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them.
+ */
+export async function breaksOf(
+  store: Store,
+  stored: StoredAction,
+  next: Schemata,
+  { compatibility: mode, compatibility_against: against }: CompatibilityRule,
+): Promise<readonly RevisionBreak[]> {
+  if (mode === "none") return [];
+  const found = new Map<string, RevisionBreak>();
+  let compared: Schemata | undefined;
+  const revisions = against === "last" ? [stored] : revisionsOf(store, stored.action);
+  for await (const { revision, schemata } of revisions) {
+    // An action that moved to another application has the same schema under two numbers.
+    if (compared !== undefined && isDeepStrictEqual(compared, schemata)) continue;
+    compared = schemata;
+    if (!loopPace.mayGoOn()) await loopPace.breathe();
+    for (const broken of compare(schemata, next, { mode }).breaks) {
+      const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
+      if (!found.has(key)) found.set(key, { revision, ...broken });
+    }
+    if (found.size >= CHECK_LIMITS.breaks) break;
+  }
+  return [...found.values()].slice(0, CHECK_LIMITS.breaks);
+}
+
+/** Newest first. */
+async function* revisionsOf(store: Store, action: string): AsyncGenerator<ActionRevision> {
+  const limit = READ_REVISIONS;
+  let after: number | undefined;
+  for (;;) {
+    const page = await store.listRevisions({ action, limit, ...(after === undefined ? {} : { after }) });
+    yield* page;
+    if (page.length < limit) return;
+    after = page.at(-1)!.revision;
+  }
+}
+
+/**
+ * The one place that knows how schemas are compared. What is compared today tells any difference that cannot be shown
+ * to be safe for both sides, and not for which of them; `producer` and `consumer` are thus as careful as `full`.
+ */
+function compare(
+  old: Schemata,
+  next: Schemata,
+  { mode }: { readonly mode: Exclude<CompatibilityMode, "none"> },
+): { readonly breaks: readonly SchemaBreak[] } {
+  const breaks = compareSchemas(old, next).map(({ pointer, message }): SchemaBreak => ({
+    side: mode === "consumer" ? "consumer" : "producer",
+    pointer,
+    was: shownAt(pointer, old),
+    is: shownAt(pointer, next),
+    message,
+    remedy: "Keep this place as it was; optional properties may be added.",
+    certainty: "cannot_prove",
+  }));
+  return { breaks };
+}
+
+function shownAt(pointer: string, document: Schemata): unknown {
+  return shortened(valueAt(pathOf(pointer, document), document));
+}

@@ -1,0 +1,164 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+const SCHEMA = { type: "object", properties: { id: { type: "integer" } } };
+const WIDER = { ...SCHEMA, properties: { ...SCHEMA.properties, note: { type: "string" } } };
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+let server: RunningProgram;
+let evreg: Evreg;
+
+function file(name: string, text: string): string {
+  writeFileSync(join(folder.path, name), text);
+  return name;
+}
+
+beforeAll(async () => {
+  mkdirSync(data);
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+  for (const action of ["a.b", "a.old", "a.new", "a.settings"]) {
+    await evreg.actions.create({ action, application: "shop", schemata: SCHEMA });
+  }
+  await evreg.actions.update("a.b", { schemata: WIDER });
+  await evreg.events.publish({ action: "a.b", payload: RawJson.fromValue({ note: "x" }) });
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+test("history lists the revisions with what each changed; a page knows what is on the next", async () => {
+  const [table, page, document] = await Promise.all([
+    run(["actions", "history", "a.b"]),
+    run(["actions", "history", "a.b", "--limit", "1"]),
+    json(["actions", "history", "a.b", "--after", "2"]),
+  ]);
+  expect(table.stdout).toMatch(
+    /^REVISION +APPLIED +CHANGES\n +2 +\S+Z +\+ \/properties\/note\n +1 +\S+Z +first\n$/,
+  );
+  expect(page.stdout.trimEnd().split("\n")).toHaveLength(2);
+  expect(page.stdout).toContain("+ /properties/note");
+  expect(document.data).toMatchObject([{ revision: 1, schemata: SCHEMA }]);
+});
+
+test("diff compares revisions and files", async () => {
+  const schema = file("diff.yaml", "type: object\nproperties:\n  id: {type: number}\n");
+  const [last, since, toFile, both, alone, mixed, none] = await Promise.all([
+    run(["actions", "diff", "a.b"]),
+    json(["actions", "diff", "a.b", "1"]),
+    run(["actions", "diff", "a.b", schema]),
+    json(["actions", "diff", "a.b", "1", "-"], { input: JSON.stringify(SCHEMA) }),
+    run(["actions", "diff", "a.new"]),
+    run(["actions", "diff", "a.b", schema, "1"]),
+    run(["actions", "diff", "a.b", "1", "9"]),
+  ]);
+  expect(last).toMatchObject({ code: 0, stderr: "" });
+  expect(last.stdout).toBe('a.b: revision 1 → revision 2\n+ /properties/note: {"type":"string"}\n');
+  expect(since.data).toEqual({
+    action: "a.b",
+    from: { revision: 1 },
+    to: { revision: 2 },
+    differences: [{ kind: "added", pointer: "/properties/note", is: { type: "string" } }],
+  });
+  expect(toFile.stdout.split("\n").slice(1, -1)).toEqual([
+    '~ /properties/id/type: "integer" → "number"',
+    '- /properties/note: {"type":"string"}',
+  ]);
+  expect(both.data).toMatchObject({ to: { file: "-" }, differences: [] });
+  for (const wrong of [alone, mixed]) expect(wrong).toMatchObject({ code: 2, stdout: "" });
+  expect(none).toMatchObject({ code: 3, stdout: "" });
+});
+
+test("check tells breaks beside the lines of the file, and ends with 5", async () => {
+  const schema = file("broken.json", `{\n  "type": "object",\n  "required": ["id"],\n  "title": "x"\n}\n`);
+  const check = ["actions", "check", "a.b", "--schema"];
+  const [fine, text, github, document, same, none, unread] = await Promise.all([
+    run([...check, "-"], { input: JSON.stringify({ ...WIDER, title: "x" }) }),
+    run([...check, schema, "--replay", "10"]),
+    run([...check, schema, "--format", "github", "--replay", "10"]),
+    run([...check, schema, "--format", "json"]),
+    run([...check, schema, "--json"]),
+    run([...check, schema, "--mode", "none"]),
+    run([...check, schema, "--mode", "none", "--replay", "1"]),
+  ]);
+  expect(fine).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/^Compatible: /) });
+  expect(text).toMatchObject({ code: 5, stderr: "" });
+  expect(text.stdout).toMatch(/^broken\.json:3: \/required: .+\n/m);
+  expect(text.stdout).toMatch(/^Event 1: id is required$/m);
+  expect(text.stdout).toMatch(
+    /\nNot compatible: \d+ breaks; .* The last event was checked: 1 would be refused\.\n$/,
+  );
+  expect(github).toMatchObject({ code: 5, stderr: "" });
+  expect(github.stdout).toMatch(/^::error file=broken\.json,line=3,title=Breaks a\.b::\/required: /m);
+  expect(github.stdout).toMatch(/^::error .*title=Events of a\.b::.*%0AEvent 1: id is required$/m);
+  expect(document).toMatchObject({ code: 5, stderr: "", stdout: same.stdout });
+  expect(JSON.parse(document.stdout)).toMatchObject({ data: { compatible: false, replay: null } });
+  expect(none).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Compatible: /) });
+  expect(unread.code).toBe(5);
+  expect((await evreg.actions.get("a.b")).data.revision).toBe(2);
+});
+
+test("an earlier revision is applied again as the next one, when it may be", async () => {
+  const update = ["actions", "update", "a.b", "--from-revision", "1"];
+  expect(await run(update)).toMatchObject({ code: 5, stdout: "" });
+  const { data: action } = await json([...update, "--compatibility", "none"]);
+  expect(action).toMatchObject({ revision: 3, schemata: SCHEMA });
+  expect(await run(["actions", "update", "a.b", "--from-revision", "9"])).toMatchObject({ code: 3 });
+});
+
+test("the mode is set at creation and later, and shown", async () => {
+  const created = await json(
+    "actions create a.mode --application shop --schema - --mode producer --against all".split(" "),
+    { input: "{}" },
+  );
+  expect(created.data).toMatchObject({ compatibility: "producer", compatibility_against: "all" });
+  const shown = await run(["actions", "update", "a.settings", "--mode", "consumer", "--against", "all"]);
+  expect(shown.stdout).toMatch(/^Mode +consumer, against all$/m);
+  expect(shown.stdout).toMatch(/^Revision +1$/m);
+  const [nothing, pointless, twice, unknown] = await Promise.all([
+    run(["actions", "update", "a.settings"]),
+    run(["actions", "update", "a.settings", "--mode", "full", "--compatibility", "none"]),
+    run(["actions", "update", "a.settings", "--schema", "x.json", "--from-revision", "1"]),
+    run(["actions", "update", "a.settings", "--mode", "backward"]),
+  ]);
+  for (const wrong of [nothing, pointless, twice, unknown])
+    expect(wrong).toMatchObject({ code: 2, stdout: "" });
+});
+
+test("a deprecated action is shown, told of once, retired and taken back", async () => {
+  const deprecated = await run(["actions", "deprecate", "a.old", "--successor", "a.new"]);
+  expect(deprecated.stdout).toMatch(/^State +deprecated\nSuccessor +a\.new$/m);
+  const line = '{"action":"a.old","payload":{}}\n';
+  const [one, bulk, listed] = await Promise.all([
+    run(["publish", "a.old", "{}", "--json"]),
+    run(["publish", "--batch", "-"], { input: line.repeat(1_200) }),
+    run(["actions"]),
+  ]);
+  const warning = /^Warning: a\.old is deprecated since \S+Z; publish to a\.new instead\.$/m;
+  expect(one).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+  expect(bulk.code).toBe(0);
+  expect(bulk.stderr.match(new RegExp(warning, "gm"))).toHaveLength(1);
+  expect(listed.stdout).toMatch(/^a\.old +shop +1 +deprecated +full /m);
+  const retired = await run(["actions", "retire", "a.old"]);
+  expect(retired.stdout).toMatch(/^State +retired$/m);
+  const refused = await run(["publish", "a.old", "{}", "--json"]);
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(JSON.parse(refused.stderr)).toMatchObject({ code: 410, details: { successor: "a.new" } });
+  await json(["actions", "retire", "a.old", "--undo"]);
+  const { data: action } = await json(["actions", "deprecate", "a.old", "--undo"]);
+  expect(action).toMatchObject({ deprecated: false, retired: false, successor: null });
+  expect(await run(["publish", "a.old", "{}"])).toMatchObject({ code: 0, stderr: "" });
+  const wrong = await run(["actions", "deprecate", "a.old", "--successor", "no.such"]);
+  expect(wrong).toMatchObject({ code: 3, stdout: "" });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
+import { newAction, newEvent, publish, refusal, USER_SCHEMA, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const NAME = "user.created";
+const properties = USER_SCHEMA["properties"] as Schemata;
+const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
+const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
+
+function failure(event: number) {
+  return { event, field: "name", message: "is required" };
+}
+
+export function actionChecksContract(open: OpenEvreg): void {
+  describe("checking a schema", () => {
+    const under = useEvreg(open);
+    const create = () => under.evreg.actions.create(newAction());
+    const check = async (candidate: SchemaCandidate) =>
+      (await under.evreg.actions.check(NAME, candidate)).data;
+
+    it("tells that it would be applied, and applies nothing", async () => {
+      const before = (await create()).data;
+      expect(await check({ schemata: WIDER })).toEqual({
+        compatible: true,
+        breaks: [],
+        warnings: [],
+        replay: null,
+      });
+      expect((await under.evreg.actions.get(NAME)).data).toEqual(before);
+    });
+
+    it("tells what it would break, as the update would", async () => {
+      await create();
+      const verdict = await check({ schemata: BREAKING });
+      expect(verdict.compatible).toBe(false);
+      const { details } = await refusal(under.evreg.actions.update(NAME, { schemata: BREAKING }), "conflict");
+      expect(details["changes"]).toEqual(verdict.breaks);
+      expect(verdict.breaks).toMatchObject([
+        { revision: 1, pointer: "/required", was: ["email"], is: ["email", "name"] },
+      ]);
+    });
+
+    it("judges by another mode when asked to", async () => {
+      await create();
+      expect(await check({ schemata: BREAKING, mode: "none" })).toMatchObject({
+        compatible: true,
+        breaks: [],
+      });
+      await under.evreg.actions.update(NAME, { compatibility: "none" });
+      expect((await check({ schemata: BREAKING })).compatible).toBe(true);
+      expect((await check({ schemata: BREAKING, mode: "full" })).compatible).toBe(false);
+    });
+
+    it("warns as an update would", async () => {
+      await create();
+      const { warnings } = await check({ schemata: { ...WIDER, descripton: "slip" } });
+      expect(warnings).toEqual([{ pointer: "/descripton", message: expect.stringMatching(/./) }]);
+    });
+
+    it("validates the last events of the action against it, newest first", async () => {
+      await create();
+      await under.evreg.actions.create(newAction({ action: "user.deleted" }));
+      for (const name of ["Ada", undefined, "Bo", undefined]) {
+        await publish(
+          under.evreg,
+          newEvent({ email: "ada@example.com", ...(name === undefined ? {} : { name }) }),
+        );
+        await publish(under.evreg, newEvent({ email: "ada@example.com" }, "user.deleted"));
+      }
+      expect((await check({ schemata: BREAKING, replay: 10_000 })).replay).toEqual({
+        checked: 4,
+        failed: 2,
+        failures: [failure(7), failure(3)],
+      });
+      expect((await check({ schemata: BREAKING, replay: 2 })).replay).toEqual({
+        checked: 2,
+        failed: 1,
+        failures: [failure(7)],
+      });
+      expect((await check({ schemata: WIDER, replay: 3 })).replay).toEqual({
+        checked: 3,
+        failed: 0,
+        failures: [],
+      });
+      expect((await check({ schemata: WIDER, replay: 0 })).replay).toBeNull();
+    });
+
+    it("goes through more events than it reads at once, and lists the first 100 that fail", async () => {
+      await create();
+      const batch = Array.from({ length: 250 }, () => newEvent());
+      await under.evreg.events.publishBatch(batch);
+      const { replay } = await check({ schemata: BREAKING, replay: 240 });
+      expect(replay).toMatchObject({ checked: 240, failed: 240 });
+      expect(replay?.failures.map(({ event }) => event)).toEqual(
+        Array.from({ length: 100 }, (_, index) => 250 - index),
+      );
+    });
+
+    it("answers several checks that come together", async () => {
+      await create();
+      await publish(under.evreg);
+      const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
+      expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
+    });
+
+    it("refuses what it refuses at an update, and an action that is not there", async () => {
+      await create();
+      const bad = [
+        [{}, "schemata"],
+        [{ schemata: { type: "objekt" } }, "schemata.type"],
+        [{ schemata: WIDER, mode: "backward" }, "mode"],
+        [{ schemata: WIDER, replay: -1 }, "replay"],
+        [{ schemata: WIDER, replay: 10_001 }, "replay"],
+        [{ schemata: WIDER, replays: 1 }, "replays"],
+      ] as const;
+      for (const [candidate, field] of bad) {
+        const call = under.evreg.actions.check(NAME, candidate as unknown as SchemaCandidate);
+        expect((await refusal(call, "invalid")).details).toMatchObject({ field });
+      }
+      await refusal(under.evreg.actions.check("nobody", { schemata: WIDER }), "not_found");
+    });
+  });
+}

@@ -1,0 +1,136 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { OpenEvreg } from "./harness.ts";
+
+const OLD = "user.created";
+const NEXT = "user.created.v2";
+
+export function actionEndsContract(open: OpenEvreg): void {
+  describe("the end of actions", () => {
+    const under = useEvreg(open);
+    beforeEach(async () => {
+      for (const action of [OLD, NEXT]) {
+        await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
+      }
+      await under.clock.advance(1_234);
+    });
+
+    const told = { action: OLD, since: "2026-01-01T00:00:01.000Z", successor: NEXT };
+    const event = newEvent({}, OLD);
+
+    it("tells whoever publishes to a deprecated action since when, and what to use instead", async () => {
+      expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
+      const { data } = await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
+      expect(data).toMatchObject({ deprecated: true, retired: false, successor: NEXT, revision: 1 });
+      expect((await under.evreg.actions.list()).data[0]).toEqual(data);
+      expect(await under.evreg.events.publish(event)).toMatchObject({ replayed: false, deprecation: told });
+      const keyed = { ...event, idempotency_key: "k" };
+      await under.evreg.events.publish(keyed);
+      expect(await under.evreg.events.publish(keyed)).toMatchObject({ replayed: true, deprecation: told });
+    });
+
+    it("knows a deprecated action without a successor", async () => {
+      await under.evreg.actions.update(OLD, { deprecated: true });
+      const { deprecation } = await under.evreg.events.publish(event);
+      expect(deprecation).toEqual({ ...told, successor: null });
+    });
+
+    it("tells of a batch which of its actions are deprecated, each once", async () => {
+      await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
+      const { meta } = await under.evreg.events.publishBatch([event, newEvent({}, NEXT), event]);
+      expect(meta).toEqual({ accepted: 3, rejected: 0, replayed: 0, deprecated: [told] });
+      const other = await under.evreg.events.publishBatch([newEvent({}, NEXT)]);
+      expect(other.meta).not.toHaveProperty("deprecated");
+    });
+
+    it("forgets it when it is undone, and the successor with it", async () => {
+      await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
+      const { data } = await under.evreg.actions.update(OLD, { deprecated: false });
+      expect(data).toMatchObject({ deprecated: false, successor: null });
+      expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
+    });
+
+    it("refuses to publish to a retired action, and names the successor", async () => {
+      await under.evreg.actions.update(OLD, { retired: true, successor: NEXT });
+      const error = await refusal(publish(under.evreg, event), "gone");
+      expect(error.details).toMatchObject({ field: "action", value: OLD, successor: NEXT });
+      expect(error.message).toContain(NEXT);
+      const { data, errors } = await under.evreg.events.publishBatch([event, newEvent({}, NEXT)]);
+      expect(data.map((one) => one?.action ?? null)).toEqual([null, NEXT]);
+      expect(errors).toMatchObject([{ index: 0, code: 410, details: { successor: NEXT } }]);
+      const atomic = await under.evreg.events.publishBatch([newEvent({}, NEXT), event], { atomic: true });
+      expect(atomic.data).toEqual([null, null]);
+    });
+
+    it("answers a retry of what was accepted before it was retired", async () => {
+      const keyed = { ...event, idempotency_key: "before" };
+      const first = await publish(under.evreg, keyed);
+      await under.evreg.actions.update(OLD, { retired: true });
+      const again = await under.evreg.events.publish(keyed);
+      expect(again).toMatchObject({ data: { rowid: first.rowid }, replayed: true });
+      await refusal(publish(under.evreg, { ...keyed, idempotency_key: "after" }), "gone");
+    });
+
+    it("goes on being read, subscribed to and revised once retired", async () => {
+      await subscribe(under.evreg, { action: OLD });
+      const { rowid } = await publish(under.evreg, event);
+      await under.evreg.actions.update(OLD, { retired: true });
+      expect((await under.evreg.events.get(rowid)).data.action).toBe(OLD);
+      expect((await under.evreg.events.deliveries(rowid)).data).toMatchObject([{ status: "pending" }]);
+      await subscribe(under.evreg, { action: OLD, subscription: "later" });
+      const { data } = await under.evreg.actions.update(OLD, { schemata: { ...ANY_OBJECT, title: "x" } });
+      expect(data).toMatchObject({ revision: 2, retired: true });
+    });
+
+    it("takes events again when it is undone", async () => {
+      await under.evreg.actions.update(OLD, { retired: true });
+      await refusal(publish(under.evreg, event), "gone");
+      await under.evreg.actions.update(OLD, { retired: false });
+      expect(await publish(under.evreg, event)).toMatchObject({ action: OLD });
+    });
+
+    it("stores nothing after the answer that it is retired, whatever was under way", async () => {
+      await publish(under.evreg, event);
+      const attempt = () =>
+        publish(under.evreg, event).then(
+          () => "stored",
+          (error: { code: string }) => error.code,
+        );
+      const before = Array.from({ length: 40 }, attempt);
+      const retired = under.evreg.actions.update(OLD, { retired: true });
+      const after = Array.from({ length: 40 }, attempt);
+      await retired;
+      const { total } = (await under.evreg.events.list()).meta;
+      const ends = await Promise.all([...before, ...after]);
+      expect(ends.filter((end) => end !== "stored" && end !== "gone")).toEqual([]);
+      expect((await under.evreg.events.list()).meta.total).toBe(total);
+      expect(total).toBe(1 + ends.filter((end) => end === "stored").length);
+    });
+
+    it("takes as a successor another action that is there, of one that comes to its end", async () => {
+      const { actions } = under.evreg;
+      const alone = await refusal(actions.update(OLD, { successor: NEXT }), "invalid");
+      expect(alone.details).toMatchObject({ field: "successor" });
+      await refusal(actions.update(OLD, { deprecated: true, successor: OLD }), "invalid");
+      await refusal(actions.update(OLD, { deprecated: true, successor: "a b" }), "invalid");
+      const missing = await refusal(
+        actions.update(OLD, { deprecated: true, successor: "nobody" }),
+        "not_found",
+      );
+      expect(missing.details).toMatchObject({ field: "successor", value: "nobody" });
+      expect((await actions.get(OLD)).data).toMatchObject({ deprecated: false, successor: null });
+    });
+
+    it("does not tell of a successor to whoever may not know of it", async () => {
+      await under.evreg.actions.create(newAction({ action: "shop.a", application: "shop" }));
+      const { actions } = await under.as(["write:crm", "read:crm"]);
+      await refusal(actions.update(OLD, { deprecated: true, successor: "shop.a" }), "not_found");
+      expect((await actions.update(OLD, { deprecated: true, successor: NEXT })).data.successor).toBe(NEXT);
+    });
+
+    it("takes a whole action back with its end", async () => {
+      const { data } = await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
+      expect((await under.evreg.actions.update(OLD, data)).data).toEqual(data);
+    });
+  });
+}

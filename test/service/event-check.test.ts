@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { CHECK_LIMITS } from "../../src/domain/action.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import type { Store } from "../../src/store/store.ts";
+import { EventChecks } from "../../src/service/event-check.ts";
+import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
+import type { LocalService } from "../support/local-service.ts";
+
+const SCHEMA = { type: "object", required: ["id"] };
+
+let local: LocalService;
+beforeEach(async () => {
+  local = await openLocalService();
+  await local.evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
+});
+afterEach(() => local.close());
+
+async function publish(count: number, payload: object): Promise<void> {
+  const item = { action: "a.b", payload: RawJson.fromValue(payload) };
+  for (let left = count; left > 0; left -= 1_000) {
+    await local.evreg.events.publishBatch(Array.from({ length: Math.min(left, 1_000) }, () => item));
+  }
+}
+
+/** The real store, with something done at each read of events. */
+function reading(noticed: (limit: number) => unknown): Store {
+  return {
+    ...local.store,
+    async listEvents(query) {
+      await noticed(query.limit);
+      return local.store.listEvents(query);
+    },
+  };
+}
+
+test("ends when its time is over, and tells how far it came; who waited behind it is told to try again", async () => {
+  await publish(500, {});
+  const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
+  const checks = new EventChecks({ store: slow, clock: local.clock, payloadBytes: PAYLOAD_BYTES });
+  const [first, second] = await Promise.allSettled([
+    checks.run("a.b", SCHEMA, 500),
+    checks.run("a.b", SCHEMA, 500),
+  ]);
+  expect(first).toMatchObject({ value: { checked: 200, failed: 200 } });
+  expect(second).toMatchObject({ reason: { code: "unavailable" } });
+  expect(await checks.run("a.b", SCHEMA, 100)).toMatchObject({ checked: 100 });
+});
+
+test("reads as many events at once as bounded memory can hold", async () => {
+  await publish(30, {});
+  const limits: number[] = [];
+  const store = reading((limit) => limits.push(limit));
+  const payloadBytes = 2 * 1024 * 1024;
+  await new EventChecks({ store, clock: local.clock, payloadBytes }).run("a.b", SCHEMA, 20);
+  expect(limits).toEqual([8, 8, 4]);
+});
+
+test("lets others in while it goes through many events", async () => {
+  // Each takes some time: its names are all compared with a pattern.
+  const names = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`name${index}`, index]));
+  await publish(1_000, names);
+  const schemata = { type: "object", patternProperties: { "^name[0-9]*x?$": { type: "integer" } } };
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1_000 });
+  isOver = true;
+  expect(data.replay).toEqual({ checked: 1_000, failed: 0, failures: [] });
+  // Ten reads alone would give some tens.
+  expect(turns).toBeGreaterThan(30);
+});
