@@ -5,7 +5,7 @@ import { isServer, logFault } from "./fault-log.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { parseMistake } from "./parse-mistake.ts";
 import { reportError } from "./report-error.ts";
-import { unknownCommand } from "./unknown-command.ts";
+import { flagsFirst, unknownCommand } from "./unknown-command.ts";
 
 export interface ProgramOptions {
   /** Folder of the package.json. */
@@ -60,7 +60,7 @@ async function loadCommands({ root, fromSource = false }: ProgramOptions): Promi
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  const failure = unknownSubject(error, config) ?? parseMistake(error) ?? error;
+  const failure = unknownSubject(error, argv, config) ?? parseMistake(error) ?? error;
   if (asEvregError(failure).code === "internal") logFault(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
@@ -82,11 +82,16 @@ function isExit(error: unknown): error is { oclif: { exit: number } } {
   return error instanceof Error && (error as { code?: string }).code === "EEXIT";
 }
 
-/** oclif's complaint that it has no help for some words: they are no command. */
-function unknownSubject(error: unknown, config: Config | undefined): EvregError | undefined {
+/** oclif's complaints about words that are no command, and that it has no help for some. */
+function unknownSubject(
+  error: unknown,
+  argv: readonly string[],
+  config: Config | undefined,
+): EvregError | undefined {
   if (config === undefined || !(error instanceof Error) || !("oclif" in error)) return undefined;
-  const subject = /^Command (.+) not found\.$/s.exec(error.message)?.[1];
-  return subject === undefined ? undefined : unknownCommand(subject, config);
+  const subject = /^command (.+) not found\.?$/is.exec(error.message)?.[1];
+  if (subject === undefined) return undefined;
+  return subject.startsWith("-") ? flagsFirst(argv, config) : unknownCommand(subject, config);
 }
 
 /** Read from the words themselves: a command line that could not be parsed must fail in the form asked for too. */
