@@ -1,4 +1,4 @@
-import { Config, run, settings } from "@oclif/core";
+import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import { EXIT } from "./exit-code.ts";
 import { isServer, logFault } from "./fault-log.ts";
@@ -12,6 +12,8 @@ export interface ProgramOptions {
   readonly root: string;
   /** Commands from `src/` instead of the build and its manifest; Node strips their types. */
   readonly fromSource?: boolean;
+  /** The commands themselves, by package, where there are no files to read them from. */
+  readonly plugins?: Map<string, Interfaces.Plugin>;
 }
 
 /** The whole program: runs the command line and leaves with its exit code. */
@@ -43,10 +45,10 @@ export async function runCommandLine(argv: readonly string[], options: ProgramOp
   }
 }
 
-async function loadCommands({ root, fromSource = false }: ProgramOptions): Promise<Config> {
+async function loadCommands({ root, fromSource = false, plugins }: ProgramOptions): Promise<Config> {
   // oclif would look for ts-node and read tsconfig.json whenever NODE_ENV says test or development.
   settings.enableAutoTranspile = false;
-  const options = { root, userPlugins: false, devPlugins: false };
+  const options = { root, plugins, userPlugins: false, devPlugins: false };
   if (!fromSource) return Config.load(options);
   const { readFile } = await import("node:fs/promises");
   const built = await readFile(`${root}/package.json`, "utf8");
