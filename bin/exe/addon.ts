@@ -1,9 +1,10 @@
-import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { createHash, randomUUID } from "node:crypto";
+import { chmodSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { getRawAsset } from "node:sea";
 import { getEnvironmentData } from "node:worker_threads";
 import { zstdDecompressSync } from "node:zlib";
+import { makeFolder } from "../../src/runtime/make-folder.ts";
 import { ADDON, ADDON_FOLDERS } from "./inside.ts";
 
 // libSQL's native part, of which the system only loads a file of its own. It is written once, into a folder that only
@@ -35,7 +36,7 @@ function place(folder: string, sha256: string): string {
   const path = join(folder, `libsql-${sha256}.node`);
   mustBePrivate(folder);
   if (isWhole(path, sha256)) return path;
-  const unfinished = `${path}.${process.pid}`;
+  const unfinished = `${path}.${randomUUID()}`;
   try {
     writeFileSync(unfinished, zstdDecompressSync(Buffer.from(getRawAsset(ADDON))), {
       flag: "wx",
@@ -48,19 +49,6 @@ function place(folder: string, sha256: string): string {
     throw error;
   }
   return path;
-}
-
-/** With those above it. Not `recursive`, with which Node never ends where the system says ENOENT all the same, as in /proc. */
-function makeFolder(folder: string, mayMakeParent = true): void {
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return;
-    if (code !== "ENOENT" || !mayMakeParent || dirname(folder) === folder) throw error;
-    makeFolder(dirname(folder));
-    makeFolder(folder, false);
-  }
 }
 
 /** In a shared folder such as /tmp somebody else may have been first. */
