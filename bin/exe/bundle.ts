@@ -60,13 +60,13 @@ async function script(contents: string, options: BuildOptions): Promise<string> 
 
 /** A package with commands as the source text of a `Bundled`. */
 function entryOf(root: string, moduleOf: (path: readonly string[]) => string): string {
-  const { name, version, oclif } = readJson<Interfaces.PJSON>(join(root, "package.json"));
+  const { name, version, description, oclif } = readJson<Interfaces.PJSON>(join(root, "package.json"));
   const manifest = readJson<Interfaces.Manifest>(join(root, "oclif.manifest.json"));
   const load = Object.values(manifest.commands).map(
     ({ id, relativePath = [] }) =>
       `${JSON.stringify(id)}: () => import(${JSON.stringify(moduleOf(relativePath))})`,
   );
-  const pjson = { name, version, oclif };
+  const pjson = { name, version, description, oclif };
   return `{ pjson: ${JSON.stringify(pjson)}, manifest: ${JSON.stringify(manifest)}, load: { ${load.join(",")} } }`;
 }
 
