@@ -42,7 +42,7 @@ const { values } = parseArgs({ options: { target: { type: "string", default: HOS
 const target = TARGETS[values.target];
 if (target === undefined) {
   process.stderr.write(
-    `There is no build for ${values.target}; there are: ${Object.keys(TARGETS).join(", ")}.\n`,
+    `There is no build for ${values.target}; there are: ${Object.keys(TARGETS).join(", ")}. One for macOS must be signed on a Mac.\n`,
   );
   process.exit(2);
 }
