@@ -21,6 +21,13 @@ export interface Alone {
   serve(env?: Record<string, string>, through?: readonly string[]): Promise<RunningProgram>;
 }
 
+const nothingBut = (env: Record<string, string>): string[] => [
+  "/usr/bin/env",
+  "-i",
+  "PATH=",
+  ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+];
+
 export function useAlone(): Alone {
   const place = temporaryFolder();
   const executable = join(place.path, "evreg");
@@ -32,12 +39,6 @@ export function useAlone(): Alone {
     mkdirSync(join(scratch.path, "data"));
   });
   afterEach(() => scratch.remove());
-  const nothingBut = (env: Record<string, string>): string[] => [
-    "/usr/bin/env",
-    "-i",
-    "PATH=",
-    ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
-  ];
   return {
     executable,
     get folder() {

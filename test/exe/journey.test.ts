@@ -15,6 +15,9 @@ import { useAlone } from "./alone.ts";
 const alone = useAlone();
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Spelt as no JSON writer would, so that a payload written anew would show. */
+const payload = (last: number): string => `{"id":  "1f0c3e1e-5a4b-4c6e-9d43-00000000000${last}"}`;
+
 test("from nothing to a verified delivery, and on after kill -9", async () => {
   const receiver = await startReceiver();
   let server = await alone.serve();
@@ -29,7 +32,6 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   );
   const names = ["--application", "billing", "--subscription", "invoices", "--action", "order.created"];
   const { data } = await act(["subscriptions", "create", ...names, "--handler", receiver.url]);
-  const payload = (last: number): string => `{"id": "1f0c3e1e-5a4b-4c6e-9d43-00000000000${last}"}`;
   await act(["publish", "order.created", payload(1), "--wait"]);
 
   await server.end("SIGKILL");
