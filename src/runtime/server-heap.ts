@@ -1,5 +1,4 @@
 import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 
 const OPTION = "--max-semi-space-size";
 const EXPOSE_GC = "--expose-gc";
@@ -47,15 +46,21 @@ export function limitServerHeap(): void {
   if (!isGiven) replaceProcess([...SERVER_HEAP, ...execArgv, ...argv.slice(1)]);
 }
 
+/** By then a server has started. */
+const STARTED_MS = 3_000;
+
 /**
- * The same for the single executable, which has `YOUNG_HEAP` inside. The rest is given to V8 while it runs, as with any of
- * it from the start Node would compile its own modules anew for each command (20 ms).
+ * The same for the single executable, which has `YOUNG_HEAP` inside. The rest is given to V8 once the server has started:
+ * with any of it Node compiles its own modules anew, which took each thread some 70 ms of a start.
  */
 export function limitServerMemory(): void {
   const { argv, env } = process;
   if (Object.keys(SERVER_ENVIRONMENT).every((name) => env[name] === undefined)) replaceProcess(argv.slice(2));
+  setTimeout(tune, STARTED_MS).unref();
+}
+
+function tune(): void {
   for (const flag of [EXPOSE_GC, ...TUNED]) setFlagsFromString(flag);
-  globalThis.gc = runInNewContext("gc") as NonNullable<typeof globalThis.gc>;
 }
 
 function replaceProcess(args: readonly string[]): void {
