@@ -1,16 +1,28 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** `vitest --mode faults` runs the long form of the tests in test/faults, and nothing else. */
+const TESTS: Readonly<Record<string, string[]>> = {
+  faults: ["test/faults/*.test.ts"],
+  exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts"],
+};
+
+/**
+ * `vitest --mode faults` runs the long form of the tests in test/faults, and nothing else; `--mode exe` those of the single
+ * executable, and the end-to-end ones with it in the place of the installed program.
+ */
 export default defineConfig(({ mode }) => ({
   test: {
-    include: [mode === "faults" ? "test/faults/*.test.ts" : "test/**/*.test.ts"],
-    env: { FAULTS: mode === "faults" ? "long" : "short" },
+    include: TESTS[mode] ?? ["test/!(exe)/**/*.test.ts"],
+    env: {
+      FAULTS: mode === "faults" ? "long" : "short",
+      ...(mode === "exe" ? { TEST_EXECUTABLE: join(import.meta.dirname, "dist-exe/evreg") } : {}),
+    },
     // They take turns: each measures how soon a server is well again.
     fileParallelism: mode !== "faults",
     // @oclif/test captures stdout itself and gets nothing through vitest's interception.
     disableConsoleIntercept: true,
-    testTimeout: 20_000,
+    testTimeout: mode === "exe" ? 60_000 : 20_000,
     hookTimeout: 20_000,
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",

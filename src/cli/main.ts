@@ -1,17 +1,19 @@
-import { Config, run, settings } from "@oclif/core";
+import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import { EXIT } from "./exit-code.ts";
 import { isServer, logFault } from "./fault-log.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { parseMistake } from "./parse-mistake.ts";
 import { reportError } from "./report-error.ts";
-import { unknownCommand } from "./unknown-command.ts";
+import { flagsFirst, unknownCommand } from "./unknown-command.ts";
 
 export interface ProgramOptions {
   /** Folder of the package.json. */
   readonly root: string;
   /** Commands from `src/` instead of the build and its manifest; Node strips their types. */
   readonly fromSource?: boolean;
+  /** The commands themselves, by package, where there are no files to read them from. */
+  readonly plugins?: Map<string, Interfaces.Plugin>;
 }
 
 /** The whole program: runs the command line and leaves with its exit code. */
@@ -43,10 +45,10 @@ export async function runCommandLine(argv: readonly string[], options: ProgramOp
   }
 }
 
-async function loadCommands({ root, fromSource = false }: ProgramOptions): Promise<Config> {
+async function loadCommands({ root, fromSource = false, plugins }: ProgramOptions): Promise<Config> {
   // oclif would look for ts-node and read tsconfig.json whenever NODE_ENV says test or development.
   settings.enableAutoTranspile = false;
-  const options = { root, userPlugins: false, devPlugins: false };
+  const options = { root, plugins, userPlugins: false, devPlugins: false };
   if (!fromSource) return Config.load(options);
   const { readFile } = await import("node:fs/promises");
   const built = await readFile(`${root}/package.json`, "utf8");
@@ -60,7 +62,7 @@ async function loadCommands({ root, fromSource = false }: ProgramOptions): Promi
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  const failure = unknownSubject(error, config) ?? parseMistake(error) ?? error;
+  const failure = unknownSubject(error, argv, config) ?? parseMistake(error) ?? error;
   if (asEvregError(failure).code === "internal") logFault(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
@@ -82,11 +84,16 @@ function isExit(error: unknown): error is { oclif: { exit: number } } {
   return error instanceof Error && (error as { code?: string }).code === "EEXIT";
 }
 
-/** oclif's complaint that it has no help for some words: they are no command. */
-function unknownSubject(error: unknown, config: Config | undefined): EvregError | undefined {
+/** oclif's complaints about words that are no command, and that it has no help for some. */
+function unknownSubject(
+  error: unknown,
+  argv: readonly string[],
+  config: Config | undefined,
+): EvregError | undefined {
   if (config === undefined || !(error instanceof Error) || !("oclif" in error)) return undefined;
-  const subject = /^Command (.+) not found\.$/s.exec(error.message)?.[1];
-  return subject === undefined ? undefined : unknownCommand(subject, config);
+  const subject = /^command (.+) not found\.?$/is.exec(error.message)?.[1];
+  if (subject === undefined) return undefined;
+  return subject.startsWith("-") ? flagsFirst(argv, config) : unknownCommand(subject, config);
 }
 
 /** Read from the words themselves: a command line that could not be parsed must fail in the form asked for too. */

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import type { Clock } from "./clock.ts";
 
 export interface RestParts {
@@ -45,8 +46,10 @@ export function threadCpuMs(): number {
 
 /**
  * Gives the heap's free pages back to the system. Stops the thread for some 50 ms, so only for one at rest; does nothing
- * unless Node was started with the option for it, as `server-heap.ts` has it.
+ * unless Node or, since then, V8 was given the option for it, as `server-heap.ts` has it.
  */
 export function shrinkHeap(): void {
-  globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+  // A thread from before V8 was given the option has no such function; a new context has.
+  const collect = globalThis.gc ?? (runInNewContext("globalThis.gc") as typeof globalThis.gc);
+  collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }

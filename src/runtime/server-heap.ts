@@ -1,4 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+
 const OPTION = "--max-semi-space-size";
+const EXPOSE_GC = "--expose-gc";
+
+/** The size of the heap for short-lived objects; the one option that Node must have when it starts. */
+export const YOUNG_HEAP = `${OPTION}=8`;
 
 /**
  * V8's own options, as the Node that evreg is built and measured with has them; another one might not know them and would
@@ -18,8 +24,8 @@ const TUNED = [
  * with these. `--expose-gc` lets it give memory back at rest (`rest.ts`).
  */
 export const SERVER_HEAP: readonly string[] = [
-  `${OPTION}=8`,
-  "--expose-gc",
+  YOUNG_HEAP,
+  EXPOSE_GC,
   ...(Number.parseInt(process.versions.node, 10) === TUNED_NODE ? TUNED : []),
 ];
 
@@ -35,12 +41,31 @@ export const SERVER_ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: "32768" } as const;
  * Windows, where a process cannot be replaced.
  */
 export function limitServerHeap(): void {
-  const { execPath, execArgv, argv, env, platform } = process;
+  const { execArgv, argv, env } = process;
   const isGiven = [...execArgv, env["NODE_OPTIONS"] ?? ""].some((text) => text.includes(OPTION));
-  if (isGiven || platform === "win32" || process.execve === undefined) return;
+  if (!isGiven) replaceProcess([...SERVER_HEAP, ...execArgv, ...argv.slice(1)]);
+}
+
+/** By then a server has started. */
+const STARTED_MS = 3_000;
+
+/**
+ * The same for the single executable, which has `YOUNG_HEAP` inside. The rest is given to V8 once the server has started:
+ * with any of it Node compiles its own modules anew, which took each thread some 70 ms of a start.
+ */
+export function limitServerMemory(): void {
+  const { argv, env } = process;
+  if (Object.keys(SERVER_ENVIRONMENT).every((name) => env[name] === undefined)) replaceProcess(argv.slice(2));
+  setTimeout(tune, STARTED_MS).unref();
+}
+
+function tune(): void {
+  for (const flag of [EXPOSE_GC, ...TUNED]) setFlagsFromString(flag);
+}
+
+function replaceProcess(args: readonly string[]): void {
+  const { execPath, env, platform } = process;
+  if (platform === "win32" || process.execve === undefined) return;
   const variables = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
-  process.execve(execPath, [execPath, ...SERVER_HEAP, ...execArgv, ...argv.slice(1)], {
-    ...SERVER_ENVIRONMENT,
-    ...variables,
-  });
+  process.execve(execPath, [execPath, ...args], { ...SERVER_ENVIRONMENT, ...variables });
 }

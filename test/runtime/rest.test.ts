@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { watchRest } from "../../src/runtime/rest.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -37,3 +38,29 @@ test("tidies up once after each stretch of work, and not while there is any", as
   await seconds(60, 1);
   expect(tidied).toBe(2);
 });
+
+test("the heap shrinks once V8 has been given the option, also in a thread that was there before", () => {
+  const told = execFileSync(process.execPath, ["--input-type=module", "--eval", SHRINKING], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [filled, without, shrunk] = JSON.parse(told) as [number, number, number];
+  expect(without).toBeGreaterThan(filled * 0.9);
+  expect(shrunk).toBeLessThan(filled * 0.5);
+});
+
+/** Tells the heap in use: full of garbage, after `shrinkHeap` without the option, and with it. */
+const SHRINKING = `
+  import { setFlagsFromString } from "node:v8";
+  import { shrinkHeap } from ${JSON.stringify(new URL("../../src/runtime/rest.ts", import.meta.url).href)};
+  const used = () => process.memoryUsage().heapUsed;
+  let garbage = Array.from({ length: 400_000 }, (_, at) => ({ at, text: "x" + at }));
+  const told = [used()];
+  garbage = undefined;
+  shrinkHeap();
+  told.push(used());
+  setFlagsFromString("--expose-gc");
+  shrinkHeap();
+  told.push(used());
+  console.log(JSON.stringify(told));
+`;

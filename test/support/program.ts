@@ -8,6 +8,10 @@ import { readOwner } from "../../src/runtime/owner-file.ts";
 /** The installed entry, as a user runs it; `npm test` builds `dist` first. */
 export const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
 
+/** The single executable, where that is to be tested (`vitest --mode exe`). */
+const { TEST_EXECUTABLE } = process.env;
+const STARTED_BY = TEST_EXECUTABLE ? [TEST_EXECUTABLE] : [process.execPath, PROGRAM];
+
 /** The environment a test's program sees: nothing of the developer's own evreg settings. */
 export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
@@ -22,13 +26,21 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  readonly input?: string | Uint8Array;
+  /** A command that becomes the program, such as `env -i`, with its options. */
+  readonly through?: readonly string[];
+  /** Another program than the one that is tested. */
+  readonly as?: readonly string[];
+}
+
 /** Runs one command of the real program to its end. */
-export function runProgram(
-  args: readonly string[],
-  options: { cwd?: string; env?: Record<string, string>; input?: string | Uint8Array } = {},
-): Promise<Outcome> {
+export function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const [command = "", ...rest] = [...(options.through ?? []), ...(options.as ?? STARTED_BY), ...args];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [PROGRAM, ...args], {
+    const child = spawn(command, rest, {
       cwd: options.cwd,
       env: cleanEnv(options.env),
     });
@@ -63,14 +75,16 @@ export interface LaunchedProgram extends Omit<RunningProgram, "url"> {
 /**
  * Starts `evreg serve` on `folder`.
  * @param through a command that becomes the program, such as `prlimit`, with its options
+ * @param as another program than the one that is tested
  */
 export function launchProgram(
   folder: string,
   args: readonly string[] = [],
   env: Record<string, string> = {},
   through: readonly string[] = [],
+  as: readonly string[] = STARTED_BY,
 ): LaunchedProgram {
-  const served = [process.execPath, PROGRAM, "serve", "--data", folder, "--port", "0", ...args];
+  const served = [...as, "serve", "--data", folder, "--port", "0", ...args];
   const [command = "", ...rest] = [...through, ...served];
   const child = spawn(command, rest, { cwd: folder, env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
   const stdout: Buffer[] = [];

@@ -1,6 +1,7 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, readdirSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
+import { makeFolder } from "../../runtime/make-folder.ts";
 import { isFileThere } from "./file-header.ts";
 
 const DATA_FILE = "evreg.db";
@@ -21,12 +22,14 @@ export function copiesIn(folder: string): readonly string[] {
  * @throws EvregError `usage` when the path is no folder, `unavailable` when it cannot be written to
  */
 export function prepareFolder(folder: string): void {
+  let stats: Stats;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
+    stats = statSync(folder);
   } catch (error) {
     throw unusable(folder, error);
   }
-  if (!statSync(folder).isDirectory()) throw notAFolder(folder);
+  if (!stats.isDirectory()) throw notAFolder(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {

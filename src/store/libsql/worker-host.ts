@@ -1,5 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
+import { STORE_WORKER, textInside } from "../../runtime/executable.ts";
 import { CommitCounts } from "../commit-counts.ts";
 import type {
   Cargo,
@@ -75,8 +76,10 @@ export class WorkerHost {
     onCrash: (reason: string) => void,
     commits: CommitCounts = new CommitCounts(),
   ): Promise<WorkerHost> {
-    const worker = new Worker(workerEntry(), {
+    const inside = textInside(STORE_WORKER);
+    const worker = new Worker(inside ?? workerEntry(), {
       name: "evreg-store",
+      eval: inside !== undefined,
       workerData: setup,
       // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
       execArgv: [],

@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { build as bundle, type BuildOptions, type Plugin } from "esbuild";
+import type { Interfaces } from "@oclif/core";
+import { ROOT } from "./packages.ts";
+
+// Everything as two scripts: the program, and the thread of its store. The executable can load no other.
+
+const COMMON: BuildOptions = {
+  bundle: true,
+  platform: "node",
+  format: "cjs",
+  target: "node24",
+  // Names stay, so that a stack trace can be read.
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: "none",
+  write: false,
+  logLevel: "warning",
+  // Only asked for where the program lies in files.
+  logOverride: { "empty-import-meta": "silent" },
+};
+
+/**
+ * A worker's script would look for packages in the folder it is started in. All it needs is inside, so for it there are
+ * Node's own modules and nothing else.
+ */
+const ONLY_BUILTINS = `var require=(name)=>{const found=process.getBuiltinModule(name);if(found===undefined)throw Object.assign(new Error("Cannot find module '"+name+"'"),{code:"MODULE_NOT_FOUND"});return found};`;
+
+/** The program with all its commands. */
+export function bundleProgram(): Promise<string> {
+  const own = { root: ROOT, commands: (path: readonly string[]) => sourceOf(path) };
+  const help = join(ROOT, "node_modules/@oclif/plugin-help");
+  const plugins = [entryOf(own.root, own.commands), entryOf(help, (path) => join(help, ...path))];
+  return script(
+    `import { runExecutable } from "./main.ts";\nvoid runExecutable([${plugins.join(",")}]);`,
+    {},
+  );
+}
+
+/** @param addonHash SHA-256 of libSQL's native part, in hex */
+export function bundleWorker(addonHash: string): Promise<string> {
+  return script(`import "../../src/store/libsql/worker.ts";`, {
+    plugins: [addonFromInside(addonHash)],
+    banner: { js: ONLY_BUILTINS },
+  });
+}
+
+async function script(contents: string, options: BuildOptions): Promise<string> {
+  const { outputFiles } = await bundle({
+    ...COMMON,
+    ...options,
+    write: false,
+    stdin: { contents, loader: "ts", resolveDir: join(ROOT, "bin/exe") },
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error("esbuild made nothing");
+  return file.text;
+}
+
+/** A package with commands as the source text of a `Bundled`. */
+function entryOf(root: string, moduleOf: (path: readonly string[]) => string): string {
+  const { name, version, description, oclif } = readJson<Interfaces.PJSON>(join(root, "package.json"));
+  const manifest = readJson<Interfaces.Manifest>(join(root, "oclif.manifest.json"));
+  const load = Object.values(manifest.commands).map(
+    ({ id, relativePath = [] }) =>
+      `${JSON.stringify(id)}: () => import(${JSON.stringify(moduleOf(relativePath))})`,
+  );
+  const pjson = { name, version, description, oclif };
+  return `{ pjson: ${JSON.stringify(pjson)}, manifest: ${JSON.stringify(manifest)}, load: { ${load.join(",")} } }`;
+}
+
+/** `dist/commands/publish.js` as the manifest has it, in its source. */
+function sourceOf(path: readonly string[]): string {
+  return join(ROOT, "src", ...path.slice(1)).replace(/\.js$/, ".ts");
+}
+
+/** libSQL's package looks for its native part among the packages beside it; in the executable it is an asset. */
+function addonFromInside(addonHash: string): Plugin {
+  const look = /function requireNative\(\) \{[\s\S]*?\n\}\n/;
+  const loader = JSON.stringify(join(ROOT, "bin/exe/addon.ts"));
+  return {
+    name: "addon-from-inside",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]node_modules[\\/]libsql[\\/]index\.js$/ }, ({ path }) => {
+        const text = readFileSync(path, "utf8");
+        if (!look.test(text))
+          throw new Error(`${path} does not look for its native part as it did; see ${loader}`);
+        return {
+          contents: text
+            .replace(look, `const requireNative = () => require(${loader}).loadAddon("${addonHash}");\n`)
+            .replace(/^const \{ load, currentTarget \}.*$/m, "")
+            .replace(/^const \{ familySync, GLIBC, MUSL \}.*$/m, ""),
+        };
+      });
+    },
+  };
+}
+
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(path, "utf8")) as T;
+}

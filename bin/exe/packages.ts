@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+interface Locked {
+  readonly version: string;
+  readonly integrity: string;
+}
+
+/**
+ * Where a package of the lock file lies unpacked: in `node_modules`, where npm put what this machine needs, else fetched
+ * into `folder` and compared with the lock file's hash before anything is taken out of it.
+ */
+export function packageFolder(name: string, folder: string): string {
+  const installed = join(ROOT, "node_modules", name);
+  const locked = lockedPackage(name);
+  if (existsSync(join(installed, "package.json")) && versionIn(installed) === locked.version)
+    return installed;
+  const fetched = join(folder, name.replaceAll("/", "-"));
+  mkdirSync(fetched, { recursive: true });
+  const spec = `${name}@${locked.version}`;
+  const told = execFileSync("npm", ["pack", spec, "--json", "--pack-destination", fetched], {
+    cwd: ROOT,
+    encoding: "utf8",
+    shell: process.platform === "win32",
+  });
+  const [{ filename } = { filename: "" }] = JSON.parse(told) as { filename: string }[];
+  const archive = join(fetched, filename);
+  const hash = `sha512-${createHash("sha512").update(readFileSync(archive)).digest("base64")}`;
+  if (hash !== locked.integrity) {
+    throw new Error(
+      `${spec} as fetched is not what package-lock.json names: ${hash}, not ${locked.integrity}`,
+    );
+  }
+  execFileSync("tar", ["-xzf", archive, "-C", fetched]);
+  return join(fetched, "package");
+}
+
+export function versionIn(folder: string): string {
+  return (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
+}
+
+function lockedPackage(name: string): Locked {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
+    packages: Record<string, Locked | undefined>;
+  };
+  const locked = packages[`node_modules/${name}`];
+  if (locked === undefined) throw new Error(`${name} is not in package-lock.json`);
+  return locked;
+}

@@ -1,0 +1,9 @@
+import { getAsset, isSea } from "node:sea";
+
+/** The store's thread as it lies in the single executable. */
+export const STORE_WORKER = "store-worker.cjs";
+
+/** The text of a part carried inside the single executable; `undefined` when this is not one. */
+export function textInside(name: string): string | undefined {
+  return isSea() ? getAsset(name, "utf8") : undefined;
+}

@@ -1,0 +1,55 @@
+import { copyFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import {
+  type Outcome,
+  type RunningProgram,
+  runProgram,
+  startProgram,
+  temporaryFolder,
+} from "../support/program.ts";
+
+/** A copy of the executable, alone in a folder, that is started with nothing in its environment but what a test gives. */
+export interface Alone {
+  /** Where the copy lies. */
+  readonly executable: string;
+  /** Empty at the start of each test. */
+  readonly folder: string;
+  /** The data folder of the test. */
+  readonly data: string;
+  run(words: readonly string[], env?: Record<string, string>, input?: string): Promise<Outcome>;
+  serve(env?: Record<string, string>, through?: readonly string[]): Promise<RunningProgram>;
+}
+
+const nothingBut = (env: Record<string, string>): string[] => [
+  "/usr/bin/env",
+  "-i",
+  "PATH=",
+  ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+];
+
+export function useAlone(): Alone {
+  const place = temporaryFolder();
+  const executable = join(place.path, "evreg");
+  let scratch: ReturnType<typeof temporaryFolder>;
+  beforeAll(() => copyFileSync(process.env["TEST_EXECUTABLE"] ?? "dist-exe/evreg", executable));
+  afterAll(() => place.remove());
+  beforeEach(() => {
+    scratch = temporaryFolder();
+    mkdirSync(join(scratch.path, "data"));
+  });
+  afterEach(() => scratch.remove());
+  return {
+    executable,
+    get folder() {
+      return scratch.path;
+    },
+    get data() {
+      return join(scratch.path, "data");
+    },
+    run: (words, env = {}, input = "") =>
+      runProgram(words, { cwd: scratch.path, input, through: nothingBut(env), as: [executable] }),
+    serve: (env = {}, through = []) =>
+      startProgram(join(scratch.path, "data"), ["--dev"], {}, [...through, ...nothingBut(env)], [executable]),
+  };
+}

@@ -1,0 +1,153 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { useAlone } from "./alone.ts";
+
+// libSQL's native part must be a file before the system loads it. Where that can lie is found by trying.
+
+const alone = useAlone();
+const SHARED = `evreg-${process.getuid?.()}`;
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65_534;
+const mounts: string[] = [];
+
+afterEach(() => {
+  for (const path of mounts.splice(0)) spawnSync("umount", [path]);
+});
+
+function folderOf(name: string): string {
+  const path = join(alone.folder, name);
+  mkdirSync(path);
+  return path;
+}
+
+/** False where nothing can be mounted, which needs root and a kernel that lets it. */
+function mount(path: string, options: string): boolean {
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
+  if (status === 0) mounts.push(path);
+  return status === 0;
+}
+
+/** The copies of the native part that lie in a folder. */
+const copiesIn = (folder: string): string[] =>
+  existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
+
+/** Needs the data file, and so the native part. */
+const asks = (env: Record<string, string>) =>
+  alone.run(
+    ["actions", "create", "a.b", "--application", "x", "--schema", "-", "--data", alone.data],
+    env,
+    "{}",
+  );
+
+test("it lies in the user's cache, for this user only, and is written once", async () => {
+  const home = folderOf("home");
+  expect(await asks({ HOME: home })).toMatchObject({ code: 0 });
+  const [copy = "", ...others] = copiesIn(join(home, ".cache", "evreg"));
+  expect(others).toEqual([]);
+  expect(statSync(copy).mode & 0o777).toBe(0o500);
+  expect(statSync(join(copy, "..")).mode & 0o777).toBe(0o700);
+  const { ino } = statSync(copy);
+  expect(await alone.run(["actions", "--data", alone.data], { HOME: home })).toMatchObject({ code: 0 });
+  expect(statSync(copy).ino).toBe(ino);
+});
+
+test("a copy that is not what it was built with is not loaded, but replaced", async () => {
+  const home = folderOf("home");
+  await asks({ HOME: home });
+  const [copy = ""] = copiesIn(join(home, ".cache", "evreg"));
+  const whole = readFileSync(copy);
+  chmodSync(copy, 0o700);
+  for (const damaged of [whole.subarray(0, 1_000), Buffer.alloc(whole.length), Buffer.from("")]) {
+    writeFileSync(copy, damaged);
+    expect(await alone.run(["actions", "--data", alone.data], { HOME: home })).toMatchObject({ code: 0 });
+    expect(readFileSync(copy).equals(whole)).toBe(true);
+    chmodSync(copy, 0o700);
+  }
+});
+
+test("several first starts at once do not disturb each other", async () => {
+  const home = folderOf("home");
+  const outcomes = await Promise.all(
+    ["a", "b", "c", "d"].map((name) =>
+      alone.run(
+        [
+          "actions",
+          "create",
+          "a.b",
+          "--application",
+          "x",
+          "--schema",
+          "-",
+          "--data",
+          join(alone.folder, name),
+        ],
+        { HOME: home },
+        "{}",
+      ),
+    ),
+  );
+  expect(outcomes.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+    outcomes.map(() => ({ code: 0, stderr: "" })),
+  );
+  expect(copiesIn(join(home, ".cache", "evreg"))).toHaveLength(1);
+});
+
+test("without a home it lies in the folder for temporary files, and no home is made", async () => {
+  const temporary = folderOf("tmp");
+  const home = join(alone.folder, "no", "home");
+  expect(await asks({ HOME: home, TMPDIR: temporary })).toMatchObject({ code: 0 });
+  expect(existsSync(home)).toBe(false);
+  expect(copiesIn(join(temporary, SHARED))).toHaveLength(1);
+});
+
+test.skipIf(!isRoot)(
+  "a home that cannot be written to, and a folder that may not hold programs, are passed over",
+  async (context) => {
+    const [home, temporary, runtime] = ["home", "tmp", "run"].map(folderOf) as [string, string, string];
+    if (!mount(home, "ro") || !mount(temporary, "noexec")) context.skip("nothing can be mounted here");
+    const env = { HOME: home, TMPDIR: temporary };
+    expect(await asks({ ...env, XDG_RUNTIME_DIR: runtime })).toMatchObject({ code: 0 });
+    expect(copiesIn(join(runtime, SHARED))).toHaveLength(1);
+    const server = await alone.serve({ ...env, EVREG_CACHE_DIR: folderOf("named") });
+    expect((await server.end("SIGTERM")).code).toBe(0);
+    expect(copiesIn(join(alone.folder, "named"))).toHaveLength(1);
+  },
+);
+
+test.skipIf(!isRoot)("where it can lie nowhere, the message says why and what to set", async (context) => {
+  const named = folderOf("named");
+  if (!mount(named, "noexec")) context.skip("nothing can be mounted here");
+  const outcome = await asks({ EVREG_CACHE_DIR: named });
+  expect(outcome).toMatchObject({ stdout: "" });
+  expect(outcome.code).not.toBe(0);
+  expect(outcome.stderr).toMatch(/set EVREG_CACHE_DIR to .*named: mounted noexec/s);
+  const nowhere = await asks({ EVREG_CACHE_DIR: "/proc/evreg" });
+  expect(nowhere.stderr).toContain("/proc/evreg: ENOENT");
+  // What needs no data file goes on.
+  expect(await alone.run(["--version"], { EVREG_CACHE_DIR: named })).toMatchObject({ code: 0 });
+});
+
+test.skipIf(!isRoot)("somebody else's folder in the shared one is not trusted", async () => {
+  const temporary = folderOf("tmp");
+  const [foreign, runtime] = [join(temporary, SHARED), folderOf("run")];
+  mkdirSync(foreign);
+  chownSync(foreign, NOBODY, NOBODY);
+  expect(await asks({ XDG_RUNTIME_DIR: "", TMPDIR: temporary, CACHE_DIRECTORY: "" })).toMatchObject({
+    code: 0,
+  });
+  expect(copiesIn(foreign)).toEqual([]);
+  expect(await asks({ EVREG_CACHE_DIR: foreign })).toMatchObject({ stdout: "" });
+  expect((await asks({ EVREG_CACHE_DIR: foreign })).stderr).toContain("not a folder of this user");
+  expect(copiesIn(runtime)).toEqual([]);
+});

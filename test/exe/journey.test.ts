@@ -1,0 +1,114 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Webhook } from "standardwebhooks";
+import { expect, test } from "vitest";
+import { SERVER_ENVIRONMENT } from "../../src/runtime/server-heap.ts";
+import { PROGRAM, runProgram } from "../support/program.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { useAlone } from "./alone.ts";
+
+// The executable alone in a folder, with an empty PATH, no home and no Node.
+
+const alone = useAlone();
+const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Spelt as no JSON writer would, so that a payload written anew would show. */
+const payload = (last: number): string => `{"id":  "1f0c3e1e-5a4b-4c6e-9d43-00000000000${last}"}`;
+
+test("from nothing to a verified delivery, and on after kill -9", async () => {
+  const receiver = await startReceiver();
+  let server = await alone.serve();
+  const act = async (words: readonly string[], input?: string): Promise<any> => {
+    const outcome = await alone.run([...words, "--data", alone.data, "--json"], {}, input);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    return JSON.parse(outcome.stdout);
+  };
+  await act(
+    ["actions", "create", "order.created", "--application", "shop", "--schema", "-"],
+    '{"type":"object","required":["id"],"properties":{"id":{"type":"string","format":"uuid"}}}',
+  );
+  const names = ["--application", "billing", "--subscription", "invoices", "--action", "order.created"];
+  const { data } = await act(["subscriptions", "create", ...names, "--handler", receiver.url]);
+  await act(["publish", "order.created", payload(1), "--wait"]);
+
+  await server.end("SIGKILL");
+  server = await alone.serve();
+  await act(["publish", "order.created", payload(2)]);
+  const requests = await receiver.received(2);
+  for (const [at, { body, headers }] of requests.entries()) {
+    expect(body.toString()).toContain(`"payload":${payload(at + 1)}`);
+    new Webhook(data.secret).verify(body.toString(), { ...headers });
+  }
+  const refused = await alone.run(["publish", "order.created", '{"id":"x"}', "--data", alone.data]);
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain("id must be a UUID");
+  await until("both to be delivered", async () => {
+    const { data: deliveries } = await act(["deliveries"]);
+    return deliveries.every((delivery: { status: string }) => delivery.status === "delivered");
+  });
+  expect((await act(["events"])).meta.total).toBe(2);
+  expect((await server.end("SIGTERM")).code).toBe(0);
+  await receiver.close();
+  // The folder by itself, without a server.
+  expect((await act(["events"])).meta.total).toBe(2);
+});
+
+test("what it says of itself is what the installed program says", async () => {
+  for (const words of [
+    ["--version"],
+    ["--help"],
+    ["serve", "--help"],
+    ["help", "actions"],
+    ["pubilsh"],
+    [],
+  ]) {
+    const installed = await runProgram(words, { as: [process.execPath, PROGRAM] });
+    expect(await alone.run(words, { NO_COLOR: "1" })).toEqual(installed);
+  }
+});
+
+test("the server keeps its process, and its memory is bounded", async () => {
+  const server = await alone.serve();
+  const environment = readFileSync(`/proc/${server.child.pid}/environ`, "utf8");
+  for (const [name, value] of Object.entries(SERVER_ENVIRONMENT)) {
+    expect(environment).toContain(`${name}=${value}`);
+  }
+  expect(readFileSync(`/proc/${server.child.pid}/cmdline`, "utf8").split("\0").slice(0, 2)).toEqual([
+    alone.executable,
+    "serve",
+  ]);
+  expect((await server.end("SIGTERM")).stderr).not.toContain("Warning");
+});
+
+test("nothing of outside is run: neither what Node's variables name, nor what lies in the folder it is started in", async () => {
+  const told = join(alone.folder, "told");
+  const code = `require("node:fs").writeFileSync(${JSON.stringify(told)}, __filename)`;
+  writeFileSync(join(alone.folder, "outside.cjs"), code);
+  for (const folder of [alone.folder, alone.data]) {
+    for (const name of ["bufferutil", "utf-8-validate", "pino-pretty", "@libsql/linux-x64-gnu", "ts-node"]) {
+      const path = join(folder, "node_modules", name, "index.js");
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, code);
+    }
+  }
+  const env = { NODE_OPTIONS: `--require=${join(alone.folder, "outside.cjs")}`, NODE_PATH: alone.folder };
+  expect((await alone.run(["--version"], env)).code).toBe(0);
+  const server = await alone.serve(env);
+  expect((await alone.run(["actions", "--data", alone.data], env)).code).toBe(0);
+  expect((await server.end("SIGTERM")).code).toBe(0);
+  expect(() => readFileSync(told)).toThrow("ENOENT");
+});
+
+test.skipIf(spawnSync("strace", ["-V"]).status !== 0)("no file of the checkout is looked at", async () => {
+  const log = join(alone.folder, "strace");
+  // With -D the program keeps the number that its parent knows.
+  const server = await alone.serve({}, ["strace", "-D", "-f", "-e", "trace=%file", "-o", log]);
+  await server.end("SIGTERM");
+  await until("the last line", () => /exited with 0/.test(readFileSync(log, "utf8")));
+  const paths = readFileSync(log, "utf8");
+  expect(paths).toContain(alone.data);
+  expect(paths).not.toContain(CHECKOUT);
+});
