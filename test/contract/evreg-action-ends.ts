@@ -22,7 +22,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
       const { data } = await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
       expect(data).toMatchObject({ deprecated: true, retired: false, successor: NEXT, revision: 1 });
-      expect((await under.evreg.actions.list()).data[0]).toEqual(data);
+      expect((await under.evreg.actions.list({ application: data.application })).data[0]).toEqual(data);
       expect(await under.evreg.events.publish(event)).toMatchObject({ replayed: false, deprecation: told });
       const keyed = { ...event, idempotency_key: "k" };
       await under.evreg.events.publish(keyed);

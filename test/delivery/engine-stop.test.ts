@@ -206,7 +206,7 @@ describe("a store that cannot commit", () => {
     await bench.publish(subscription, 300);
     await bench.engine({ maxInFlight: 2, maxInFlightPerSubscription: 2 }, { store }).start();
     await receiver.received(8);
-    await bench.advance(60_000);
+    await bench.advance(120_000, 5_000);
     // What was leased by then at most.
     expect(receiver.requests.length).toBeLessThan(300);
     gate.resolve();
@@ -232,7 +232,7 @@ describe("a store that cannot commit", () => {
     expect(bench.log.with("were not recorded before the stop")).toHaveLength(1);
     isDown = false;
     await engine.start();
-    await bench.advance(60_000);
+    await bench.advance(120_000, 5_000);
     await bench.untilStatus(subscription, "delivered");
     expect(receiver.requests).toHaveLength(2);
   });

@@ -114,6 +114,7 @@ export function actionSuite(open: OpenStore): void {
     expect(await change({ deprecated: true }, 2)).toBe("stale");
     expect(await on.store.findAction(action)).toEqual({
       ...created,
+      isBuiltIn: false,
       ...ended,
       action,
       compatibility: "none",
