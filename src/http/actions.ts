@@ -6,7 +6,7 @@ import {
   NEW_ACTION,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
-} from "../domain/requests.ts";
+} from "../domain/requests/actions.ts";
 import { parseJson } from "../json/parse.ts";
 import { many, one, WARNINGS } from "./records.ts";
 import { reply } from "./reply.ts";

@@ -1,4 +1,4 @@
-import { DELIVERY_QUERY } from "../domain/requests.ts";
+import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
 import { many, one } from "./records.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";

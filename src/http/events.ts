@@ -3,7 +3,7 @@ import { invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parsePublishBody } from "../domain/publish-body.ts";
-import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests.ts";
+import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests/events.ts";
 import { loopPace } from "../runtime/pace.ts";
 import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";

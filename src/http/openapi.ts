@@ -1,4 +1,4 @@
-import type { BodySchema } from "../domain/requests.ts";
+import type { BodySchema } from "../domain/requests/members.ts";
 import { RECORDS, ref } from "./records.ts";
 import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";

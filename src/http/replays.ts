@@ -1,5 +1,5 @@
 import type { NewReplay } from "../domain/replay.ts";
-import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests.ts";
+import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests/replays.ts";
 import { parseJson } from "../json/parse.ts";
 import { many, one } from "./records.ts";
 import { reply } from "./reply.ts";

@@ -1,5 +1,5 @@
 import type { QuerySchema } from "../domain/query.ts";
-import type { BodySchema } from "../domain/requests.ts";
+import type { BodySchema } from "../domain/requests/members.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Incoming } from "./incoming.ts";
 import type { Reply } from "./reply.ts";

@@ -3,7 +3,7 @@ import {
   SECRET_ROTATION,
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
-} from "../domain/requests.ts";
+} from "../domain/requests/subscriptions.ts";
 import type {
   NewSubscription,
   SecretRotation,

@@ -1,4 +1,4 @@
-import { NEW_TOKEN } from "../domain/requests.ts";
+import { NEW_TOKEN } from "../domain/requests/tokens.ts";
 import type { NewToken } from "../domain/token.ts";
 import { parseJson } from "../json/parse.ts";
 import { many, one } from "./records.ts";

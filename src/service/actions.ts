@@ -10,7 +10,7 @@ import {
   NEW_ACTION,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
-} from "../domain/requests.ts";
+} from "../domain/requests/actions.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
 import type { StoredAction } from "../store/store.ts";
 import type { Access } from "./access.ts";

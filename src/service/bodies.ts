@@ -1,6 +1,6 @@
 import { EvregError, invalidField } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/iso-time.ts";
-import type { BodySchema } from "../domain/requests.ts";
+import type { BodySchema } from "../domain/requests/members.ts";
 import { compileSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
 

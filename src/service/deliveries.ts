@@ -1,6 +1,6 @@
 import { DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { checkQuery } from "../domain/query.ts";
-import { DELIVERY_QUERY } from "../domain/requests.ts";
+import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
 import type { DeliveriesPort } from "../evreg.ts";
 import type { DeliverySelection } from "../store/store.ts";
 import type { Access } from "./access.ts";

@@ -3,7 +3,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { Event } from "../domain/event.ts";
 import { checkQuery, malformedField } from "../domain/query.ts";
-import { BATCH_QUERY, EVENT_QUERY } from "../domain/requests.ts";
+import { BATCH_QUERY, EVENT_QUERY } from "../domain/requests/events.ts";
 import type { EventsPort } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { DeliverySelection, EventSelection, StoredEvent } from "../store/store.ts";

@@ -2,7 +2,7 @@ import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { checkQuery } from "../domain/query.ts";
 import { type NewReplay, REPLAY_LIMITS, type Replay } from "../domain/replay.ts";
-import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests.ts";
+import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests/replays.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";

@@ -10,7 +10,7 @@ import {
   SECRET_ROTATION,
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
-} from "../domain/requests.ts";
+} from "../domain/requests/subscriptions.ts";
 import { type SubscriptionSettings, settingsIn } from "../domain/subscription-settings.ts";
 import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type {

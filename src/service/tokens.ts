@@ -1,7 +1,7 @@
 import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { checkLabel } from "../domain/names.ts";
-import { NEW_TOKEN } from "../domain/requests.ts";
+import { NEW_TOKEN } from "../domain/requests/tokens.ts";
 import { checkScope } from "../domain/scope.ts";
 import { hashToken, isTokenForm, mintToken } from "../domain/token-form.ts";
 import { LOCAL_OWNER } from "../domain/token.ts";

@@ -1,0 +1,59 @@
+import { NAME_LENGTH } from "../names.ts";
+import type { QueryProperty, QuerySchema } from "../query.ts";
+
+/**
+ * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
+ * Unknown members are refused everywhere, as a typo would otherwise be lost without a word.
+ */
+export type BodySchema = Readonly<Record<string, unknown>>;
+
+export const actionName = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  pattern: "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$",
+  description: "Segments of letters, digits, _ and - joined by single dots.",
+  examples: ["user.created", "user.created.v2"],
+} as const;
+
+export const label = { type: "string", minLength: 1, maxLength: NAME_LENGTH } as const;
+
+export const application = {
+  ...label,
+  description: "Name of the owning application: printable characters, trimmed.",
+  examples: ["billing"],
+} as const;
+
+export const byAction: QueryProperty = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  description: "Only of this action.",
+};
+
+export const byApplication: QueryProperty = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  description: "Only of this application.",
+};
+
+export const from: QueryProperty = {
+  type: "string",
+  format: "date-time",
+  description: "Start of the time range, itself included.",
+  examples: ["2026-01-31T00:00:00Z"],
+};
+
+export const to: QueryProperty = {
+  type: "string",
+  format: "date-time",
+  description: "End of the time range, itself not included.",
+  examples: ["2026-02-01T00:00:00Z"],
+};
+
+export const rowid: QueryProperty = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+
+export function query(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
+  return { title, type: "object", properties, additionalProperties: false };
+}

@@ -1,0 +1,156 @@
+import type { QuerySchema } from "../query.ts";
+import { BEARERS, SUBSCRIPTION_LIMITS } from "../subscription.ts";
+import { ON_EXHAUSTED, SETTINGS_LIMITS } from "../subscription-settings.ts";
+import {
+  type BodySchema,
+  actionName,
+  application,
+  byAction,
+  byApplication,
+  label,
+  query,
+} from "./members.ts";
+
+const handler = {
+  type: "string",
+  format: "uri",
+  maxLength: SUBSCRIPTION_LIMITS.handlerLength,
+  description: "Absolute https: URL, without user info and not inside the operator's network.",
+  examples: ["https://hooks.example.com/evreg"],
+} as const;
+
+const maxRetries = {
+  type: "integer",
+  minimum: 0,
+  maximum: SUBSCRIPTION_LIMITS.retriesMax,
+  description: "Retries after the first attempt: at once, then after 2, 4, 8, 16 seconds, and doubling on.",
+} as const;
+
+const active = { type: "boolean", description: "False pauses the subscription." } as const;
+
+const bearer = {
+  type: "string",
+  enum: BEARERS,
+  description:
+    "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
+} as const;
+
+const bearerToken = {
+  type: "string",
+  minLength: 1,
+  maxLength: SUBSCRIPTION_LIMITS.bearerTokenLength,
+  pattern: "^[!-~]*$",
+  writeOnly: true,
+  description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
+} as const;
+
+const settings = {
+  filter: {
+    type: ["object", "null"],
+    description:
+      "A JSON Schema Draft 7 document, held to the limits of an action's schema. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`. It goes for all deliveries that have not begun.",
+    examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
+  },
+  rate_limit: {
+    type: ["number", "null"],
+    minimum: SETTINGS_LIMITS.rateMin,
+    maximum: SETTINGS_LIMITS.rateMax,
+    description: "Most attempts begun in a second.",
+    examples: [10],
+  },
+  max_in_flight: {
+    type: ["integer", "null"],
+    minimum: 1,
+    maximum: SETTINGS_LIMITS.inFlightMax,
+    description: "Most attempts under way at a time; never more than the service allows to each.",
+  },
+  timeout_ms: {
+    type: ["integer", "null"],
+    minimum: SETTINGS_LIMITS.timeoutMinMs,
+    maximum: SETTINGS_LIMITS.timeoutMaxMs,
+    description: "How long one attempt may take, from looking the host up to the end of the answer.",
+  },
+  headers: {
+    type: ["object", "null"],
+    maxProperties: SETTINGS_LIMITS.headers,
+    additionalProperties: { type: "string", maxLength: SETTINGS_LIMITS.headerValueLength },
+    description:
+      "Sent with each delivery beside the service's own, which they cannot replace. They are shown: a credential belongs into `bearer_token`.",
+    examples: [{ "X-Team": "billing" }],
+  },
+  retry_schedule: {
+    type: ["array", "null"],
+    minItems: 1,
+    maxItems: SETTINGS_LIMITS.waits,
+    items: { type: "integer", minimum: 0, maximum: SETTINGS_LIMITS.waitMaxMs },
+    description:
+      "The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. How many retries there are is for `max_retries` to say.",
+    examples: [[0, 60_000, 3_600_000]],
+  },
+  ordered: {
+    type: "boolean",
+    description: "One delivery at a time, in the order in which the events were published.",
+  },
+  on_exhausted: {
+    enum: [...ON_EXHAUSTED, null],
+    description:
+      "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent.",
+  },
+} as const;
+
+export const NEW_SUBSCRIPTION: BodySchema = {
+  title: "NewSubscription",
+  type: "object",
+  properties: {
+    application: { ...application, description: "Name of the subscribing application." },
+    subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
+    action: { ...actionName, description: "The action whose events are delivered." },
+    handler,
+    max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
+    active: { ...active, default: true },
+    bearer: { ...bearer, default: "secret" },
+    bearer_token: bearerToken,
+    ...settings,
+    ordered: { ...settings.ordered, default: false },
+  },
+  required: ["application", "subscription", "action", "handler"],
+  additionalProperties: false,
+};
+
+export const SUBSCRIPTION_UPDATE: BodySchema = {
+  title: "SubscriptionUpdate",
+  description: "Any subset; what is left out stays as it is, and a setting that is `null` goes.",
+  type: "object",
+  properties: {
+    handler,
+    max_retries: maxRetries,
+    active,
+    action: { ...actionName, description: "The action whose events are delivered from now on." },
+    bearer,
+    bearer_token: bearerToken,
+    ...settings,
+  },
+  additionalProperties: false,
+};
+
+export const SECRET_ROTATION: BodySchema = {
+  title: "SecretRotation",
+  type: "object",
+  properties: {
+    overlap_ms: {
+      type: "integer",
+      minimum: 0,
+      maximum: SUBSCRIPTION_LIMITS.overlapMaxMs,
+      default: SUBSCRIPTION_LIMITS.overlapDefaultMs,
+      description: "How long the secret before stays valid; 0 ends it at once.",
+      examples: [3_600_000],
+    },
+  },
+  additionalProperties: false,
+};
+
+export const SUBSCRIPTION_QUERY: QuerySchema = query("SubscriptionQuery", {
+  application: byApplication,
+  action: byAction,
+  active: { type: "boolean", description: "Only active ones, or only paused ones." },
+});
