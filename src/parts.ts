@@ -14,7 +14,8 @@ import { PublishCounts } from "./runtime/publish-counts.ts";
 import { systemRandom, type Random } from "./runtime/random.ts";
 import type { Retention } from "./service/retention.ts";
 import type { Service } from "./service/service.ts";
-import type { ServiceEventCounts, Store } from "./store/store.ts";
+import type { ServiceEventCounts } from "./store/finishes.ts";
+import type { Store } from "./store/store.ts";
 
 /** What evreg runs in: the same for a server and for a command that holds the data folder itself. */
 export interface Surroundings {

@@ -1,5 +1,6 @@
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, ClaimedSubscription } from "../store/store.ts";
+import type { ClaimedSubscription } from "../store/claims.ts";
+import type { AttemptResult } from "../store/finishes.ts";
 import { destinationOf } from "./destination.ts";
 
 export interface BegunAttempt {

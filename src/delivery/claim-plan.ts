@@ -1,4 +1,4 @@
-import type { ClaimRequest, Share } from "../store/store.ts";
+import type { ClaimRequest, Share } from "../store/claims.ts";
 import { freeOf, type Load, mostOfSlow, QUICK, roomOfTier, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
 import type { Flow } from "./flow.ts";
 import { FIRST_WINDOW } from "./window.ts";

@@ -1,7 +1,8 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Sleep } from "../runtime/sleep.ts";
-import type { ClaimAnswer, Store } from "../store/store.ts";
+import type { ClaimAnswer } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 import { QUICK, UNKNOWN } from "./bulkhead.ts";
 import { type ClaimPlan, MOST_WAITING, planClaim } from "./claim-plan.ts";

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { buildConnector, Pool, type Dispatcher } from "undici";
-import type { ConnectionTimes } from "../store/store.ts";
+import type { ConnectionTimes } from "../store/finishes.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import type { Destination } from "./destination.ts";
 

@@ -1,6 +1,6 @@
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { Histogram } from "../runtime/histogram.ts";
-import type { AttemptResult, NextStep } from "../store/store.ts";
+import type { AttemptResult, NextStep } from "../store/finishes.ts";
 
 /** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
 export const FAILED_STATUS_CLASSES = ["3xx", "4xx", "5xx", "other"] as const;

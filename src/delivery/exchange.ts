@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
-import type { ConnectionTimes } from "../store/store.ts";
+import type { ConnectionTimes } from "../store/finishes.ts";
 import type { NewConnection } from "./connections.ts";
 import { attemptErrorCode } from "./error-code.ts";
 import type { Interruptible } from "./in-flight.ts";

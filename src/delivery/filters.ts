@@ -3,7 +3,7 @@ import type { Schemata } from "../domain/action.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { compileSchema, type Validator } from "../schema/compile.ts";
 import { FILTER_STEPS } from "../schema/limits.ts";
-import type { Claim, ClaimedEvent, ClaimedSubscription } from "../store/store.ts";
+import type { Claim, ClaimedEvent, ClaimedSubscription } from "../store/claims.ts";
 
 /** Compiled filters that are kept. */
 const MOST_KEPT = 1_000;

@@ -1,5 +1,5 @@
 import { refusalGapMs } from "../domain/retry.ts";
-import type { Claim } from "../store/store.ts";
+import type { Claim } from "../store/claims.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { Pacer } from "./pacer.ts";

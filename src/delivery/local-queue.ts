@@ -1,6 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Pace } from "../runtime/pace.ts";
-import type { Claim } from "../store/store.ts";
+import type { Claim } from "../store/claims.ts";
 import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
 import { type Flow, QUICK_MS } from "./flow.ts";
 import type { Flows } from "./flows.ts";

@@ -2,7 +2,8 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Sleep } from "../runtime/sleep.ts";
 import { countWholeReplay } from "../store/count-replay.ts";
-import type { ReplayPlan, ReplayProgress, RunningReplay, Store } from "../store/store.ts";
+import type { ReplayPlan, ReplayProgress, RunningReplay } from "../store/replays.ts";
+import type { Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 
 /**

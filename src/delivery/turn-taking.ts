@@ -1,4 +1,4 @@
-import type { AttemptResult } from "../store/store.ts";
+import type { AttemptResult } from "../store/finishes.ts";
 import type { Flow } from "./flow.ts";
 
 /**

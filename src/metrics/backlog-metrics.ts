@@ -1,5 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
-import type { Backlog, Store } from "../store/store.ts";
+import type { Backlog } from "../store/backlog.ts";
+import type { Store } from "../store/store.ts";
 import { type Instruments, only, type Sample } from "./instruments.ts";
 
 const KEPT_MS = 1_000;

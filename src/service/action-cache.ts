@@ -2,7 +2,8 @@ import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
 import { compileSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
-import type { Store, StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/actions.ts";
+import type { Store } from "../store/store.ts";
 import { Recent } from "./recent.ts";
 
 /** All that publishing needs of an action. */

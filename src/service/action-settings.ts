@@ -1,6 +1,7 @@
 import type { ActionSettings, ActionUpdate } from "../domain/action.ts";
 import { invalidField } from "../domain/error.ts";
-import type { Store, StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/actions.ts";
+import type { Store } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { notFound } from "./answers.ts";
 

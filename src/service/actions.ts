@@ -12,7 +12,7 @@ import {
   SCHEMA_CANDIDATE,
 } from "../domain/requests/actions.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import type { StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/actions.ts";
 import type { Access } from "./access.ts";
 import { updateAction } from "./action-update.ts";
 import { actionOf, checkId, given, notFound } from "./answers.ts";

@@ -2,7 +2,7 @@ import type { Action } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { malformedField } from "../domain/query.ts";
-import type { StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/actions.ts";
 
 /** No such record, or none that the principal may know of. */
 export function notFound(what: string, id: number | string, field?: string): EvregError {

@@ -11,7 +11,8 @@ import { loopPace } from "../runtime/pace.ts";
 import { compareSchemas } from "../schema/compatibility.ts";
 import { shortened } from "../schema/failure.ts";
 import { pathOf, valueAt } from "../schema/field-path.ts";
-import type { Store, StoredAction } from "../store/store.ts";
+import type { StoredAction } from "../store/actions.ts";
+import type { Store } from "../store/store.ts";
 
 /** Revisions read at once, each of up to 64 KiB. */
 const READ_REVISIONS = 10;

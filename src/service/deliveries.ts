@@ -2,7 +2,7 @@ import { DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { checkQuery } from "../domain/query.ts";
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
 import type { DeliveriesPort } from "../evreg.ts";
-import type { DeliverySelection } from "../store/store.ts";
+import type { DeliverySelection } from "../store/deliveries.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound, timeRange } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";

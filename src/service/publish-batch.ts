@@ -2,7 +2,7 @@ import type { Deprecation } from "../domain/action.ts";
 import { asEvregError, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import { loopPace } from "../runtime/pace.ts";
-import type { RecordOutcome } from "../store/store.ts";
+import type { RecordOutcome } from "../store/events.ts";
 import type { ServiceContext } from "./context.ts";
 import { batchResult, MAX_TRIES, restless } from "./publish-checks.ts";
 import type { Prepared } from "./publisher.ts";

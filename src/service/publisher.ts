@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import type { Published } from "../evreg.ts";
-import type { EventRecord, RecordOutcome } from "../store/store.ts";
+import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import { notFound, ownAction } from "./answers.ts";

@@ -7,7 +7,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
 import { countWholeReplay } from "../store/count-replay.ts";
-import type { ReplayPlan, ReplayRequest, ReplaySelector } from "../store/store.ts";
+import type { ReplayPlan, ReplayRequest, ReplaySelector } from "../store/replays.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { checkTime, readBody } from "./bodies.ts";

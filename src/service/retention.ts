@@ -2,7 +2,8 @@ import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Sleep } from "../runtime/sleep.ts";
-import type { ExpiredSelection, Store } from "../store/store.ts";
+import type { ExpiredSelection } from "../store/events.ts";
+import type { Store } from "../store/store.ts";
 
 export interface RetentionParts {
   readonly store: Pick<Store, "findExpired" | "removeEvents">;

@@ -22,7 +22,7 @@ import type {
 } from "../domain/subscription.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/random.ts";
-import type { BearerSetting } from "../store/store.ts";
+import type { BearerSetting } from "../store/subscriptions.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";

@@ -7,7 +7,7 @@ import { hashToken, isTokenForm, mintToken } from "../domain/token-form.ts";
 import { LOCAL_OWNER } from "../domain/token.ts";
 import type { NewToken, Scope, Token } from "../domain/token.ts";
 import type { TokensPort } from "../evreg.ts";
-import type { TokenRecord } from "../store/store.ts";
+import type { TokenRecord } from "../store/tokens.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { checkTime, readBody } from "./bodies.ts";

@@ -1,4 +1,5 @@
-import type { ReplayPlan, Store } from "./store.ts";
+import type { ReplayPlan } from "./replays.ts";
+import type { Store } from "./store.ts";
 
 type Counted = Awaited<ReturnType<Store["countReplay"]>>;
 

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
-import type { AttemptResult, Claim, NextStep } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/claims.ts";
+import type { AttemptResult, NextStep } from "../../src/store/finishes.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import type { NextStep } from "../../src/store/store.ts";
+import type { NextStep } from "../../src/store/finishes.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { newAction, newSubscription, publish, refusal, subscribe, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";

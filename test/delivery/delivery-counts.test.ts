@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
-import type { AttemptResult, FinishAnswer } from "../../src/store/store.ts";
+import type { AttemptResult, FinishAnswer } from "../../src/store/finishes.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench, storeWith } from "./engine-setup.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { AttemptResult, ClaimAnswer } from "../../src/store/store.ts";
+import type { ClaimAnswer } from "../../src/store/claims.ts";
+import type { AttemptResult } from "../../src/store/finishes.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { QUICK, SLOW, UNKNOWN } from "../../src/delivery/bulkhead.ts";
 import { Flow } from "../../src/delivery/flow.ts";
-import type { Claim } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/claims.ts";
 
 const NOW = 1_000_000;
 

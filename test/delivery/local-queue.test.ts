@@ -3,7 +3,7 @@ import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Flow } from "../../src/delivery/flow.ts";
 import { Flows } from "../../src/delivery/flows.ts";
 import { LocalQueue } from "../../src/delivery/local-queue.ts";
-import type { Claim } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/claims.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 /** A queue before handlers that answer when told. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import type { NextStep } from "../../src/store/store.ts";
+import type { NextStep } from "../../src/store/finishes.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";

@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Claim, NextStep } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/claims.ts";
+import type { NextStep } from "../../src/store/finishes.ts";
 
 export interface ModelAction {
   readonly name: string;

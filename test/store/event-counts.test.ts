@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { EventSelection } from "../../src/store/store.ts";
+import type { EventSelection } from "../../src/store/events.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import type { Connection } from "../../src/store/libsql/connection.ts";
 import { type BlockShape, isAllSealed, sealBlocks, sealPassed } from "../../src/store/libsql/event-counts.ts";

@@ -13,7 +13,7 @@ import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/sql.ts";
-import type { EventSelection } from "../../src/store/store.ts";
+import type { EventSelection } from "../../src/store/events.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";

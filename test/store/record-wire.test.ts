@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { WireOp, WireOutcome } from "../../src/store/libsql/messages.ts";
 import { packOps, packOutcomes, unpackOps, unpackOutcomes } from "../../src/store/libsql/record-wire.ts";
-import type { RecordOutcome } from "../../src/store/store.ts";
+import type { RecordOutcome } from "../../src/store/events.ts";
 
 const other: WireOp = { name: "createAction", args: ["a"] };
 

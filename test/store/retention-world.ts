@@ -9,7 +9,7 @@ import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/op
 import { complete, type Steps } from "../../src/store/libsql/read-steps.ts";
 import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
 import { removeEvents } from "../../src/store/libsql/remove-events.ts";
-import type { ExpiredSelection } from "../../src/store/store.ts";
+import type { ExpiredSelection } from "../../src/store/events.ts";
 import { claimRequest } from "../support/claim-request.ts";
 
 const LEASE_MS = 30_000;

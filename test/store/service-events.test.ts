@@ -9,7 +9,8 @@ import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts
 import { MERGED_WRITES } from "../../src/store/libsql/operations.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import { keepServiceActions } from "../../src/store/libsql/service-actions.ts";
-import type { ServiceEventCounts, Store } from "../../src/store/store.ts";
+import type { ServiceEventCounts } from "../../src/store/finishes.ts";
+import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";

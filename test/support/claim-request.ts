@@ -1,4 +1,4 @@
-import type { ClaimRequest } from "../../src/store/store.ts";
+import type { ClaimRequest } from "../../src/store/claims.ts";
 
 interface Given {
   readonly nowMs: number;

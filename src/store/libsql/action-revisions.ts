@@ -1,6 +1,6 @@
 import type { ActionRevision, Schemata } from "../../domain/action.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { RevisionSelection } from "../store.ts";
+import type { RevisionSelection } from "../actions.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 

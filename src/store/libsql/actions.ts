@@ -3,7 +3,7 @@ import { DEFAULT_RULE } from "../../domain/compatibility.ts";
 import type { CompatibilityRule } from "../../domain/compatibility.ts";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { ActionChange, ActionRecord, StoredAction } from "../store.ts";
+import type { ActionChange, ActionRecord, StoredAction } from "../actions.ts";
 import type { Sql } from "./sql.ts";
 
 interface ActionRow extends SettingsRow {

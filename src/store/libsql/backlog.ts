@@ -1,4 +1,4 @@
-import type { Backlog } from "../store.ts";
+import type { Backlog } from "../backlog.ts";
 import { type SubscriptionWithDue, subscriptionsWithDue } from "./delivery-ids.ts";
 import { plannedMs } from "./delivery-row.ts";
 import { earlier } from "./earlier.ts";

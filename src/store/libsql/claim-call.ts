@@ -1,4 +1,4 @@
-import type { Claim, ClaimAnswer, ClaimedEvent, ClaimedSubscription, ClaimRequest } from "../store.ts";
+import type { Claim, ClaimAnswer, ClaimedEvent, ClaimedSubscription, ClaimRequest } from "../claims.ts";
 import { bytesAt } from "./bytes-out.ts";
 import { settingsOf } from "./kept-settings.ts";
 import type { KeptSecrets, OpenedSecrets } from "./opened-secrets.ts";

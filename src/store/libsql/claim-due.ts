@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { LONGEST_WAIT_MS } from "../../domain/retry.ts";
 import { SETTINGS_LIMITS } from "../../domain/subscription-settings.ts";
-import type { Share, TierLimit } from "../store.ts";
+import type { Share, TierLimit } from "../claims.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
 import { type Contender, pickDue } from "./claim-turns.ts";

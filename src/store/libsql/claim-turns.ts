@@ -1,4 +1,4 @@
-import type { TierLimit } from "../store.ts";
+import type { TierLimit } from "../claims.ts";
 import type { Sql } from "./sql.ts";
 
 /** A subscription that has room, and deliveries that wait. */

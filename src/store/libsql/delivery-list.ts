@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../domain/delivery.ts";
-import type { DeliverySelection } from "../store.ts";
+import type { DeliverySelection } from "../deliveries.ts";
 import { deliveriesOfEvent, gatherDue, leasedIds } from "./delivery-ids.ts";
 import { STATUS_IS } from "./delivery-row.ts";
 import { type Filter, pickNewest, type Source, walkDown } from "./delivery-walk.ts";

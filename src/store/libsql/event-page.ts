@@ -1,4 +1,4 @@
-import type { EventSelection } from "../store.ts";
+import type { EventSelection } from "../events.ts";
 import { ALL_ACTIONS, type BlockShape } from "./event-counts.ts";
 import { countParts, type Piece, type Wanted } from "./event-pieces.ts";
 import type { Steps } from "./read-steps.ts";

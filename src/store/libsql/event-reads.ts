@@ -1,5 +1,5 @@
 import { toIso } from "../../runtime/clock.ts";
-import type { EventSelection, StoredEvent } from "../store.ts";
+import type { EventSelection, StoredEvent } from "../events.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
 import { ALL_ACTIONS, BLOCKS, type BlockShape } from "./event-counts.ts";
 import { gatherPage, walkPage } from "./event-page.ts";

@@ -1,4 +1,4 @@
-import type { ExpiredEvents, ExpiredSelection } from "../store.ts";
+import type { ExpiredEvents, ExpiredSelection } from "../events.ts";
 import type { Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 import { beyond, rowidRanges } from "./time-range.ts";

@@ -1,4 +1,4 @@
-import type { EventRecord, RecordOutcome } from "../store.ts";
+import type { EventRecord, RecordOutcome } from "../events.ts";
 
 /**
  * How many deliveries an event of each action made the last time: what a publish will have to write is only known once

@@ -1,4 +1,4 @@
-import type { FinishAnswer } from "../store.ts";
+import type { FinishAnswer } from "../finishes.ts";
 import { isPastLimit } from "./attempt-limit.ts";
 import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
 import { type FinishChanges, writeChanges } from "./finish-writes.ts";

@@ -1,5 +1,5 @@
 import type { AttemptErrorCode } from "../../domain/delivery.ts";
-import type { AttemptResult, FinishOptions, NextStep } from "../store.ts";
+import type { AttemptResult, FinishOptions, NextStep } from "../finishes.ts";
 import type { QueuedWrite } from "./flight-queue.ts";
 import type { MergedCall } from "./messages.ts";
 

@@ -1,6 +1,6 @@
 import { failingReason, longestGapMs } from "../../domain/failing.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { Deactivated } from "../store.ts";
+import type { Deactivated } from "../finishes.ts";
 import { errorOf, type ResultRow } from "./finish-call.ts";
 import type { Sql } from "./sql.ts";
 

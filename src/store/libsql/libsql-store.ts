@@ -1,5 +1,6 @@
 import type { CommitCounts } from "../commit-counts.ts";
-import type { ServiceEventCounts, Store } from "../store.ts";
+import type { ServiceEventCounts } from "../finishes.ts";
+import type { Store } from "../store.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
 import { claimAnswer, claimCall } from "./claim-call.ts";
 import { FanOut } from "./fan-out.ts";

@@ -1,4 +1,4 @@
-import type { ClaimedSubscription } from "../store.ts";
+import type { ClaimedSubscription } from "../claims.ts";
 import { aboutSecret, Vault } from "../vault.ts";
 
 /** A subscription's secrets as they lie in the file. */

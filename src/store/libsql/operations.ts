@@ -1,6 +1,6 @@
 import { findRevision, listRevisions } from "./action-revisions.ts";
 import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
-import type { EventSelection } from "../store.ts";
+import type { EventSelection } from "../events.ts";
 import { countBacklog } from "./backlog.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { claimDue } from "./claim-due.ts";

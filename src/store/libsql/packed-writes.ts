@@ -1,4 +1,4 @@
-import type { EventRecord } from "../store.ts";
+import type { EventRecord } from "../events.ts";
 import type { QueuedWrite } from "./flight-queue.ts";
 import type { RecordCall } from "./record-call.ts";
 import { checkText } from "./text.ts";

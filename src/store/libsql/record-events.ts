@@ -1,4 +1,4 @@
-import type { RecordOutcome } from "../store.ts";
+import type { RecordOutcome } from "../events.ts";
 import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./clock-steps.ts";
 import { sealPassed } from "./event-counts.ts";
 import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";

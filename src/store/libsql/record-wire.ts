@@ -1,4 +1,4 @@
-import type { RecordOutcome } from "../store.ts";
+import type { RecordOutcome } from "../events.ts";
 import type { WireOp, WireOutcome } from "./messages.ts";
 import type { RecordCall } from "./record-call.ts";
 

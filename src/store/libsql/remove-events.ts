@@ -1,4 +1,4 @@
-import type { RemovedEvents } from "../store.ts";
+import type { RemovedEvents } from "../events.ts";
 import { KEPT_AT_EACH_END } from "./attempt-limit.ts";
 import { UNFINISHED } from "./delivery-row.ts";
 import { deleteEvents } from "./event-deletes.ts";

@@ -1,4 +1,4 @@
-import type { EventRange, ReplayPlan, ReplayRequest } from "../store.ts";
+import type { EventRange, ReplayPlan, ReplayRequest } from "../replays.ts";
 import type { Steps } from "./read-steps.ts";
 import { behind, countChosen, windowEnd } from "./replay-walk.ts";
 import type { Sql } from "./sql.ts";

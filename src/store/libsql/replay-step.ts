@@ -1,4 +1,4 @@
-import type { ReplayProgress, ReplayStep } from "../store.ts";
+import type { ReplayProgress, ReplayStep } from "../replays.ts";
 import { insertLateDeliveries } from "./late-deliveries.ts";
 import { behind, type Chosen, choose, windowEnd } from "./replay-walk.ts";
 import { findReplay, loadRunning } from "./replays.ts";

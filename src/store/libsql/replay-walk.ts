@@ -1,5 +1,5 @@
 import type { ReplaySelection } from "../../domain/replay.ts";
-import type { EventRange, ReplayPlan } from "../store.ts";
+import type { EventRange, ReplayPlan } from "../replays.ts";
 import type { Sql } from "./sql.ts";
 
 /** An event of the walk and its delivery, where there is one. */

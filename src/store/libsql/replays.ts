@@ -1,7 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../../domain/replay.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { ReplayPlan, ReplaySelector, RunningReplay, ServiceEventCounts } from "../store.ts";
+import type { ServiceEventCounts } from "../finishes.ts";
+import type { ReplayPlan, ReplaySelector, RunningReplay } from "../replays.ts";
 import { type Telling, tellReplay } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";

@@ -5,7 +5,7 @@ import {
   type ServiceEventPayloads,
 } from "../../domain/service-events.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { Deactivated, ServiceEventCounts } from "../store.ts";
+import type { Deactivated, ServiceEventCounts } from "../finishes.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import type { Sql } from "./sql.ts";

@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { BearerSetting } from "../store.ts";
+import type { BearerSetting } from "../subscriptions.ts";
 import { aboutSecret, Vault } from "../vault.ts";
 import type { Sql } from "./sql.ts";
 

@@ -1,7 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import type { Token } from "../../domain/token.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { TokenRecord } from "../store.ts";
+import type { TokenRecord } from "../tokens.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 

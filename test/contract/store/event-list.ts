@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { EventSelection } from "../../../src/store/store.ts";
+import type { EventSelection } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function eventListSuite(open: OpenStore): void {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { AttemptResult, Claim, FinishAnswer, NextStep } from "../../../src/store/store.ts";
+import type { Claim } from "../../../src/store/claims.ts";
+import type { AttemptResult, FinishAnswer, NextStep } from "../../../src/store/finishes.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };

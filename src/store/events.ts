@@ -1,0 +1,79 @@
+import type { Event } from "../domain/event.ts";
+
+export interface EventRecord {
+  readonly actionId: number;
+  /**
+   * The revision the payload was validated against; the record is refused as `stale` when another is in force, or the
+   * action is retired.
+   */
+  readonly revision: number;
+  readonly payload: Uint8Array;
+  readonly idempotencyKey?: string;
+}
+
+export type RecordOutcome =
+  | {
+      readonly kind: "recorded";
+      readonly rowid: number;
+      readonly timestampedMs: number;
+      readonly deliveries: number;
+    }
+  /** The key was used before with the same action and payload, whatever revision this record names. */
+  | {
+      readonly kind: "replayed";
+      readonly rowid: number;
+      readonly timestampedMs: number;
+      readonly revision: number;
+    }
+  /** The key was used before with another action or payload, by the event `rowid`. */
+  | { readonly kind: "key_conflict"; readonly rowid: number }
+  /** The action's schema moved on, or it was retired: load it again, validate again. */
+  | { readonly kind: "stale" }
+  /** Nothing wrong with this one; another in an atomic batch was refused. */
+  | { readonly kind: "withheld" }
+  /** Not looked at: those before it were enough for one transaction. To be recorded by another call. */
+  | { readonly kind: "deferred" };
+
+/** An event whose payload is still bytes; the service makes a `RawJson` of it. */
+export type StoredEvent = Omit<Event, "payload"> & {
+  readonly payload: Uint8Array;
+  readonly application: string;
+};
+
+export interface EventSelection {
+  readonly action?: string;
+  readonly applications?: readonly string[];
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly order: "asc" | "desc";
+  readonly limit: number;
+  /** From 1; ignored with `after`. */
+  readonly page: number;
+  readonly after?: number;
+}
+
+export interface ExpiredSelection {
+  /** Inclusive; from the first event on without. */
+  readonly fromMs?: number;
+  /** Exclusive. */
+  readonly beforeMs: number;
+  /** Only events with larger rowids. */
+  readonly after?: number;
+  /** How many events to look at. */
+  readonly most: number;
+}
+
+export interface ExpiredEvents {
+  /** Rowids of those found, rising. */
+  readonly events: readonly number[];
+  /** Where to go on; `undefined` when there are no more to look at. */
+  readonly after: number | undefined;
+}
+
+export interface RemovedEvents {
+  /** How many of those given are done with, from the first on. */
+  readonly handled: number;
+  /** Deleted by this call. */
+  readonly events: number;
+  readonly deliveries: number;
+}

@@ -1,0 +1,57 @@
+import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+
+export interface ReplayRequest {
+  readonly subscription: number;
+  readonly selection: ReplaySelection;
+  readonly fromMs: number;
+  /** Without it, all events from `fromMs` on that there are. */
+  readonly toMs?: number;
+}
+
+/** Rowids of events, both ends included. */
+export interface EventRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface ReplayPlan extends ReplayRequest {
+  readonly actionId: number;
+  /** Rising. */
+  readonly ranges: readonly EventRange[];
+}
+
+export interface ReplayStep {
+  readonly nowMs: number;
+  /** Makes so many due at most, and only until the subscription has so many that are. */
+  readonly mostDue: number;
+  /** Nothing is made due while the subscription has so many unfinished deliveries, due or waiting for a retry. */
+  readonly mostUnfinished: number;
+  /** To be noted as what there is to send. */
+  readonly total?: number;
+}
+
+export interface ReplayProgress {
+  /** Deliveries made due by this step. */
+  readonly queued: number;
+  /**
+   * `going`: there is more to do at once; `crowded`: the subscription has enough to do for now; `paused`: its subscription
+   * is not active; `ended`: it does not run any more.
+   */
+  readonly state: "going" | "crowded" | "paused" | "ended";
+}
+
+export interface RunningReplay {
+  readonly rowid: number;
+  /** With what is left of its ranges. */
+  readonly plan: ReplayPlan;
+  /** `null` until it was counted; before that, no step was made. */
+  readonly total: number | null;
+}
+
+export interface ReplaySelector {
+  readonly subscription?: number;
+  readonly status?: ReplayStatus;
+  readonly applications?: readonly string[];
+  readonly limit: number;
+  readonly after?: number;
+}
