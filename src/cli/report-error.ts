@@ -50,7 +50,9 @@ function detailLines(error: EvregError): string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries(error.details)) {
     if (Array.isArray(value)) {
-      lines.push(...value.filter((item) => !isTold(error, item)).map((item) => `- ${listItem(item)}`));
+      for (const item of value.filter((one) => !isTold(error, one))) {
+        lines.push(`- ${listItem(item)}`, ...moreOf(item).map((line) => `  ${line}`));
+      }
     } else if (
       name === "value" &&
       value !== null &&
@@ -75,6 +77,16 @@ function listItem(item: unknown): string {
   return `${printableLine(place)}: ${printableLine(message)}`;
 }
 
+/** What a break tells beside its message: a payload that shows it, and what could be done instead. */
+function moreOf(item: unknown): string[] {
+  if (typeof item !== "object" || item === null) return [];
+  const { example, remedy } = item as Record<string, unknown>;
+  return [
+    ...(example === undefined ? [] : [`shown by: ${short(example)}`]),
+    ...(typeof remedy === "string" ? [`instead: ${printableLine(remedy)}`] : []),
+  ];
+}
+
 function short(value: unknown): string {
   const shown = typeof value === "string" ? printableLine(value) : printableJson(encodeJson(value));
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
@@ -83,6 +95,10 @@ function short(value: unknown): string {
 /** Where only the command line knows what helps; other messages say themselves what to do. */
 function nextStep(error: EvregError, command: string | undefined): string | undefined {
   if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
+  const { suggestion } = error.details;
+  if (error.code === "conflict" && typeof suggestion === "string") {
+    return `As a new version: evreg actions create ${printableLine(suggestion)} --application NAME --schema FILE`;
+  }
   if (error.code === "forbidden") return "Use a token with a wider scope: evreg tokens create --help";
   if (error.code !== "usage") return undefined;
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;

@@ -13,7 +13,7 @@ import { checkQuery } from "../domain/query.ts";
 import { ACTION_QUERY, ACTION_UPDATE, ACTION_UPDATE_QUERY, NEW_ACTION } from "../domain/requests.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
 import { checkSchema } from "../schema/check.ts";
-import { compareSchemas } from "../schema/compatibility.ts";
+import { compare } from "../schema/compatibility/compare.ts";
 import type { Store, StoredAction } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { given, notFound } from "./answers.ts";
@@ -41,7 +41,9 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     checkAgreement(stored, body);
     const sameSchema = isDeepStrictEqual(stored.schemata, schemata);
     if (sameSchema && application === stored.application) return actionOf(stored);
-    const changes = sameSchema || forced ? [] : compareSchemas(stored.schemata, schemata);
+    const { breaks: changes } = compare(stored.schemata, schemata, {
+      mode: sameSchema || forced ? "none" : "full",
+    });
     if (changes.length > 0) {
       const suggestion = await freeName(store, stored.action);
       throw new EvregError(

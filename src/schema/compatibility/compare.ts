@@ -1,0 +1,146 @@
+import type { Schemata } from "../../domain/action.ts";
+import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
+import { compileDocument } from "../compile.ts";
+import type { Validator } from "../compile.ts";
+import { readSchema } from "../document.ts";
+import type { SchemaDocument } from "../document.ts";
+import { forget } from "../memo.ts";
+import { accepts } from "./accepts.ts";
+import { breakKey, breakOf } from "./break.ts";
+import type { Break, Side } from "./break.ts";
+import { Examples } from "./example.ts";
+import type { Finding } from "./goal.ts";
+import { StructuralProver } from "./prove.ts";
+import { shapeOf, ShapeIds } from "./read-shape.ts";
+import type { Shape } from "./shape.ts";
+
+/**
+ * Whom a change must not break: `producer`, so that all the old schema accepts is still accepted; `consumer`, so that
+ * whoever was written for the old schema understands all the new one accepts; `full`, both; `none`, nobody.
+ */
+export type CompatibilityMode = "full" | "producer" | "consumer" | "none";
+
+export interface Verdict {
+  /** Nothing here means that the change breaks nobody the mode asks about. */
+  readonly breaks: readonly Break[];
+}
+
+/** Steps one side may take; a step is mostly well below 100 ns. */
+export const COMPARISON_STEPS = 400_000;
+/** Steps all examples of one side may take. */
+const EXAMPLE_STEPS = 400_000;
+/** A person reads no more of them. */
+const MAX_BREAKS = 100;
+
+/**
+ * Compares a schema with the one that is to replace it. docs/compatibility.md has the rules.
+ *
+ * It errs in one direction: what cannot be decided, or not within the steps, is a break that says `cannot_prove`.
+ *
+ * Both have passed `checkSchema`.
+ * @param options.steps how much work each side may take; the verdict does not depend on the machine
+ */
+export function compare(
+  old: Schemata,
+  next: Schemata,
+  { mode = "full", steps = COMPARISON_STEPS }: { mode?: CompatibilityMode; steps?: number } = {},
+): Verdict {
+  if (mode === "none") return { breaks: [] };
+  const sides: Side[] = mode === "full" ? ["producer", "consumer"] : [mode];
+  try {
+    refillBudget();
+    const comparison = new Comparison(readSchema(old), readSchema(next));
+    return { breaks: sides.flatMap((side) => comparison.breaks(side, steps)) };
+  } finally {
+    refillBudget();
+    forget();
+  }
+}
+
+class Comparison {
+  readonly #old: Compared;
+  readonly #next: Compared;
+
+  constructor(old: SchemaDocument, next: SchemaDocument) {
+    const ids = new ShapeIds();
+    this.#old = new Compared(old, shapeOf(old, "old", ids));
+    this.#next = new Compared(next, shapeOf(next, "new", ids));
+  }
+
+  breaks(side: Side, steps: number): Break[] {
+    const { findings, isCut } = this.#findings(side, steps);
+    const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
+    const told = [...different.values()].slice(0, MAX_BREAKS);
+    const examples = this.#examples(side, told);
+    const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    return isCut ? [...breaks, tooLong(side)] : breaks;
+  }
+
+  #findings(side: Side, steps: number): { findings: readonly Finding[]; isCut: boolean } {
+    budget.left = steps;
+    const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
+    try {
+      return {
+        findings: new StructuralProver(side, this.#old.shape).compare(left.shape, right.shape),
+        isCut: false,
+      };
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error;
+      return { findings: [], isCut: true };
+    }
+  }
+
+  /** For each finding a payload that shows it, where one is found. */
+  #examples(side: Side, findings: readonly Finding[]): ({ value: unknown } | undefined)[] {
+    const examples = new Examples(side);
+    const found: ({ value: unknown } | undefined)[] = [];
+    budget.left = EXAMPLE_STEPS;
+    try {
+      for (const finding of findings) found.push(this.#example(side, examples.payloads(finding)));
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error;
+    }
+    return found;
+  }
+
+  #example(side: Side, payloads: Iterable<unknown>): { value: unknown } | undefined {
+    for (const value of payloads) {
+      const shows =
+        side === "producer"
+          ? this.#old.accepts(value) && !this.#next.accepts(value)
+          : this.#next.accepts(value) && !this.#old.accepts(value) && !accepts(this.#old.shape, value, true);
+      if (shows) return { value };
+    }
+    return undefined;
+  }
+}
+
+/** One of the two documents, compiled when a payload is to be judged by it. */
+class Compared {
+  readonly shape: Shape;
+  readonly #document: SchemaDocument;
+  #validator: Validator | undefined;
+
+  constructor(document: SchemaDocument, shape: Shape) {
+    this.#document = document;
+    this.shape = shape;
+  }
+
+  accepts(value: unknown): boolean {
+    // A check has a budget of its own.
+    const { left } = budget;
+    this.#validator ??= compileDocument(this.#document);
+    const accepted = this.#validator.validate(value) === undefined;
+    budget.left = left;
+    return accepted;
+  }
+}
+
+function tooLong(side: Side): Break {
+  const message =
+    side === "producer"
+      ? "The schemas take too many steps to compare. It cannot be proven that all a producer may send today is still accepted."
+      : "The schemas take too many steps to compare. It cannot be proven that a consumer written for the old schema understands all that may come.";
+  const remedy = "Make the change in smaller steps, or create the schema as a new version of the action.";
+  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
+}

@@ -1,0 +1,96 @@
+import { accepts } from "./accepts.ts";
+import { Case } from "./case.ts";
+import { factsOf } from "./facts.ts";
+import type { Goal, Prover } from "./goal.ts";
+import type { Shape } from "./shape.ts";
+import { findText } from "./text-search.ts";
+
+/** Members whose names no schema lists, told apart by the patterns their names match. */
+export interface OtherNames {
+  readonly matches: readonly string[];
+  /** One such name, where one was found. */
+  readonly name: string | undefined;
+  /** What such a member is. */
+  readonly left: Case;
+  goal(goal: Goal, prover: Prover, right: Shape): Goal;
+}
+
+/** Beyond this many patterns the ways to match them are too many; nothing is taken for granted then. */
+const MAX_PATTERNS = 4;
+/** Names of members that no schema has, for payloads that show something. */
+const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
+
+const known = new WeakMap<Case, Map<Shape, OtherNames[]>>();
+
+/** The kinds of names that neither the case nor the schema lists. */
+export function otherNames(left: Case, right: Shape): OtherNames[] {
+  const byShape = known.get(left) ?? new Map<Shape, OtherNames[]>();
+  known.set(left, byShape);
+  const found = byShape.get(right) ?? kinds(left, right);
+  byShape.set(right, found);
+  return found;
+}
+
+function kinds(left: Case, right: Shape): OtherNames[] {
+  const names = factsOf(left.name());
+  if (names.types === 0 || names.values !== undefined) return [];
+  const all = [...left.shapes, right];
+  const patterns = [...new Set(all.flatMap((shape) => shape.patterns.map(({ pattern }) => pattern)))];
+  const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
+  if (patterns.length > MAX_PATTERNS) return [unknownKind(left, patterns)];
+  const found: OtherNames[] = [];
+  for (let bits = 0; bits < 1 << patterns.length; bits++) {
+    const matches = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
+    const text = findText({
+      matching: [...names.patterns, ...matches],
+      notMatching: patterns.filter((pattern) => !matches.includes(pattern)),
+      minLength: names.minLength,
+      maxLength: names.maxLength,
+    });
+    if (text === "none") continue;
+    const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matches) && isName(left, name));
+    const sample = usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined);
+    found.push(
+      kind(sample, matches, new Case({ all: left.shapes.flatMap((shape) => held(shape, matches)) })),
+    );
+  }
+  return found;
+}
+
+/** What a member is held to whose name matches these patterns and no other. */
+function held(shape: Shape, matches: readonly string[]): Shape[] {
+  const found = shape.patterns.filter(({ pattern }) => matches.includes(pattern)).map((one) => one.shape);
+  if (found.length === 0 && shape.additionalProperties !== undefined) return [shape.additionalProperties];
+  return found;
+}
+
+/** Names that may match any of the patterns: only what holds for all of them is known. */
+function unknownKind(left: Case, patterns: readonly string[]): OtherNames {
+  const certain = left.shapes.flatMap((shape) =>
+    shape.patterns.length === 0 ? (shape.additionalProperties ?? []) : [],
+  );
+  return { ...kind(undefined, patterns, new Case({ all: certain })), matches: patterns };
+}
+
+function kind(name: string | undefined, matches: readonly string[], left: Case): OtherNames {
+  return {
+    name,
+    matches,
+    left,
+    goal(goal, prover, right) {
+      const inner = prover.member(goal, name ?? "", right, left);
+      // Without a name there is no telling what the old schema mentions further inside.
+      return name === undefined ? { ...inner, strict: true } : inner;
+    },
+  };
+}
+
+function fits(shapes: readonly Shape[], name: string, matches: readonly string[]): boolean {
+  return shapes.every((shape) =>
+    shape.patterns.every(({ pattern, test }) => test(name) === matches.includes(pattern)),
+  );
+}
+
+function isName(left: Case, name: string): boolean {
+  return left.name().shapes.every((shape) => accepts(shape, name));
+}
