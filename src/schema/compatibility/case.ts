@@ -1,5 +1,7 @@
 import { spend } from "../budget.ts";
 import { clash } from "./clash.ts";
+import type { Facts } from "./facts.ts";
+import type { OtherNames } from "./other-names.ts";
 import { memberShapes, itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { ANY, TYPE, typesNamed } from "./types.ts";
@@ -36,6 +38,9 @@ export class Case {
   readonly choices: readonly Choice[];
   /** The same for cases that hold the same values for the same reasons. */
   readonly key: string;
+  /** What others have found out about it, kept here as it is asked for again and again. */
+  facts: Facts | undefined = undefined;
+  others: Map<Shape, OtherNames[]> | undefined = undefined;
   readonly #decided: ReadonlySet<string>;
 
   constructor(extra: Extra, decided: ReadonlySet<string> = new Set()) {
@@ -144,15 +149,8 @@ class Gathering {
 /** No value at all. */
 const NOTHING = new Case({ types: 0 });
 
-const choices = new WeakMap<Shape, Choice[]>();
-
-function choicesOf(shape: Shape): Choice[] {
-  let found = choices.get(shape);
-  if (found === undefined) {
-    found = [...findChoices(shape)];
-    choices.set(shape, found);
-  }
-  return found;
+function choicesOf(shape: Shape): readonly Choice[] {
+  return (shape.choices ??= [...findChoices(shape)]);
 }
 
 function* findChoices(shape: Shape): Generator<Choice> {
@@ -183,9 +181,10 @@ function* findChoices(shape: Shape): Generator<Choice> {
 }
 
 function idsOf(list: readonly Shape[]): string {
+  if (list.length < 2) return list.length === 0 ? "" : String(list[0]!.id);
   return [...new Set(list.map(({ id }) => id))].toSorted((a, b) => a - b).join();
 }
 
 function namesOf(list: readonly string[]): string {
-  return JSON.stringify(list.toSorted());
+  return list.length === 0 ? "" : JSON.stringify(list.toSorted());
 }

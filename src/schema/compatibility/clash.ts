@@ -3,8 +3,6 @@ import { ValueSet } from "../equality.ts";
 import type { Shape } from "./shape.ts";
 import { TYPE, typesNamed } from "./types.ts";
 
-const known = new WeakMap<Shape, Map<Shape, boolean>>();
-
 /**
  * Whether no value conforms to both, seen without looking far: by their types, or by a member that one asks for and whose
  * listed values the two do not share. That is how the branches of a choice are mostly told apart, and with many of them
@@ -12,12 +10,10 @@ const known = new WeakMap<Shape, Map<Shape, boolean>>();
  */
 export function clash(one: Shape, other: Shape): boolean {
   const [left, right] = [targetOf(one), targetOf(other)];
-  const pairs = known.get(left) ?? new Map<Shape, boolean>();
-  known.set(left, pairs);
-  let clashes = pairs.get(right);
+  let clashes = left.clashes.get(right);
   if (clashes === undefined) {
     clashes = look(left, right);
-    pairs.set(right, clashes);
+    left.clashes.set(right, clashes);
   }
   return clashes;
 }
@@ -25,7 +21,7 @@ export function clash(one: Shape, other: Shape): boolean {
 function look(one: Shape, other: Shape): boolean {
   spend(4);
   const shared = typesNamed(one.value("type")) & typesNamed(other.value("type"));
-  if (shared === 0) return true;
+  if (shared === 0 || insideClashes(one, other) || insideClashes(other, one)) return true;
   if (shared !== TYPE.object) return false;
   return [...one.required, ...other.required].some((name) => {
     const [left, right] = [valuesOf(one.properties.get(name)), valuesOf(other.properties.get(name))];
@@ -33,6 +29,16 @@ function look(one: Shape, other: Shape): boolean {
     const values = new ValueSet(right);
     return !left.some((value) => values.has(value));
   });
+}
+
+/** Whether what one combines clashes with the other: any of what must all hold, or all of what may. */
+function insideClashes({ allOf, anyOf, oneOf }: Shape, other: Shape): boolean {
+  const clashes = (inner: Shape): boolean => clash(inner, other);
+  return (
+    allOf.some(clashes) ||
+    (anyOf.length > 0 && anyOf.every(clashes)) ||
+    (oneOf.length > 0 && oneOf.every(clashes))
+  );
 }
 
 function valuesOf(shape: Shape | undefined): readonly unknown[] | undefined {

@@ -1,7 +1,5 @@
 import type { Schemata } from "../../domain/action.ts";
 import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
-import { compileDocument } from "../compile.ts";
-import type { Validator } from "../compile.ts";
 import { readSchema } from "../document.ts";
 import type { SchemaDocument } from "../document.ts";
 import { forget } from "../memo.ts";
@@ -58,13 +56,13 @@ export function compare(
 }
 
 class Comparison {
-  readonly #old: Compared;
-  readonly #next: Compared;
+  readonly #old: Shape;
+  readonly #next: Shape;
 
   constructor(old: SchemaDocument, next: SchemaDocument) {
     const ids = new ShapeIds();
-    this.#old = new Compared(old, shapeOf(old, "old", ids));
-    this.#next = new Compared(next, shapeOf(next, "new", ids));
+    this.#old = shapeOf(old, "old", ids);
+    this.#next = shapeOf(next, "new", ids);
   }
 
   breaks(side: Side, steps: number): Break[] {
@@ -81,7 +79,7 @@ class Comparison {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: new StructuralProver(side, this.#old.shape).compare(left.shape, right.shape),
+        findings: new StructuralProver(side, this.#old).compare(left, right),
         isCut: false,
       };
     } catch (error) {
@@ -104,35 +102,15 @@ class Comparison {
   }
 
   #example(side: Side, payloads: Iterable<unknown>): { value: unknown } | undefined {
+    const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
       const shows =
         side === "producer"
-          ? this.#old.accepts(value) && !this.#next.accepts(value)
-          : this.#next.accepts(value) && !this.#old.accepts(value) && !accepts(this.#old.shape, value, true);
+          ? accepts(old, value) && !accepts(next, value)
+          : accepts(next, value) && !accepts(old, value) && !accepts(old, value, true);
       if (shows) return { value };
     }
     return undefined;
-  }
-}
-
-/** One of the two documents, compiled when a payload is to be judged by it. */
-class Compared {
-  readonly shape: Shape;
-  readonly #document: SchemaDocument;
-  #validator: Validator | undefined;
-
-  constructor(document: SchemaDocument, shape: Shape) {
-    this.#document = document;
-    this.shape = shape;
-  }
-
-  accepts(value: unknown): boolean {
-    // A check has a budget of its own.
-    const { left } = budget;
-    this.#validator ??= compileDocument(this.#document);
-    const accepted = this.#validator.validate(value) === undefined;
-    budget.left = left;
-    return accepted;
   }
 }
 

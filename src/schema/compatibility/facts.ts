@@ -1,4 +1,5 @@
 import { isMultipleOf } from "../multiple-of.ts";
+import type { JsonObject } from "../keywords.ts";
 import { accepts } from "./accepts.ts";
 import type { Case } from "./case.ts";
 import type { Shape } from "./shape.ts";
@@ -33,15 +34,8 @@ export interface Facts {
 /** With at most so many whole numbers between its bounds, a case is the list of them. */
 const LISTED_INTEGERS = 24;
 
-const known = new WeakMap<Case, Facts>();
-
 export function factsOf(one: Case): Facts {
-  let facts = known.get(one);
-  if (facts === undefined) {
-    facts = gather(one);
-    known.set(one, facts);
-  }
-  return facts;
+  return (one.facts ??= gather(one));
 }
 
 /** Whether a value is one of the case. */
@@ -57,70 +51,96 @@ export function isOf(one: Case, value: unknown): boolean {
 }
 
 function gather(one: Case): Facts {
-  const { shapes } = one;
-  const all = (keyword: string): unknown[] =>
-    shapes.flatMap((shape) => {
-      const value = shape.value(keyword);
-      return value === undefined ? [] : [value];
-    });
-  const most = (keyword: string, least = 0): number => Math.max(least, ...(all(keyword) as number[]));
-  const least = (keyword: string): number => Math.min(Infinity, ...(all(keyword) as number[]));
-  const lower = tightest(all("minimum"), all("exclusiveMinimum"), (a, b) => a > b, -Infinity);
-  const upper = tightest(all("maximum"), all("exclusiveMaximum"), (a, b) => a < b, Infinity);
-  const factors = all("multipleOf") as number[];
-  const required = new Set([...one.present, ...shapes.flatMap((shape) => shape.required)]);
-  const contains = shapes.some((shape) => shape.contains !== undefined);
-  const tupleEnds = shapes.map((shape) =>
-    shape.tuple !== undefined && shape.additionalItems?.isFalse === true ? shape.tuple.length : Infinity,
-  );
   const facts = {
-    lower,
-    upper,
-    factors,
-    minLength: most("minLength"),
-    maxLength: least("maxLength"),
-    patterns: all("pattern") as string[],
-    formats: all("format") as string[],
-    minItems: most("minItems", contains ? 1 : 0),
-    maxItems: Math.min(
-      least("maxItems"),
-      ...tupleEnds,
-      ...shapes.map(({ items }) => (items?.isFalse === true ? 0 : Infinity)),
-    ),
-    unique: all("uniqueItems").length > 0,
-    minProperties: most("minProperties", required.size),
-    maxProperties: Math.min(least("maxProperties"), closedSize(shapes)),
-    required,
+    lower: { value: -Infinity, exclusive: false },
+    upper: { value: Infinity, exclusive: false },
+    factors: [] as number[],
+    minLength: 0,
+    maxLength: Infinity,
+    patterns: [] as string[],
+    formats: [] as string[],
+    minItems: 0,
+    maxItems: Infinity,
+    unique: false,
+    minProperties: 0,
+    maxProperties: Infinity,
+    required: new Set(one.present),
   };
+  for (const shape of one.shapes) {
+    for (const keyword of shape.keywords) take(facts, shape, keyword);
+  }
+  facts.minProperties = Math.max(facts.minProperties, facts.required.size);
   const types = one.types & ~impossibleTypes(one, facts);
   return { ...facts, types, values: listed(one, types, facts) };
 }
 
-function tightest(
-  inclusive: readonly unknown[],
-  exclusive: readonly unknown[],
-  isTighter: (one: number, other: number) => boolean,
-  none: number,
-): Bound {
-  let bound: Bound = { value: none, exclusive: false };
-  for (const value of inclusive as number[]) {
-    if (isTighter(value, bound.value)) bound = { value, exclusive: false };
+/** Adds what one keyword says. */
+function take(facts: Gathered, shape: Shape, keyword: string): void {
+  const limit = (shape.schema as JsonObject)[keyword];
+  switch (keyword) {
+    case "minimum":
+    case "exclusiveMinimum":
+      facts.lower = tighter(facts.lower, limit as number, keyword !== "minimum", 1);
+      return;
+    case "maximum":
+    case "exclusiveMaximum":
+      facts.upper = tighter(facts.upper, limit as number, keyword !== "maximum", -1);
+      return;
+    case "multipleOf":
+      facts.factors.push(limit as number);
+      return;
+    case "minLength":
+    case "minItems":
+    case "minProperties":
+      facts[keyword] = Math.max(facts[keyword], limit as number);
+      return;
+    case "maxLength":
+    case "maxItems":
+    case "maxProperties":
+      facts[keyword] = Math.min(facts[keyword], limit as number);
+      return;
+    case "pattern":
+      facts.patterns.push(limit as string);
+      return;
+    case "format":
+      facts.formats.push(limit as string);
+      return;
+    case "uniqueItems":
+      facts.unique = true;
+      return;
+    case "contains":
+      facts.minItems = Math.max(facts.minItems, 1);
+      return;
+    case "items":
+      if (shape.items?.isFalse === true) facts.maxItems = 0;
+      return;
+    case "additionalItems":
+      if (shape.additionalItems?.isFalse === true) {
+        facts.maxItems = Math.min(facts.maxItems, shape.tuple!.length);
+      }
+      return;
+    case "additionalProperties":
+      if (shape.additionalProperties?.isFalse === true && shape.patterns.length === 0) {
+        facts.maxProperties = Math.min(facts.maxProperties, shape.properties.size);
+      }
+      return;
+    case "required":
+      for (const name of shape.required) facts.required.add(name);
+      return;
+    default:
   }
-  for (const value of exclusive as number[]) {
-    if (isTighter(value, bound.value) || value === bound.value) bound = { value, exclusive: true };
-  }
-  return bound;
 }
 
-/** How many members a closed object can have. */
-function closedSize(shapes: readonly Shape[]): number {
-  return Math.min(
-    ...shapes.map(({ additionalProperties, patterns, properties }) =>
-      additionalProperties?.isFalse === true && patterns.length === 0 ? properties.size : Infinity,
-    ),
-    Infinity,
-  );
+function tighter(bound: Bound, value: number, exclusive: boolean, sign: 1 | -1): Bound {
+  if (value === bound.value) return { value, exclusive: exclusive || bound.exclusive };
+  return (value - bound.value) * sign > 0 ? { value, exclusive } : bound;
 }
+
+type Gathered = {
+  -readonly [K in keyof Limits]: Limits[K] extends readonly (infer T)[] ? T[] : Limits[K];
+} & {
+  required: Set<string>;
+};
 
 type Limits = Omit<Facts, "types" | "values">;
 

@@ -20,12 +20,9 @@ const MAX_PATTERNS = 4;
 /** Names of members that no schema has, for payloads that show something. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
-const known = new WeakMap<Case, Map<Shape, OtherNames[]>>();
-
 /** The kinds of names that neither the case nor the schema lists. */
 export function otherNames(left: Case, right: Shape): OtherNames[] {
-  const byShape = known.get(left) ?? new Map<Shape, OtherNames[]>();
-  known.set(left, byShape);
+  const byShape = (left.others ??= new Map());
   const found = byShape.get(right) ?? kinds(left, right);
   byShape.set(right, found);
   return found;

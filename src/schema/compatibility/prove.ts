@@ -163,17 +163,21 @@ export class StructuralProver implements Prover {
     return impossible;
   }
 
+  /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
+  #isHopeless(inner: Case, at: At): boolean {
+    const { types, values } = factsOf(inner);
+    if (types === 0 || values?.length === 0) return true;
+    return inner.shapes.length + inner.none.length > 1 && this.isImpossible(inner, at);
+  }
+
   #contradicts(left: Case, types: number, { view, depth }: At): boolean {
     const { required, minItems } = factsOf(left);
     const at = { view, depth: depth + 1 };
     let rest = types;
-    if (
-      (rest & TYPE.object) !== 0 &&
-      [...required].some((name) => this.isImpossible(left.member(name), at))
-    ) {
+    if ((rest & TYPE.object) !== 0 && [...required].some((name) => this.#isHopeless(left.member(name), at))) {
       rest &= ~TYPE.object;
     }
-    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.isImpossible(left.item(0), at)) rest &= ~TYPE.array;
+    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.#isHopeless(left.item(0), at)) rest &= ~TYPE.array;
     if (rest === 0) return true;
     const narrowed = rest === left.types ? left : left.with({ types: rest });
     const place = { parent: undefined, step: "", left: narrowed };

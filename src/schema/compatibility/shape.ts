@@ -1,5 +1,6 @@
 import { FORMATS } from "../formats.ts";
 import type { JsonObject } from "../keywords.ts";
+import type { Choice } from "./case.ts";
 
 export interface PatternShape {
   readonly pattern: string;
@@ -41,6 +42,10 @@ export class Shape {
   additionalItems: Shape | undefined = undefined;
   contains: Shape | undefined = undefined;
   pattern: { test(text: string): boolean } | undefined = undefined;
+
+  /** What others have found out about it, kept here as it is asked for again and again. */
+  choices: readonly Choice[] | undefined = undefined;
+  readonly clashes = new Map<Shape, boolean>();
 
   constructor(id: number, side: "old" | "new", pointer: string, schema: JsonObject | boolean) {
     this.id = id;
