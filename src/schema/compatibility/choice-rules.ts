@@ -3,7 +3,7 @@ import { clash } from "./clash.ts";
 import { factsOf } from "./facts.ts";
 import type { Finding, Goal, Prover, Task } from "./goal.ts";
 import type { Shape } from "./shape.ts";
-import { TYPE_BITS } from "./types.ts";
+import { TYPE_BITS, typesNamed } from "./types.ts";
 
 /** What a schema says by combining others. */
 export function* choiceTasks(right: Shape): Generator<Task> {
@@ -62,10 +62,12 @@ interface Candidate {
   readonly meant: boolean;
 }
 
-function candidates({ shapes }: Case, branches: readonly Shape[]): Candidate[] {
-  const meant = branches.filter(({ pointer, reference }) =>
-    shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer),
-  );
+function candidates({ shapes, types }: Case, branches: readonly Shape[]): Candidate[] {
+  const meant = branches.filter((branch) => {
+    const { pointer, reference } = branch;
+    const isThere = shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer);
+    return isThere && (typesNamed((reference ?? branch).value("type")) & types) !== 0;
+  });
   const others = branches.filter(
     (branch) => !meant.includes(branch) && !shapes.some((shape) => clash(shape, branch)),
   );
