@@ -65,8 +65,12 @@ interface Candidate {
 function candidates({ shapes, types }: Case, branches: readonly Shape[]): Candidate[] {
   const meant = branches.filter((branch) => {
     const { pointer, reference } = branch;
-    const isThere = shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer);
-    return isThere && (typesNamed((reference ?? branch).value("type")) & types) !== 0;
+    if (!shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer))
+      return false;
+    return (
+      (typesNamed((reference ?? branch).value("type")) & types) !== 0 ||
+      shapes.some((shape) => isListedAt(shape, pointer, branches.length))
+    );
   });
   const others = branches.filter(
     (branch) => !meant.includes(branch) && !shapes.some((shape) => clash(shape, branch)),
@@ -75,6 +79,13 @@ function candidates({ shapes, types }: Case, branches: readonly Shape[]): Candid
     ...meant.map((branch) => ({ branch, meant: true })),
     ...others.map((branch) => ({ branch, meant: meant.length === 0 && others.length === 1 })),
   ];
+}
+
+/** Whether a schema has as many branches, one of them there: then that one was changed, and none was taken out before it. */
+function isListedAt({ anyOf, oneOf }: Shape, pointer: string, count: number): boolean {
+  return [anyOf, oneOf].some(
+    (list) => list.length === count && list.some((branch) => branch.pointer === pointer),
+  );
 }
 
 /** Where the condition holds, `then` must; elsewhere `else` must. */

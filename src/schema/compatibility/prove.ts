@@ -126,7 +126,10 @@ export class StructuralProver implements Prover {
     const { values } = factsOf(left);
     if (values !== undefined) {
       const lenient = this.side === "consumer" && !goal.strict;
-      return values.every((value) => acceptsKeyword(right, task.keyword, value, lenient));
+      if (values.every((value) => acceptsKeyword(right, task.keyword, value, lenient))) return true;
+      // Only for what it finds further inside.
+      task.holds(goal, this);
+      return false;
     }
     const found: Finding[] = [];
     if (task.holds({ ...goal, findings: found }, this)) return true;
