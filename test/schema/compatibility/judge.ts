@@ -15,7 +15,13 @@ export class Judge {
   constructor(old: Json, next: Json) {
     this.#old = old;
     this.#next = next;
-    this.#accepts = { old: accepting(old), next: accepting(next), reader: accepting(readerOf(old)) };
+    const [before, after] = [compileSchema(old), compileSchema(next)];
+    let reader: Validator | undefined;
+    this.#accepts = {
+      old: (payload) => before.validate(payload) === undefined,
+      next: (payload) => after.validate(payload) === undefined,
+      reader: (payload) => (reader ??= compileSchema(readerOf(old))).validate(payload) === undefined,
+    };
   }
 
   /** The old schema accepts it, the new one does not, and it uses no name that only the new one mentions. */
@@ -51,11 +57,6 @@ export class Judge {
       return this.#usesNewName(member, membersOf(before, name), membersOf(after, name));
     });
   }
-}
-
-function accepting(schema: Json): (payload: unknown) => boolean {
-  let validator: Validator | undefined;
-  return (payload) => (validator ??= compileSchema(schema)).validate(payload) === undefined;
 }
 
 /** All schemas that look at the same value. */

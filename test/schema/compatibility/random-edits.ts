@@ -116,11 +116,11 @@ const ONES = [
 ];
 
 /** The schemas of a document that have a say, the definitions only where one refers to them. */
-function reachable(document: Json): Json[] {
+export function reachable(document: Json): Json[] {
   const found = schemasIn(document);
   for (const { $ref: reference } of found) {
     if (typeof reference !== "string" || reference === "#") continue;
-    const target = (document["definitions"] as Json)[reference.slice(14)] as Json;
+    const target = (document["definitions"] as Json)[reference.slice("#/definitions/".length)] as Json;
     if (!found.includes(target)) found.push(...schemasIn(target));
   }
   return found;
