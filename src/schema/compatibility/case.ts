@@ -6,6 +6,8 @@ import { memberShapes, itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { ANY, TYPE, typesNamed } from "./types.ts";
 
+const STEPS_PER_CASE = 6;
+
 /** What a case says beside its schemas. */
 export interface Extra {
   /** Schemas the value conforms to. */
@@ -42,9 +44,11 @@ export class Case {
   facts: Facts | undefined = undefined;
   others: Map<Shape, OtherNames[]> | undefined = undefined;
   readonly #decided: ReadonlySet<string>;
+  readonly #ways = new Map<Choice, readonly Case[]>();
 
   constructor(extra: Extra, decided: ReadonlySet<string> = new Set()) {
     const gathered = new Gathering(extra);
+    spend(STEPS_PER_CASE + gathered.shapes.length + gathered.none.length + gathered.choices.length);
     this.shapes = gathered.shapes;
     this.none = gathered.none;
     this.types = gathered.types;
@@ -70,8 +74,13 @@ export class Case {
   }
 
   /** The ways out of a choice. */
-  ways(choice: Choice): Case[] {
-    return choice.branches.map((branch) => this.with(branch, choice));
+  ways(choice: Choice): readonly Case[] {
+    let ways = this.#ways.get(choice);
+    if (ways === undefined) {
+      ways = choice.branches.map((branch) => this.with(branch, choice));
+      this.#ways.set(choice, ways);
+    }
+    return ways;
   }
 
   /** What a member of that name is. */

@@ -19,7 +19,7 @@ export function clash(one: Shape, other: Shape): boolean {
 }
 
 function look(one: Shape, other: Shape): boolean {
-  spend(4);
+  spend(10);
   const shared = typesNamed(one.value("type")) & typesNamed(other.value("type"));
   if (shared === 0 || insideClashes(one, other) || insideClashes(other, one)) return true;
   if (shared !== TYPE.object) return false;

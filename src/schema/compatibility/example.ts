@@ -1,3 +1,4 @@
+import { spend } from "../budget.ts";
 import { acceptsKeyword } from "./accepts.ts";
 import type { Case } from "./case.ts";
 import { factsOf, isOf } from "./facts.ts";
@@ -10,6 +11,8 @@ import { findText } from "./text-search.ts";
 const MAX_LOCAL = 60;
 const MAX_LIFTED = 4;
 const MAX_OPTIONAL = 12;
+const MAX_ITEMS = 300;
+const STEPS_PER_ITEM = 12;
 
 /** Looks for payloads that show a finding: at its place a value of the left side that the keyword refuses. */
 export class Examples {
@@ -117,21 +120,27 @@ export class Examples {
   }
 
   *#longer(left: Case, length: number): Generator {
-    if (length > 1_000) return;
+    if (length > MAX_ITEMS) return;
+    spend(length * STEPS_PER_ITEM);
+    const { unique } = factsOf(left);
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
-      const known = [...this.#sampler.samples(left.item(index))];
-      const taken = new Set([...items.values()].map((value) => JSON.stringify(value)));
-      const value = known.find((one) => !taken.has(JSON.stringify(one))) ?? known[0];
-      if (value === undefined) return;
+      const value = unique ? this.#other(left.item(index), items) : this.#sampler.sample(left.item(index));
+      if (value === NONE) return;
       items.set(index, value);
     }
     yield* this.#sampler.samples(left, { items });
   }
 
+  #other(item: Case, items: ReadonlyMap<number, unknown>): unknown {
+    const taken = new Set([...items.values()].map((value) => JSON.stringify(value)));
+    const free = [...this.#sampler.samples(item)].find((value) => !taken.has(JSON.stringify(value)));
+    return free === undefined ? NONE : free;
+  }
+
   *#wider(left: Case, size: number): Generator {
     const names = left.shapes.flatMap(({ properties }) => [...properties.keys()]);
-    for (let more = 0; names.length < size && more < 1_000; more++) names.push(`member${more}`);
+    for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
     const members: Record<string, unknown> = {};
     for (const name of names.slice(0, size)) {
       const value = this.#sampler.sample(left.member(name));

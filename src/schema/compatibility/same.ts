@@ -9,13 +9,36 @@ import type { Shape } from "./shape.ts";
  */
 export class Sameness {
   readonly #known = new Map<string, boolean>();
+  readonly #classes = new Map<Shape, number | undefined>();
+  readonly #signatures = new Map<string, number>();
 
   check(one: Shape, other: Shape): boolean {
+    const [left, right] = [this.#classOf(one), this.#classOf(other)];
+    if (left !== undefined && right !== undefined) return left === right;
     const trail: string[] = [];
     const same = this.#compare(one, other, trail);
     // What was found equal while something else was taken to be so is forgotten with it.
     if (!same) for (const key of trail) if (this.#known.get(key) === true) this.#known.delete(key);
     return same;
+  }
+
+  /** A number that two schemas without recursion share exactly when they say the same. */
+  #classOf(shape: Shape): number | undefined {
+    if (shape.reference !== undefined) return this.#classOf(shape.reference);
+    const known = this.#classes.get(shape);
+    if (known !== undefined || this.#classes.has(shape)) return known;
+    // Who comes back here meanwhile is recursive.
+    this.#classes.set(shape, undefined);
+    spend(4);
+    const signature = signatureOf(shape, (inner) => this.#classOf(inner));
+    if (signature === undefined) return undefined;
+    let found = this.#signatures.get(signature);
+    if (found === undefined) {
+      found = this.#signatures.size;
+      this.#signatures.set(signature, found);
+    }
+    this.#classes.set(shape, found);
+    return found;
   }
 
   #compare(one: Shape, other: Shape, trail: string[]): boolean {
@@ -102,12 +125,50 @@ function patternMap(shape: Shape): Map<string, Shape> {
 }
 
 function sameAssertion(keyword: string, one: unknown, other: unknown): boolean {
-  if (keyword === "type" || keyword === "enum" || keyword === "required") {
-    return asSet(one) === asSet(other);
-  }
-  return canonicalText(one) === canonicalText(other);
+  return assertionText(keyword, one) === assertionText(keyword, other);
+}
+
+function assertionText(keyword: string, value: unknown): string {
+  return keyword === "type" || keyword === "enum" || keyword === "required"
+    ? asSet(value)
+    : canonicalText(value);
 }
 
 function asSet(values: unknown): string {
   return [...new Set([values].flat().map(canonicalText))].toSorted().join();
+}
+
+/** What a schema says, with the classes of the schemas in it; `undefined` when one of those has none. */
+function signatureOf(shape: Shape, classOf: (inner: Shape) => number | undefined): string | undefined {
+  if (typeof shape.schema === "boolean" || shape.isOpen) return String(!shape.isFalse);
+  const children: [string, Shape][] = [
+    ...[...shape.properties].map(([name, inner]): [string, Shape] => [`.${JSON.stringify(name)}`, inner]),
+    ...shape.patterns.map(({ pattern, shape: inner }): [string, Shape] => [
+      `~${JSON.stringify(pattern)}`,
+      inner,
+    ]),
+    ...[...shape.dependentSchemas].map(([name, inner]): [string, Shape] => [
+      `>${JSON.stringify(name)}`,
+      inner,
+    ]),
+  ].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const keyword of ["allOf", "anyOf", "oneOf", "tuple"] as const) {
+    for (const inner of shape[keyword] ?? []) children.push([keyword, inner]);
+  }
+  for (const keyword of ONE_EACH) {
+    const inner = shape[keyword];
+    if (inner !== undefined) children.push([keyword, inner]);
+  }
+  let signature = "";
+  for (const [place, inner] of children) {
+    const of = classOf(inner);
+    if (of === undefined) return undefined;
+    signature += `${place}:${of},`;
+  }
+  for (const keyword of shape.keywords.toSorted()) {
+    signature += `;${keyword}`;
+    if (isAssertion(keyword)) signature += assertionText(keyword, shape.value(keyword));
+  }
+  for (const [name, needed] of shape.dependentNames) signature += `;${JSON.stringify(name)}>${asSet(needed)}`;
+  return signature;
 }

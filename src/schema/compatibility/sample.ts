@@ -19,7 +19,7 @@ export interface Wish {
 const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
 const MAX_WAYS = 24;
 const MAX_DEPTH = 48;
-const MAX_FILLED = 64;
+const MAX_FILLED = 300;
 
 /** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NONE` means nothing. */
 export class Sampler {
