@@ -1,10 +1,13 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-/** `vitest --mode faults` runs the long form of the tests in test/faults, and nothing else. */
+/** The tests that have a long form. */
+const LONG = ["test/faults/*.test.ts", "test/schema/compatibility/{hunt,certainty}.test.ts"];
+
+/** `vitest --mode faults` runs the long form of those tests, and nothing else. */
 export default defineConfig(({ mode }) => ({
   test: {
-    include: [mode === "faults" ? "test/faults/*.test.ts" : "test/**/*.test.ts"],
+    include: mode === "faults" ? LONG : ["test/**/*.test.ts"],
     env: { FAULTS: mode === "faults" ? "long" : "short" },
     // They take turns: each measures how soon a server is well again.
     fileParallelism: mode !== "faults",

@@ -61,7 +61,9 @@ export const ACTION_ROUTES: readonly Route[] = [
     tag,
     summary: "Apply a schema as the action's next revision",
     description:
-      "A backward compatible change is applied; a breaking one is 409 with `details.changes` and a suggested name. " +
+      "A change that breaks neither those who publish nor those who receive is applied. A breaking one is 409 with a " +
+      "suggested name and `details.changes`, each with `side` (`producer` or `consumer`), `pointer`, `was`, `is`, `message`, " +
+      "`remedy`, `certainty` (`proven` or `cannot_prove`) and, where one was found, `example`: a payload that shows it. " +
       "`compatibility=none` applies it all the same and needs the scope `admin`.",
     access: "token",
     scope: "write",

@@ -8,7 +8,7 @@ import { readSchema } from "../../cli/schema-file.ts";
 export default class ActionsUpdate extends EvregCommand {
   static override summary = "Apply a changed schema to an action.";
   static override description =
-    "A change that keeps every payload valid, such as a new optional property, becomes the next revision. One that would break a publisher is refused with a list of what it breaks (exit code 5): create a new action for it, such as order.created.v2.";
+    "A change that breaks nobody, such as a new optional property, becomes the next revision. One that would break those who publish or those who receive is refused (exit code 5): each break is told with its place in the schema, a payload that shows it and what could be done instead. Create a new action for it, such as order.created.v2.";
   static override usage = "actions update NAME --schema FILE|- [--compatibility none]";
   static override examples = [
     "<%= config.bin %> actions update order.created --schema order.json",
@@ -25,7 +25,7 @@ export default class ActionsUpdate extends EvregCommand {
       required: true,
     }),
     compatibility: Flags.option({
-      summary: "none: apply it even if it breaks publishers.",
+      summary: "none: apply it even if it breaks somebody.",
       options: ["none"] as const,
     })(),
   };

@@ -34,9 +34,10 @@ function whatChanged({ side, keyword, finding, was, is }: Told): string {
         : `${where} may hold the same item twice.`;
     default: {
       const [before, now] = [demandOf(keyword, was), demandOf(keyword, is)];
-      if (now !== undefined && before !== undefined) return `${where} ${now}; before, it ${before}.`;
+      if (now !== undefined && before !== undefined)
+        return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
       if (now !== undefined) return `${where} ${now}, which is new.`;
-      if (before !== undefined) return `It is gone that ${where} ${before}.`;
+      if (before !== undefined) return `No longer asked for: ${where} ${before}.`;
       return `What ${keyword} says about ${where} has changed.`;
     }
   }
