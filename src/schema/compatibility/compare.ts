@@ -24,7 +24,7 @@ export interface Verdict {
 }
 
 /** Steps one side may take; a step takes 0.2 µs, where cases are made of large choices up to 0.6. */
-export const COMPARISON_STEPS = 250_000;
+const COMPARISON_STEPS = 250_000;
 /** Steps all examples of one side may take. */
 const EXAMPLE_STEPS = 80_000;
 /** A person reads no more of them. */

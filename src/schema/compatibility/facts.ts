@@ -5,7 +5,7 @@ import type { Case } from "./case.ts";
 import type { Shape } from "./shape.ts";
 import { NUMBER, TYPE, typeOf } from "./types.ts";
 
-export interface Bound {
+interface Bound {
   readonly value: number;
   readonly exclusive: boolean;
 }

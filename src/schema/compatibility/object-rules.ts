@@ -133,7 +133,7 @@ function othersHold(goal: Goal, prover: Prover): boolean {
 }
 
 /** The names the schemas of a case list: in `properties`, and where names themselves are listed. */
-export function namesOnLeft(left: Case): string[] {
+function namesOnLeft(left: Case): string[] {
   const listed = factsOf(left.name()).values ?? [];
   const names = left.shapes.flatMap(({ properties }) => [...properties.keys()]);
   return [...new Set([...names, ...(listed as string[]), ...factsOf(left).required])];

@@ -128,7 +128,7 @@ export class Sampler {
 }
 
 /** The case with its choices made, one way after the other. */
-export function* waysOf(one: Case): Generator<Case> {
+function* waysOf(one: Case): Generator<Case> {
   let left = MAX_WAYS;
   function* decide(open: Case): Generator<Case> {
     const [choice] = open.choices;

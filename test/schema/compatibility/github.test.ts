@@ -59,6 +59,10 @@ const isObject = ({ properties }: Json): boolean => properties !== undefined;
 const optionalIn = ({ properties, required = [] }: Json): string[] =>
   Object.keys((properties ?? {}) as Json).filter((name) => !(required as string[]).includes(name));
 
+const isList = ({ enum: values }: Json): boolean => Array.isArray(values) && values.length > 1;
+const isText = ({ type, enum: values, const: only }: Json): boolean =>
+  type === "string" && values === undefined && only === undefined;
+
 describe.each(types.map((type, index) => ({ name: type.name, schemata: type.schemata as Json, index })))(
   "$name",
   ({ schemata, index }) => {
@@ -86,8 +90,6 @@ describe.each(types.map((type, index) => ({ name: type.name, schemata: type.sche
     });
 
     test("with another type it is refused there", () => {
-      const isText = ({ type, enum: values, const: only }: Json): boolean =>
-        type === "string" && values === undefined && only === undefined;
       const { copy, place } = picked(schemata, random, isText);
       for (const keyword of Object.keys(place.schema)) delete place.schema[keyword];
       place.schema["type"] = "boolean";
@@ -95,7 +97,6 @@ describe.each(types.map((type, index) => ({ name: type.name, schemata: type.sche
     });
 
     test("with a value less in an enum it is refused there", () => {
-      const isList = ({ enum: values }: Json): boolean => Array.isArray(values) && values.length > 1;
       if (!placesIn(schemata).some(({ schema }) => isList(schema))) return;
       const { copy, place } = picked(schemata, random, isList);
       place.schema["enum"] = (place.schema["enum"] as unknown[]).slice(1);

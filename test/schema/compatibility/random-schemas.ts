@@ -7,7 +7,7 @@ export type Schema = Json | boolean;
 /** Few names and values, so that schemas, edits and payloads meet. */
 export const NAMES = ["a", "b", "c", "xa", "xb"];
 export const TEXTS = ["", "a", "ab", "abc", "x", "x1", "A", "7", "2026-01-31", "ada@example.com", "0.0.0.0"];
-export const PATTERNS = ["^a", "b$", "^[a-z]+$", "^[a-z0-9]*$", "1"];
+const PATTERNS = ["^a", "b$", "^[a-z]+$", "^[a-z0-9]*$", "1"];
 const NAME_PATTERNS = ["^x", "^x?a$", "b"];
 const VALUES: unknown[] = [0, 1, 2, 1.5, -1, "a", "ab", "x1", true, false, null, [], [1], { a: 1 }, {}];
 
