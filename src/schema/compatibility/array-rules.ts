@@ -25,7 +25,8 @@ function placesHold(from: number, to: number): Task["holds"] {
     const { types, maxItems } = factsOf(left);
     if ((types & TYPE.array) === 0) return true;
     // One place after the last that any schema tells apart stands for all the rest.
-    const told = Math.max(from, ...left.shapes.map(({ tuple }) => tuple?.length ?? 0));
+    const looking = [...left.shapes, ...goal.view.shapes];
+    const told = Math.max(from, ...looking.map(({ tuple }) => tuple?.length ?? 0));
     const end = Math.min(to, told + 1, maxItems);
     for (let index = from; index < end; index++) {
       if (!prover.prove(prover.item(goal, index, itemShape(right, index)!))) return false;
@@ -48,9 +49,10 @@ function containsOne(goal: Goal, prover: Prover): boolean {
   }
   // It may stand anywhere, so only what holds at every place is known of it.
   const everywhere = left.shapes.flatMap(({ items }) => items ?? []);
+  const strict = goal.strict || goal.view.shapes.some(({ tuple }) => tuple !== undefined);
   return left.shapes.some(
     ({ contains }) =>
       contains !== undefined &&
-      tried(prover.item(goal, 0, inner, new Case({ all: [contains, ...everywhere] }))),
+      tried(prover.item({ ...goal, strict }, 0, inner, new Case({ all: [contains, ...everywhere] }))),
   );
 }

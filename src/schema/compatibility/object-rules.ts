@@ -92,7 +92,7 @@ function patternHolds(pattern: string, test: (name: string) => boolean, inner: S
       .filter((name) => !isNew(goal, prover, name))
       .map((name) => prover.prove(prover.member(goal, name, inner)));
     const others = otherNames(goal.left, goal.right)
-      .filter((other) => other.matches.includes(pattern))
+      .filter(({ matches }) => matches.includes(pattern))
       .map((other) => prover.prove(other.goal(goal, prover, inner)));
     return [...fine, ...others].every(Boolean);
   });

@@ -34,7 +34,7 @@ function kinds(left: Case, right: Shape): OtherNames[] {
   const all = [...left.shapes, right];
   const patterns = [...new Set(all.flatMap((shape) => shape.patterns.map(({ pattern }) => pattern)))];
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  if (patterns.length > MAX_PATTERNS) return [unknownKind(left, patterns)];
+  if (patterns.length > MAX_PATTERNS) return coarseKinds(left, right, patterns);
   const found: OtherNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matches = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
@@ -47,9 +47,8 @@ function kinds(left: Case, right: Shape): OtherNames[] {
     if (text === "none") continue;
     const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matches) && isName(left, name));
     const sample = usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined);
-    found.push(
-      kind(sample, matches, new Case({ all: left.shapes.flatMap((shape) => held(shape, matches)) })),
-    );
+    const inner = new Case({ all: left.shapes.flatMap((shape) => held(shape, matches)) });
+    found.push({ name: sample, matches, left: inner, goal: goalFor(sample, inner, left) });
   }
   return found;
 }
@@ -61,25 +60,48 @@ function held(shape: Shape, matches: readonly string[]): Shape[] {
   return found;
 }
 
-/** Names that may match any of the patterns: only what holds for all of them is known. */
-function unknownKind(left: Case, patterns: readonly string[]): OtherNames {
-  const certain = left.shapes.flatMap((shape) =>
-    shape.patterns.length === 0 ? (shape.additionalProperties ?? []) : [],
+/**
+ * With too many patterns to tell all ways apart: the names that match one of them, whatever else they match, and those that
+ * match none of the schema's. Only what holds for all such names is known.
+ */
+function coarseKinds(left: Case, right: Shape, patterns: readonly string[]): OtherNames[] {
+  const certain = left.shapes.filter((shape) => shape.patterns.length === 0);
+  const unmatched = left.shapes.filter((shape) =>
+    shape.patterns.every(({ pattern }) => right.patterns.some((one) => one.pattern === pattern)),
   );
-  return { ...kind(undefined, patterns, new Case({ all: certain })), matches: patterns };
+  const coarse = (matches: readonly string[], shapes: readonly Shape[]): OtherNames => {
+    const inner = new Case({ all: shapes });
+    return { name: undefined, matches, left: inner, goal: goalFor(undefined, inner, left) };
+  };
+  const additional = (shapes: readonly Shape[]): Shape[] =>
+    shapes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
+  return [
+    coarse([], additional(unmatched)),
+    ...patterns.map((pattern) => {
+      const matched = left.shapes.flatMap((shape) => shape.patterns.filter((one) => one.pattern === pattern));
+      return coarse([pattern], [...additional(certain), ...matched.map(({ shape }) => shape)]);
+    }),
+  ];
 }
 
-function kind(name: string | undefined, matches: readonly string[], left: Case): OtherNames {
-  return {
-    name,
-    matches,
-    left,
-    goal(goal, prover, right) {
-      const inner = prover.member(goal, name ?? "", right, left);
-      // Without a name there is no telling what the old schema mentions further inside.
-      return name === undefined ? { ...inner, strict: true } : inner;
-    },
+/** The goal about one of several names, which stands for the others. */
+function goalFor(name: string | undefined, inner: Case, around: Case): OtherNames["goal"] {
+  return (goal, prover, right) => {
+    const one = prover.member(goal, name ?? "", right, inner);
+    // What the old schema mentions further inside must be the same for all of them.
+    const isTypical = name !== undefined && goal.view.shapes.every((shape) => isAmong(shape, around.shapes));
+    return isTypical ? one : { ...one, strict: true };
   };
+}
+
+/** Whether some of the schemas list all the names and patterns that this one lists. */
+function isAmong({ properties, patterns }: Shape, shapes: readonly Shape[]): boolean {
+  return (
+    [...properties.keys()].every((name) => shapes.some((shape) => shape.properties.has(name))) &&
+    patterns.every(({ pattern }) =>
+      shapes.some((shape) => shape.patterns.some((one) => one.pattern === pattern)),
+    )
+  );
 }
 
 function fits(shapes: readonly Shape[], name: string, matches: readonly string[]): boolean {

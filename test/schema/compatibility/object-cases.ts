@@ -15,6 +15,10 @@ const namePatterns: [string, string] = ["a pattern of names narrowed", "a patter
 const names: [string, string] = ["propertyNames narrowed", "propertyNames widened"];
 const dependency: [string, string] = ["a dependency added", "a dependency removed"];
 
+/** The old schema mentions `x` only at the member `foo`, and only in a branch. */
+const MENTIONING = [{ properties: { foo: { properties: { x: { type: "number" } } } } }, true];
+const MANY_PATTERNS = Object.fromEntries(["^a", "^b", "^c", "^d", "^e"].map((pattern) => [pattern, text]));
+
 /** Changes of what the members of an object may be. */
 export const OBJECT_CASES: readonly RuleCase[] = [
   ...everywhere(
@@ -259,5 +263,36 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     "an optional property added to an open object",
     at({ if: { required: ["a"] }, then: { required: ["b"] } }),
     at({ if: { required: ["a"] }, then: { required: ["b"] }, properties: { c: text } }),
+  ],
+  [
+    "the values of other members narrowed",
+    { type: "object", additionalProperties: { type: "object" }, anyOf: MENTIONING },
+    { type: "object", additionalProperties: object({ x: text }), anyOf: MENTIONING },
+    "/additionalProperties/properties/x/type",
+  ],
+  [
+    "items narrowed",
+    at({
+      type: "array",
+      items: { type: "object" },
+      anyOf: [{ items: [true, true, object({ x: whole })] }, true],
+    }),
+    at({
+      type: "array",
+      items: object({ x: text }),
+      anyOf: [{ items: [true, true, object({ x: whole })] }, true],
+    }),
+    "/properties/p/items/properties/x/type",
+  ],
+  [
+    "an open object closed",
+    object({}, { patternProperties: MANY_PATTERNS }),
+    object({}, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
+    "/additionalProperties",
+  ],
+  [
+    "an optional property added to a closed object",
+    object({}, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
+    object({ x: text }, { patternProperties: MANY_PATTERNS, additionalProperties: false }),
   ],
 ];
