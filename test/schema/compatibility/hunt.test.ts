@@ -11,7 +11,7 @@ import { anyDocument } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
 
 const RUNS = rounds(500, 20_000);
-const PAYLOADS = 24;
+const PAYLOADS = 16;
 /** The long form ends by then, however far it got. */
 const LONGEST_MS = 290_000;
 
@@ -68,7 +68,7 @@ test(
     const bounded = isLong ? { interruptAfterTimeLimit: LONGEST_MS } : {};
     fc.assert(hunt, { numRuns: RUNS, ...bounded });
     // A hunt in which hardly any payload conforms finds nothing.
-    expect(counts.payloads).toBeGreaterThan(5 * counts.changes);
+    expect(counts.payloads).toBeGreaterThan(3 * counts.changes);
     report("compatibility", counts);
   },
   LONGEST_MS + 10_000,

@@ -28,7 +28,7 @@ export function edited(document: Json, edits: readonly Edit[]): Json {
   for (const edit of edits) {
     const places = reachable(copy);
     const target = places[edit.where % places.length]!;
-    KINDS[edit.kind % KINDS.length]!(target, edit);
+    KINDS[edit.kind % KINDS.length]!(target, { ...edit, schema: structuredClone(edit.schema) });
   }
   return copy;
 }
