@@ -73,8 +73,6 @@ function coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Oth
     const inner = new Case({ all: shapes });
     return { name: undefined, matches, left: inner, goal: goalFor(undefined, inner, left) };
   };
-  const additional = (shapes: readonly Shape[]): Shape[] =>
-    shapes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
   return [
     coarse([], additional(unmatched)),
     ...patterns.map((pattern) => {
@@ -82,6 +80,10 @@ function coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Oth
       return coarse([pattern], [...additional(certain), ...matched.map(({ shape }) => shape)]);
     }),
   ];
+}
+
+function additional(shapes: readonly Shape[]): Shape[] {
+  return shapes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
 }
 
 /** The goal about one of several names, which stands for the others. */
