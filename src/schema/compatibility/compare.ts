@@ -83,7 +83,7 @@ class Comparison {
         isCut: false,
       };
     } catch (error) {
-      if (!(error instanceof BudgetExceeded)) throw error;
+      if (!isTooMuch(error)) throw error;
       return { findings: [], isCut: true };
     }
   }
@@ -96,7 +96,7 @@ class Comparison {
     try {
       for (const finding of findings) found.push(this.#example(side, examples.payloads(finding)));
     } catch (error) {
-      if (!(error instanceof BudgetExceeded)) throw error;
+      if (!isTooMuch(error)) throw error;
     }
     return found;
   }
@@ -112,6 +112,11 @@ class Comparison {
     }
     return undefined;
   }
+}
+
+/** Out of steps, or of stack: references chained hundreds deep take much of it. */
+function isTooMuch(error: unknown): boolean {
+  return error instanceof BudgetExceeded || error instanceof RangeError;
 }
 
 function tooLong(side: Side): Break {
