@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 const TESTS: Readonly<Record<string, string[]>> = {
-  faults: ["test/faults/*.test.ts"],
+  faults: ["test/faults/*.test.ts", "test/schema/compatibility/{hunt,certainty}.test.ts"],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts"],
 };
 
 /**
- * `vitest --mode faults` runs the long form of the tests in test/faults, and nothing else; `--mode exe` those of the single
+ * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
  * executable, and the end-to-end ones with it in the place of the installed program.
  */
 export default defineConfig(({ mode }) => ({

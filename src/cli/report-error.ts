@@ -1,11 +1,9 @@
 import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
+import { breakLines, shortDetail } from "./break-lines.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
-
-/** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
-const LONGEST_DETAIL = 400;
 
 /**
  * Tells a failure on stderr and answers the exit code for it.
@@ -50,13 +48,15 @@ function detailLines(error: EvregError): string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries(error.details)) {
     if (Array.isArray(value)) {
-      lines.push(...value.filter((item) => !isTold(error, item)).map((item) => `- ${listItem(item)}`));
+      for (const item of value.filter((one) => !isTold(error, one))) {
+        lines.push(`- ${listItem(item)}`, ...breakLines(Object(item) as object).map((line) => `  ${line}`));
+      }
     } else if (
       name === "value" &&
       value !== null &&
       !(typeof value === "string" && error.message.includes(value))
     ) {
-      lines.push(`value: ${short(value)}`);
+      lines.push(`value: ${shortDetail(value)}`);
     }
   }
   return lines;
@@ -68,16 +68,11 @@ function isTold(error: EvregError, item: unknown): boolean {
 }
 
 function listItem(item: unknown): string {
-  if (typeof item !== "object" || item === null) return short(item);
+  if (typeof item !== "object" || item === null) return shortDetail(item);
   const { pointer, field, message } = item as Record<string, unknown>;
   const place = typeof pointer === "string" ? pointer || "(root)" : field;
-  if (typeof place !== "string" || typeof message !== "string") return short(item);
+  if (typeof place !== "string" || typeof message !== "string") return shortDetail(item);
   return `${printableLine(place)}: ${printableLine(message)}`;
-}
-
-function short(value: unknown): string {
-  const shown = typeof value === "string" ? printableLine(value) : printableJson(encodeJson(value));
-  return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }
 
 const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
@@ -93,6 +88,10 @@ function whereToLook({ message }: EvregError): string | undefined {
 /** Where only the command line knows what helps; other messages say themselves what to do. */
 function nextStep(error: EvregError, command: string | undefined): string | undefined {
   if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
+  const { suggestion } = error.details;
+  if (error.code === "conflict" && typeof suggestion === "string") {
+    return `As a new version: evreg actions create ${printableLine(suggestion)} --application NAME --schema FILE`;
+  }
   if (error.code === "forbidden") return "Use a token with a wider scope: evreg tokens create --help";
   if (error.code === "not_found") return whereToLook(error);
   if (error.code !== "usage") return undefined;

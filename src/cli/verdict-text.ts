@@ -1,5 +1,6 @@
 import type { CheckedEvents, SchemaVerdict } from "../domain/action.ts";
 import { annotationLine } from "./github-annotation.ts";
+import { breakLines } from "./break-lines.ts";
 import { printableLine } from "./printable.ts";
 
 /** What was judged, and where its text stands. */
@@ -18,9 +19,10 @@ export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
   const place = (pointer: string) =>
     `${printableLine(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${printableLine(pointer || "(root)")}`;
   const lines = [
-    ...verdict.breaks.map(
-      ({ pointer, message, remedy }) => `${place(pointer)}: ${printableLine(`${message} ${remedy}`)}`,
-    ),
+    ...verdict.breaks.flatMap((broken) => [
+      `${place(broken.pointer)}: ${printableLine(broken.message)}`,
+      ...breakLines(broken).map((line) => `  ${line}`),
+    ]),
     ...verdict.warnings.map(
       ({ pointer, message }) => `${place(pointer)}: Warning: ${printableLine(message)}`,
     ),

@@ -1,4 +1,7 @@
-/** Whom a change of a schema must not break: who publishes, who reads, both, or nobody in particular. */
+/**
+ * Whom a change of a schema must not break: `producer`, so that all the old schema accepts is still accepted; `consumer`,
+ * so that whoever was written for the old schema understands all the new one accepts; `full`, both; `none`, nobody.
+ */
 export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
 export type CompatibilityMode = (typeof COMPATIBILITY_MODES)[number];
 
@@ -18,16 +21,19 @@ export interface SchemaBreak {
   readonly side: "producer" | "consumer";
   /** JSON pointer to the place: in the new schema, or in the old one for what is gone. */
   readonly pointer: string;
-  /** What stands at that place in the old schema, and in the new one; `null` where there is nothing, cut to 1 KiB. */
-  readonly was: unknown;
-  readonly is: unknown;
-  /** A sentence for a person: what changed. */
+  /** What the old schema says there, and what the new one says; left out where one says nothing. Cut at 1 KiB. */
+  readonly was?: unknown;
+  readonly is?: unknown;
+  /** Sentences for a person: what changed, who breaks and how. */
   readonly message: string;
   /** What to do instead. */
   readonly remedy: string;
-  /** `cannot_prove`: it may be harmless, but that cannot be shown. */
+  /** `proven` when a payload was found that shows it; otherwise it may be harmless, but that cannot be shown. */
   readonly certainty: "proven" | "cannot_prove";
-  /** A payload that shows it. */
+  /**
+   * Such a payload: the old schema accepts it and the new one refuses it, or for a consumer the other way round. Left out
+   * when it is too long to be read.
+   */
   readonly example?: unknown;
 }
 
@@ -43,7 +49,8 @@ export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolea
   return before.length > 0 && from.compatibility_against === "all" && to.compatibility_against === "last";
 }
 
-function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][] {
+/** Who is protected in a mode. */
+export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][] {
   if (mode === "none") return [];
   return mode === "full" ? ["producer", "consumer"] : [mode];
 }

@@ -72,7 +72,10 @@ export const ACTION_ROUTES: readonly Route[] = [
     tag,
     summary: "Apply a schema as the action's next revision, or change how it is kept",
     description:
-      "A schema that breaks nobody whom the action's `compatibility` protects is applied; another one is 409 with `details.changes` and a suggested name. " +
+      "A schema that breaks nobody whom the action's `compatibility` protects is applied; another one is 409 with a suggested " +
+      "name and `details.changes`, each with the `revision` it breaks with, `side` (`producer` or `consumer`), `pointer`, " +
+      "`was`, `is`, `message`, `remedy`, `certainty` (`proven` or `cannot_prove`) and, where one was found, `example`: a " +
+      "payload that shows it. " +
       "`?compatibility=none` applies it all the same, this once, and needs the scope `admin`; so does a `compatibility` in the body that protects less than before. " +
       "To roll back, send the schema of an earlier revision.",
     access: "token",

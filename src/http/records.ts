@@ -168,8 +168,8 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
         ...text,
         description: "JSON pointer to the place: in the new schema, or in the old one for what is gone.",
       },
-      was: { description: "What stood there; `null` for nothing." },
-      is: { description: "What stands there now; `null` for nothing." },
+      was: { description: "What the old schema says there; left out where it says nothing." },
+      is: { description: "What the new one says; left out where it says nothing." },
       message: text,
       remedy: { ...text, description: "What to do instead." },
       certainty: {
@@ -179,7 +179,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       },
       example: { description: "A payload that shows it." },
     },
-    ["example"],
+    ["was", "is", "example"],
   ),
   SchemaVerdict: record({
     compatible: { type: "boolean", description: "Whether an update in that mode would be applied." },

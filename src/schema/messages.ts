@@ -69,6 +69,33 @@ export function messageOf(error: ErrorObject, value: unknown): string {
   return MESSAGES[error.keyword]?.(params) ?? "does not conform to the schema";
 }
 
+/** What a keyword of a schema asks for, in the same words; `undefined` for those that hold schemas. */
+export function demandOf(keyword: string, value: unknown): string | undefined {
+  const limits = { limit: value, allowedValues: value, allowedValue: value };
+  return value === undefined || !DEMANDS.has(keyword)
+    ? undefined
+    : MESSAGES[keyword]?.({ ...limits, [keyword]: value });
+}
+
+const DEMANDS: ReadonlySet<string> = new Set([
+  "type",
+  "enum",
+  "const",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "format",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+]);
+
 function typeWords(type: unknown): string {
   const types = Array.isArray(type) ? (type as unknown[]) : String(type).split(",");
   const words = types.map((name) => TYPE_WORDS[String(name)] ?? String(name));

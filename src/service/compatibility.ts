@@ -1,16 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { CHECK_LIMITS } from "../domain/action.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
-import type {
-  CompatibilityMode,
-  CompatibilityRule,
-  RevisionBreak,
-  SchemaBreak,
-} from "../domain/compatibility.ts";
+import { type CompatibilityRule, type RevisionBreak, sidesOf } from "../domain/compatibility.ts";
 import { loopPace } from "../runtime/pace.ts";
-import { compareSchemas } from "../schema/compatibility.ts";
-import { shortened } from "../schema/failure.ts";
-import { pathOf, valueAt } from "../schema/field-path.ts";
+import { compare } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
 
@@ -34,10 +27,13 @@ export async function breaksOf(
     // An action that moved to another application has the same schema under two numbers.
     if (compared !== undefined && isDeepStrictEqual(compared, schemata)) continue;
     compared = schemata;
-    if (!loopPace.mayGoOn()) await loopPace.breathe();
-    for (const broken of compare(schemata, next, { mode }).breaks) {
-      const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
-      if (!found.has(key)) found.set(key, { revision, ...broken });
+    for (const side of sidesOf(mode)) {
+      // One side takes up to tens of milliseconds of the thread.
+      await loopPace.breathe();
+      for (const broken of compare(schemata, next, { mode: side }).breaks) {
+        const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
+        if (!found.has(key)) found.set(key, { revision, ...broken });
+      }
     }
     if (found.size >= CHECK_LIMITS.breaks) break;
   }
@@ -54,29 +50,4 @@ async function* revisionsOf(store: Store, action: string): AsyncGenerator<Action
     if (page.length < limit) return;
     after = page.at(-1)!.revision;
   }
-}
-
-/**
- * The one place that knows how schemas are compared. What is compared today tells any difference that cannot be shown
- * to be safe for both sides, and not for which of them; `producer` and `consumer` are thus as careful as `full`.
- */
-function compare(
-  old: Schemata,
-  next: Schemata,
-  { mode }: { readonly mode: Exclude<CompatibilityMode, "none"> },
-): { readonly breaks: readonly SchemaBreak[] } {
-  const breaks = compareSchemas(old, next).map(({ pointer, message }): SchemaBreak => ({
-    side: mode === "consumer" ? "consumer" : "producer",
-    pointer,
-    was: shownAt(pointer, old),
-    is: shownAt(pointer, next),
-    message,
-    remedy: "Keep this place as it was; optional properties may be added.",
-    certainty: "cannot_prove",
-  }));
-  return { breaks };
-}
-
-function shownAt(pointer: string, document: Schemata): unknown {
-  return shortened(valueAt(pathOf(pointer, document), document));
 }

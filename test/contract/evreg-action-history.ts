@@ -14,6 +14,8 @@ function withMore(...names: string[]): Schemata {
 }
 
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
+/** Breaks who reads, and nobody who publishes. */
+const LOOSENED: Schemata = { ...USER_SCHEMA, required: [] };
 
 export function actionHistoryContract(open: OpenEvreg): void {
   describe("the history of actions", () => {
@@ -60,9 +62,19 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect(data).toMatchObject({ revision: 3, schemata: USER_SCHEMA });
     });
 
-    it.each(["full", "producer", "consumer"] as const)("refuses in mode %s what breaks", async (mode) => {
+    it.each([
+      ["full", [BREAKING, LOOSENED], []],
+      ["producer", [BREAKING], [LOOSENED]],
+      ["consumer", [LOOSENED], [BREAKING]],
+    ] as const)("refuses in mode %s what breaks those it protects", async (mode, refused, applied) => {
       expect((await create({ compatibility: mode })).data.compatibility).toBe(mode);
-      await refusal(under.evreg.actions.update(NAME, { schemata: BREAKING }), "conflict");
+      for (const schemata of refused) {
+        await refusal(under.evreg.actions.update(NAME, { schemata }), "conflict");
+      }
+      for (const schemata of applied) {
+        const { data } = await under.evreg.actions.check(NAME, { schemata });
+        expect(data).toMatchObject({ compatible: true, breaks: [] });
+      }
       const { data } = await under.evreg.actions.update(NAME, { schemata: withMore("a") });
       expect(data).toMatchObject({ revision: 2, compatibility: mode });
     });

@@ -35,11 +35,16 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
       const { details, message } = await refusal(update, "conflict");
       expect(details["changes"]).toEqual([
-        expect.objectContaining({
-          revision: 1,
-          pointer: expect.stringMatching(/^\//),
-          message: expect.stringMatching(/./),
-        }),
+        {
+          side: "producer",
+          pointer: "/required",
+          was: ["email"],
+          is: ["email", "name"],
+          message: 'The property "name" has become required. A producer that does not send it is refused.',
+          remedy: 'Add "name" as an optional property.',
+          certainty: "proven",
+          example: { email: expect.stringContaining("@") },
+        },
       ]);
       expect(details["suggestion"]).toBe("user.created.v2");
       expect(message).toContain("user.created.v2");

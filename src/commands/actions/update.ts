@@ -9,7 +9,7 @@ import { usage } from "../../cli/usage.ts";
 export default class ActionsUpdate extends EvregCommand {
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
-    "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused with a list of what it breaks (exit code 5): create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
+    "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused (exit code 5): each break is told with its place in the schema, a payload that shows it and what could be done instead. Create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
   static override usage = [
     "actions update NAME --schema FILE|- [--compatibility none]",
     "actions update NAME --from-revision NUMBER [--compatibility none]",

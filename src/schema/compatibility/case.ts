@@ -1,0 +1,199 @@
+import { spend } from "../budget.ts";
+import { clash } from "./clash.ts";
+import type { Facts } from "./facts.ts";
+import type { OtherNames } from "./other-names.ts";
+import { memberShapes, itemShape } from "./shape.ts";
+import type { Shape } from "./shape.ts";
+import { ANY, TYPE, typesNamed } from "./types.ts";
+
+const STEPS_PER_CASE = 6;
+
+/** What a case says beside its schemas. */
+export interface Extra {
+  /** Schemas the value conforms to. */
+  readonly all?: readonly Shape[];
+  /** Schemas the value does not conform to. */
+  readonly none?: readonly Shape[];
+  /** Types the value may have. */
+  readonly types?: number;
+  /** Members it has, and members it does not have. */
+  readonly present?: readonly string[];
+  readonly absent?: readonly string[];
+}
+
+/** A place where a value goes one of several ways. */
+export interface Choice {
+  readonly key: string;
+  readonly branches: readonly Extra[];
+}
+
+/**
+ * A set of values: those that conform to each of some schemas and to none of others. `allOf` and `$ref` are followed;
+ * what leaves a choice (`anyOf`, `oneOf`, `if`, `dependencies`) stands among the choices until one of its ways is taken.
+ */
+export class Case {
+  readonly shapes: readonly Shape[];
+  readonly none: readonly Shape[];
+  readonly types: number;
+  readonly present: readonly string[];
+  readonly absent: readonly string[];
+  readonly choices: readonly Choice[];
+  /** The same for cases that hold the same values for the same reasons. */
+  readonly key: string;
+  /** What others have found out about it, kept here as it is asked for again and again. */
+  facts: Facts | undefined = undefined;
+  others: Map<Shape, OtherNames[]> | undefined = undefined;
+  readonly #decided: ReadonlySet<string>;
+  readonly #ways = new Map<Choice, readonly Case[]>();
+
+  constructor(extra: Extra, decided: ReadonlySet<string> = new Set()) {
+    const gathered = new Gathering(extra);
+    spend(STEPS_PER_CASE + gathered.shapes.length + gathered.none.length + gathered.choices.length);
+    this.shapes = gathered.shapes;
+    this.none = gathered.none;
+    this.types = gathered.types;
+    this.present = [...gathered.present];
+    this.absent = [...gathered.absent];
+    this.#decided = decided;
+    this.choices = gathered.choices.filter(({ key }) => !decided.has(key));
+    this.key = `${this.types};${idsOf(this.shapes)};${idsOf(this.none)};${namesOf(this.present)};${namesOf(this.absent)};${this.choices.map(({ key }) => key).join()}`;
+  }
+
+  /** The same with more said about it. */
+  with({ all = [], none = [], types = ANY, present = [], absent = [] }: Extra, decides?: Choice): Case {
+    return new Case(
+      {
+        all: [...this.shapes, ...all],
+        none: [...this.none, ...none],
+        types: this.types & types,
+        present: [...this.present, ...present],
+        absent: [...this.absent, ...absent],
+      },
+      decides === undefined ? this.#decided : new Set([...this.#decided, decides.key]),
+    );
+  }
+
+  /** The ways out of a choice. */
+  ways(choice: Choice): readonly Case[] {
+    let ways = this.#ways.get(choice);
+    if (ways === undefined) {
+      ways = choice.branches.map((branch) => this.with(branch, choice));
+      this.#ways.set(choice, ways);
+    }
+    return ways;
+  }
+
+  /** What a member of that name is. */
+  member(name: string): Case {
+    if (this.absent.includes(name)) return NOTHING;
+    return new Case({ all: this.shapes.flatMap((shape) => memberShapes(shape, name)) });
+  }
+
+  /** What an item at that place is. */
+  item(index: number): Case {
+    return new Case({ all: this.shapes.flatMap((shape) => itemShape(shape, index) ?? []) });
+  }
+
+  /** What a member's name is. */
+  name(): Case {
+    const shapes = this.shapes.flatMap(({ propertyNames }) => propertyNames ?? []);
+    return new Case({ all: shapes, types: TYPE.string });
+  }
+}
+
+/** Takes schemas apart into what holds in any case, and choices. */
+class Gathering {
+  readonly shapes: Shape[] = [];
+  readonly none: Shape[] = [];
+  readonly present: Set<string>;
+  readonly absent: Set<string>;
+  readonly choices: Choice[] = [];
+  types: number;
+  readonly #seen = new Set<Shape>();
+
+  constructor({ all = [], none = [], types = ANY, present = [], absent = [] }: Extra) {
+    this.types = types;
+    this.present = new Set(present);
+    this.absent = new Set(absent);
+    for (const shape of all) this.#take(shape);
+    for (const shape of none) this.#refuse(shape);
+  }
+
+  #take(shape: Shape): void {
+    spend(1);
+    if (this.#seen.has(shape)) return;
+    this.#seen.add(shape);
+    if (shape.isFalse) this.types = 0;
+    if (shape.reference !== undefined) {
+      this.#take(shape.reference);
+      return;
+    }
+    if (shape.isOpen || shape.isFalse) return;
+    this.shapes.push(shape);
+    this.types &= typesNamed(shape.value("type"));
+    for (const inner of shape.allOf) this.#take(inner);
+    if (shape.not !== undefined) this.#refuse(shape.not);
+    if (shape.anyOf.length === 1) this.#take(shape.anyOf[0]!);
+    this.choices.push(...choicesOf(shape));
+  }
+
+  #refuse(shape: Shape): void {
+    spend(1);
+    const said = shape.keywords.length === 1 ? shape.keywords[0] : undefined;
+    if (shape.isOpen) this.types = 0;
+    else if (shape.isFalse) return;
+    else if (shape.reference !== undefined) this.#refuse(shape.reference);
+    else if (said === "type") this.types &= ANY & ~typesNamed(shape.value("type"));
+    else if (said === "not") this.#take(shape.not!);
+    else if (said === "anyOf") for (const inner of shape.anyOf) this.#refuse(inner);
+    else if (said === "required" && shape.required.length === 1) {
+      // Whatever is not an object conforms to `required`.
+      this.types &= TYPE.object;
+      this.absent.add(shape.required[0]!);
+      this.none.push(shape);
+    } else this.none.push(shape);
+  }
+}
+
+/** No value at all. */
+const NOTHING = new Case({ types: 0 });
+
+function choicesOf(shape: Shape): readonly Choice[] {
+  return (shape.choices ??= [...findChoices(shape)]);
+}
+
+function* findChoices(shape: Shape): Generator<Choice> {
+  const { id, anyOf, oneOf } = shape;
+  if (anyOf.length > 1) yield { key: `${id}any`, branches: anyOf.map((inner) => ({ all: [inner] })) };
+  if (oneOf.length > 0) {
+    const branches = oneOf.map((inner) => ({
+      all: [inner],
+      none: oneOf.filter((other) => other !== inner && !clash(other, inner)),
+    }));
+    yield { key: `${id}one`, branches };
+  }
+  if (shape.keywords.includes("if")) {
+    const [condition, then, otherwise] = [shape.if!, shape.then, shape.else];
+    const branches = [
+      { all: then === undefined ? [condition] : [condition, then] },
+      { all: otherwise === undefined ? [] : [otherwise], none: [condition] },
+    ];
+    yield { key: `${id}if`, branches };
+  }
+  // Values other than objects have no members, so `absent` says nothing about them.
+  const depends = (name: string, there: Extra): Choice => ({
+    key: `${id}dep${JSON.stringify(name)}${there.all?.length ?? ""}`,
+    branches: [{ absent: [name] }, there],
+  });
+  for (const [name, needed] of shape.dependentNames) yield depends(name, { present: [name, ...needed] });
+  for (const [name, inner] of shape.dependentSchemas) yield depends(name, { present: [name], all: [inner] });
+}
+
+function idsOf(list: readonly Shape[]): string {
+  if (list.length < 2) return list.length === 0 ? "" : String(list[0]!.id);
+  return [...new Set(list.map(({ id }) => id))].toSorted((a, b) => a - b).join();
+}
+
+function namesOf(list: readonly string[]): string {
+  return list.length === 0 ? "" : JSON.stringify(list.toSorted());
+}

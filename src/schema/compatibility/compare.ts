@@ -1,0 +1,124 @@
+import type { Schemata } from "../../domain/action.ts";
+import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
+import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
+import { readSchema } from "../document.ts";
+import type { SchemaDocument } from "../document.ts";
+import { forget } from "../memo.ts";
+import { accepts } from "./accepts.ts";
+import { breakKey, breakOf } from "./break.ts";
+import type { Side } from "./break.ts";
+import { Examples } from "./example.ts";
+import type { Finding } from "./goal.ts";
+import { StructuralProver } from "./prove.ts";
+import { shapeOf, ShapeIds } from "./read-shape.ts";
+import type { Shape } from "./shape.ts";
+
+export interface Verdict {
+  /** Nothing here means that the change breaks nobody the mode asks about. */
+  readonly breaks: readonly SchemaBreak[];
+}
+
+/** Steps one side may take; a step takes 0.2 µs, where cases are made of large choices up to 0.6. */
+const COMPARISON_STEPS = 250_000;
+/** Steps all examples of one side may take. */
+const EXAMPLE_STEPS = 80_000;
+/** A person reads no more of them. */
+const MAX_BREAKS = 100;
+
+/**
+ * Compares a schema with the one that is to replace it. docs/compatibility.md has the rules.
+ *
+ * It errs in one direction: what cannot be decided, or not within the steps, is a break that says `cannot_prove`.
+ *
+ * Both have passed `checkSchema`.
+ * @param options.steps how much work each side may take; the verdict does not depend on the machine
+ */
+export function compare(
+  old: Schemata,
+  next: Schemata,
+  { mode = "full", steps = COMPARISON_STEPS }: { mode?: CompatibilityMode; steps?: number } = {},
+): Verdict {
+  const sides = sidesOf(mode);
+  if (sides.length === 0) return { breaks: [] };
+  try {
+    refillBudget();
+    const comparison = new Comparison(readSchema(old), readSchema(next));
+    return { breaks: sides.flatMap((side) => comparison.breaks(side, steps)) };
+  } finally {
+    refillBudget();
+    forget();
+  }
+}
+
+class Comparison {
+  readonly #old: Shape;
+  readonly #next: Shape;
+
+  constructor(old: SchemaDocument, next: SchemaDocument) {
+    const ids = new ShapeIds();
+    this.#old = shapeOf(old, "old", ids);
+    this.#next = shapeOf(next, "new", ids);
+  }
+
+  breaks(side: Side, steps: number): SchemaBreak[] {
+    const { findings, isCut } = this.#findings(side, steps);
+    const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
+    const told = [...different.values()].slice(0, MAX_BREAKS);
+    const examples = this.#examples(side, told);
+    const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    return isCut ? [...breaks, tooLong(side)] : breaks;
+  }
+
+  #findings(side: Side, steps: number): { findings: readonly Finding[]; isCut: boolean } {
+    budget.left = steps;
+    const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
+    try {
+      return {
+        findings: new StructuralProver(side, this.#old).compare(left, right),
+        isCut: false,
+      };
+    } catch (error) {
+      if (!isTooMuch(error)) throw error;
+      return { findings: [], isCut: true };
+    }
+  }
+
+  /** For each finding a payload that shows it, where one is found. */
+  #examples(side: Side, findings: readonly Finding[]): ({ value: unknown } | undefined)[] {
+    const examples = new Examples(side);
+    const found: ({ value: unknown } | undefined)[] = [];
+    budget.left = EXAMPLE_STEPS;
+    try {
+      for (const finding of findings) found.push(this.#example(side, examples.payloads(finding)));
+    } catch (error) {
+      if (!isTooMuch(error)) throw error;
+    }
+    return found;
+  }
+
+  #example(side: Side, payloads: Iterable<unknown>): { value: unknown } | undefined {
+    const [old, next] = [this.#old, this.#next];
+    for (const value of payloads) {
+      const shows =
+        side === "producer"
+          ? accepts(old, value) && !accepts(next, value)
+          : accepts(next, value) && !accepts(old, value) && !accepts(old, value, true);
+      if (shows) return { value };
+    }
+    return undefined;
+  }
+}
+
+/** Out of steps, or of stack: references chained hundreds deep take much of it. */
+function isTooMuch(error: unknown): boolean {
+  return error instanceof BudgetExceeded || error instanceof RangeError;
+}
+
+function tooLong(side: Side): SchemaBreak {
+  const message =
+    side === "producer"
+      ? "The schemas take too many steps to compare. It cannot be proven that all a producer may send today is still accepted."
+      : "The schemas take too many steps to compare. It cannot be proven that a consumer written for the old schema understands all that may come.";
+  const remedy = "Make the change in smaller steps, or create the schema as a new version of the action.";
+  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
+}

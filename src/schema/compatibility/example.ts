@@ -1,0 +1,166 @@
+import { spend } from "../budget.ts";
+import { acceptsKeyword } from "./accepts.ts";
+import type { Case } from "./case.ts";
+import { factsOf, isOf } from "./facts.ts";
+import { NAME } from "./goal.ts";
+import type { Finding, Place } from "./goal.ts";
+import { otherNames } from "./other-names.ts";
+import { NONE, Sampler } from "./sample.ts";
+import { findText } from "./text-search.ts";
+
+const MAX_LOCAL = 60;
+const MAX_LIFTED = 4;
+const MAX_OPTIONAL = 12;
+const MAX_ITEMS = 300;
+const STEPS_PER_ITEM = 12;
+
+/** Looks for payloads that show a finding: at its place a value of the left side that the keyword refuses. */
+export class Examples {
+  readonly #sampler = new Sampler();
+  readonly #lenient: boolean;
+
+  constructor(side: "producer" | "consumer") {
+    this.#lenient = side === "consumer";
+  }
+
+  /** Whole payloads, each of which may show it; whether one does is for the caller to see. */
+  *payloads({ right, keyword, part, place }: Finding): Generator {
+    let [tried, lifted] = [0, 0];
+    for (const value of this.#values(place.left, { right, keyword, part, place })) {
+      if (++tried > MAX_LOCAL || lifted >= MAX_LIFTED) return;
+      if (!isOf(place.left, value)) continue;
+      if (keyword !== "false" && acceptsKeyword(right, keyword, value, this.#lenient)) continue;
+      const payload = this.#lift(place, value);
+      if (payload === NONE) continue;
+      lifted++;
+      yield payload;
+    }
+  }
+
+  *#values(left: Case, { right, keyword, part }: Finding): Generator {
+    yield* this.#fitted(left, { right, keyword, part });
+    yield* factsOf(left).values ?? [];
+    yield* this.#sampler.samples(left);
+    const optional = left.shapes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
+    for (const name of optional) yield* this.#having(left, name);
+    for (const other of otherNames(left, right)) yield* this.#having(left, other.name);
+    for (const index of [0, 1]) {
+      const item = this.#sampler.sample(left.item(index));
+      if (item !== NONE) yield* this.#sampler.samples(left, { items: new Map([[index, item]]) });
+    }
+  }
+
+  /** Values made for the keyword: just beyond its limit. */
+  *#fitted(left: Case, { right, keyword, part }: Pick<Finding, "right" | "keyword" | "part">): Generator {
+    const limit = right.value(keyword);
+    switch (keyword) {
+      case "pattern":
+        yield* this.#text(left, { notMatching: [limit as string] });
+        return;
+      case "minLength":
+        yield* this.#text(left, { maxLength: (limit as number) - 1 });
+        return;
+      case "maxLength":
+        yield* this.#text(left, { minLength: (limit as number) + 1 });
+        return;
+      case "maximum":
+      case "exclusiveMaximum":
+      case "minimum":
+      case "exclusiveMinimum":
+        for (const away of [0, 1, -1, 0.5, -0.5, 0.01, -0.01]) yield (limit as number) + away;
+        return;
+      case "multipleOf":
+        for (const times of [0.5, 1.5, 0.1, 1.1]) yield (limit as number) * times;
+        return;
+      case "maxItems":
+        yield* this.#longer(left, (limit as number) + 1);
+        return;
+      case "uniqueItems": {
+        const item = this.#sampler.sample(left.item(0));
+        if (item !== NONE)
+          yield* this.#sampler.samples(left, {
+            items: new Map([
+              [0, item],
+              [1, item],
+            ]),
+          });
+        return;
+      }
+      case "maxProperties":
+        yield* this.#wider(left, (limit as number) + 1);
+        return;
+      case "dependencies":
+        yield* this.#sampler.samples(left.with({ present: [String(part)] }));
+        return;
+      case "additionalProperties":
+      case "properties":
+        if (part !== undefined) yield* this.#having(left, String(part));
+        return;
+      default:
+    }
+  }
+
+  *#text(left: Case, such: { notMatching?: string[]; minLength?: number; maxLength?: number }): Generator {
+    const { patterns, minLength, maxLength } = factsOf(left);
+    const [least, most] = [
+      Math.max(minLength, such.minLength ?? 0),
+      Math.min(maxLength, such.maxLength ?? Infinity),
+    ];
+    const { notMatching = [] } = such;
+    const found = findText({ matching: patterns, notMatching, minLength: least, maxLength: most });
+    if (typeof found === "object") yield found.text;
+    if (least <= 10_000 && patterns.length === 0) yield "a".repeat(least);
+  }
+
+  *#having(left: Case, name: string | undefined): Generator {
+    if (name === undefined) return;
+    for (const value of this.#sampler.samples(left.member(name))) {
+      yield* this.#sampler.samples(left, { members: { [name]: value } });
+    }
+  }
+
+  *#longer(left: Case, length: number): Generator {
+    if (length > MAX_ITEMS) return;
+    spend(length * STEPS_PER_ITEM);
+    const { unique } = factsOf(left);
+    const items = new Map<number, unknown>();
+    for (let index = 0; index < length; index++) {
+      const value = unique ? this.#other(left.item(index), items) : this.#sampler.sample(left.item(index));
+      if (value === NONE) return;
+      items.set(index, value);
+    }
+    yield* this.#sampler.samples(left, { items });
+  }
+
+  #other(item: Case, items: ReadonlyMap<number, unknown>): unknown {
+    const taken = new Set([...items.values()].map((value) => JSON.stringify(value)));
+    const free = [...this.#sampler.samples(item)].find((value) => !taken.has(JSON.stringify(value)));
+    return free === undefined ? NONE : free;
+  }
+
+  *#wider(left: Case, size: number): Generator {
+    const names = left.shapes.flatMap(({ properties }) => [...properties.keys()]);
+    for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
+    const members: Record<string, unknown> = {};
+    for (const name of names.slice(0, size)) {
+      const value = this.#sampler.sample(left.member(name));
+      if (value !== NONE) members[name] = value;
+    }
+    yield* this.#sampler.samples(left, { members });
+  }
+
+  /** The smallest payload around a value at a place. */
+  #lift({ parent, step }: Place, value: unknown): unknown {
+    if (parent === undefined) return value;
+    const members = step === NAME ? this.#named(parent, String(value)) : { [String(step)]: value };
+    if (members === undefined) return NONE;
+    const wish = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
+    const around = this.#sampler.sample(parent.left, wish);
+    return around === NONE ? NONE : this.#lift(parent, around);
+  }
+
+  #named({ left }: Place, name: string): Record<string, unknown> | undefined {
+    const value = this.#sampler.sample(left.member(name));
+    return value === NONE ? undefined : { [name]: value };
+  }
+}

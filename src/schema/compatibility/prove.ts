@@ -1,0 +1,223 @@
+import { spend } from "../budget.ts";
+import { acceptsKeyword } from "./accepts.ts";
+import { arrayTasks } from "./array-rules.ts";
+import { Case } from "./case.ts";
+import { choiceTasks } from "./choice-rules.ts";
+import { factsOf } from "./facts.ts";
+import type { At, Finding, Goal, Prover, Task } from "./goal.ts";
+import { objectTasks } from "./object-rules.ts";
+import { Sameness } from "./same.ts";
+import type { Shape } from "./shape.ts";
+import { ANY, TYPE } from "./types.ts";
+import { valueTask } from "./value-rules.ts";
+import { Views } from "./view.ts";
+
+const STEPS_PER_GOAL = 8;
+/** Undecided choices of one case that are gone through; each doubles the cases at least. */
+const MAX_DECIDED = 6;
+
+interface Known {
+  holds: boolean | "open";
+  /** How deep in the payload it was opened. */
+  readonly depth: number;
+  readonly brief: boolean;
+  findings: readonly Finding[];
+}
+
+/**
+ * Shows that one schema allows no more than another, by structure: what a goal's right side says is shown keyword by
+ * keyword from what its left side says together.
+ *
+ * Recursive schemas come back to a goal that is being shown. It is then taken to hold, as values are finite: a value that
+ * fails would have a smaller one inside that fails, and so on without end. That needs each round to go deeper into the
+ * value, which is checked.
+ *
+ * It answers no wherever it does not know.
+ */
+export class StructuralProver implements Prover {
+  readonly side: "producer" | "consumer";
+  readonly #views: Views;
+  readonly #same = new Sameness();
+  readonly #goals = new Map<string, Known>();
+  readonly #impossible = new Map<string, boolean | "open">();
+  readonly #tasks = new Map<Shape, readonly Task[]>();
+  /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
+  readonly #trail: (() => void)[] = [];
+
+  /** @param old the root of the old document, whichever side it is on */
+  constructor(side: "producer" | "consumer", old: Shape) {
+    this.side = side;
+    this.#views = new Views(old);
+  }
+
+  /** What keeps the right document from allowing all the left one does. A payload is an object. */
+  compare(left: Shape, right: Shape): Finding[] {
+    const findings: Finding[] = [];
+    const start = new Case({ all: [left], types: TYPE.object });
+    const place = { parent: undefined, step: "", left: start };
+    this.prove({
+      left: start,
+      right,
+      strict: false,
+      view: this.#views.root,
+      depth: 0,
+      brief: false,
+      place,
+      findings,
+    });
+    return findings;
+  }
+
+  prove(goal: Goal): boolean {
+    const { left, right, strict, view, depth, findings } = goal;
+    spend(STEPS_PER_GOAL);
+    if (right.reference !== undefined) return this.prove({ ...goal, right: right.reference });
+    if (right.isOpen && right.properties.size === 0) return true;
+    if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
+    const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? view.id : ""}`;
+    const known = this.#goals.get(key);
+    if (known !== undefined) {
+      if (known.holds === "open") return known.depth < depth;
+      if (known.holds || goal.brief || !known.brief) {
+        findings.push(...known.findings);
+        return known.holds;
+      }
+    }
+    const opened = this.#trail.length;
+    const entry: Known = { holds: "open", depth, brief: goal.brief, findings: [] };
+    this.#goals.set(key, entry);
+    this.#trail.push(() => {
+      if (entry.holds === true) this.#goals.delete(key);
+    });
+    const found: Finding[] = [];
+    const holds = this.#holds({ ...goal, findings: found }) || this.isImpossible(left, goal);
+    entry.holds = holds;
+    if (!holds) {
+      entry.findings = found;
+      findings.push(...found);
+      for (const forget of this.#trail.splice(opened)) forget();
+    }
+    return holds;
+  }
+
+  #holds(goal: Goal): boolean {
+    const { right, place, findings } = goal;
+    if (right.isFalse) {
+      findings.push({ right, keyword: "false", part: undefined, place });
+      return false;
+    }
+    let holds = true;
+    for (const task of this.#tasksOf(right)) {
+      const found: Finding[] = [];
+      if (this.#check({ ...goal, findings: found }, task, MAX_DECIDED)) continue;
+      holds = false;
+      if (found.length > 0) findings.push(...found);
+      else findings.push({ right, keyword: task.keyword, part: task.part, place });
+      // Of what may be anything there is nothing more to tell.
+      if (goal.brief || (task.keyword === "type" && isAnything(goal.left))) return false;
+    }
+    return holds;
+  }
+
+  /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
+  #check(goal: Goal, task: Task, decisions: number): boolean {
+    spend(STEPS_PER_GOAL);
+    const { left, right, findings } = goal;
+    const { values } = factsOf(left);
+    if (values !== undefined) {
+      const lenient = this.side === "consumer" && !goal.strict;
+      if (values.every((value) => acceptsKeyword(right, task.keyword, value, lenient))) return true;
+      // Only for what it finds further inside.
+      task.holds(goal, this);
+      return false;
+    }
+    const found: Finding[] = [];
+    if (task.holds({ ...goal, findings: found }, this)) return true;
+    const [choice] = left.choices;
+    if (choice === undefined || decisions === 0) {
+      findings.push(...found);
+      return false;
+    }
+    const branchFindings: Finding[] = [];
+    let holds = true;
+    for (const way of left.ways(choice)) {
+      const inner = { ...goal, left: way, place: { ...goal.place, left: way }, findings: branchFindings };
+      if (this.#check(inner, task, decisions - 1) || this.isImpossible(way, goal)) continue;
+      if (branchFindings.length === 0) {
+        branchFindings.push({ right, keyword: task.keyword, part: task.part, place: inner.place });
+      }
+      holds = false;
+    }
+    if (!holds) findings.push(...branchFindings);
+    return holds;
+  }
+
+  isImpossible(left: Case, at: At): boolean {
+    spend(STEPS_PER_GOAL);
+    const { types, values } = factsOf(left);
+    if (types === 0 || values?.length === 0) return true;
+    if (values !== undefined) return false;
+    const known = this.#impossible.get(left.key);
+    if (known !== undefined) return known === true;
+    this.#impossible.set(left.key, "open");
+    const impossible = this.#contradicts(left, types, at);
+    this.#impossible.set(left.key, impossible);
+    if (impossible) this.#trail.push(() => this.#impossible.delete(left.key));
+    return impossible;
+  }
+
+  /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
+  #isHopeless(inner: Case, at: At): boolean {
+    const { types, values } = factsOf(inner);
+    if (types === 0 || values?.length === 0) return true;
+    return inner.shapes.length + inner.none.length > 1 && this.isImpossible(inner, at);
+  }
+
+  #contradicts(left: Case, types: number, { view, depth }: At): boolean {
+    const { required, minItems } = factsOf(left);
+    const at = { view, depth: depth + 1 };
+    let rest = types;
+    if ((rest & TYPE.object) !== 0 && [...required].some((name) => this.#isHopeless(left.member(name), at))) {
+      rest &= ~TYPE.object;
+    }
+    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.#isHopeless(left.item(0), at)) rest &= ~TYPE.array;
+    if (rest === 0) return true;
+    const narrowed = rest === left.types ? left : left.with({ types: rest });
+    const place = { parent: undefined, step: "", left: narrowed };
+    const excluded = narrowed.none.some((right) =>
+      this.prove({ left: narrowed, right, strict: true, view, depth, brief: true, place, findings: [] }),
+    );
+    if (excluded) return true;
+    return narrowed.choices.some((choice) =>
+      narrowed.ways(choice).every((way) => this.isImpossible(way, { view, depth })),
+    );
+  }
+
+  member(goal: Goal, name: string, right: Shape, left = goal.left.member(name)): Goal {
+    const place = { parent: goal.place, step: name, left };
+    return { ...goal, left, right, view: this.#views.member(goal.view, name), depth: goal.depth + 1, place };
+  }
+
+  item(goal: Goal, index: number, right: Shape, left = goal.left.item(index)): Goal {
+    const place = { parent: goal.place, step: index, left };
+    return { ...goal, left, right, view: this.#views.item(goal.view, index), depth: goal.depth + 1, place };
+  }
+
+  mentions(view: At["view"], name: string): boolean {
+    return this.#views.mentions(view, name);
+  }
+
+  #tasksOf(right: Shape): readonly Task[] {
+    let tasks = this.#tasks.get(right);
+    if (tasks === undefined) {
+      const values = right.keywords.flatMap((keyword) => valueTask(keyword) ?? []);
+      tasks = [...values, ...objectTasks(right), ...arrayTasks(right), ...choiceTasks(right)];
+      this.#tasks.set(right, tasks);
+    }
+    return tasks;
+  }
+}
+
+function isAnything({ shapes, none, types }: Case): boolean {
+  return shapes.length === 0 && none.length === 0 && types === ANY;
+}

@@ -1,0 +1,104 @@
+import { fieldName } from "../field-path.ts";
+import { demandOf } from "../messages.ts";
+import type { Told } from "./break.ts";
+import { NAME } from "./goal.ts";
+import type { Place } from "./goal.ts";
+
+/** What changed, who breaks and how. */
+export function messageFor(told: Told, isProven: boolean): string {
+  const sentences = [whatChanged(told), whoBreaks(told, isProven)];
+  return sentences.join(" ");
+}
+
+function whatChanged({ side, keyword, finding, was, is }: Told): string {
+  const where = placeName(finding.place);
+  const property = `The property ${quoted(finding.part)}${within(finding.place)}`;
+  if (finding.isGone === true) {
+    return keyword === "additionalProperties" &&
+      finding.place.left.shapes.every((shape) => !shape.properties.has(String(finding.part)))
+      ? `${property} is not allowed any more.`
+      : `${property} is gone.`;
+  }
+  switch (keyword) {
+    case "required":
+      return `${property} ${side === "producer" ? "has become" : "is no longer"} required.`;
+    case "false":
+      return `${where} is not allowed any more.`;
+    case "additionalProperties":
+      return is === false
+        ? `${where} no longer takes properties that the schema does not list.`
+        : `What ${where} may hold beside the listed properties has changed.`;
+    case "uniqueItems":
+      return side === "producer"
+        ? `${where} must not hold the same item twice.`
+        : `${where} may hold the same item twice.`;
+    default: {
+      const [before, now] = [demandOf(keyword, was), demandOf(keyword, is)];
+      if (now !== undefined && before !== undefined)
+        return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
+      if (now !== undefined) return `${where} ${now}, which is new.`;
+      if (before !== undefined) return `No longer asked for: ${where} ${before}.`;
+      return `What ${keyword} says about ${where} has changed.`;
+    }
+  }
+}
+
+function whoBreaks({ side, keyword, finding }: Told, isProven: boolean): string {
+  if (!isProven) {
+    return side === "producer"
+      ? "It cannot be proven that all a producer may send today is still accepted."
+      : "It cannot be proven that a consumer written for the old schema understands all that may come.";
+  }
+  if (side === "producer") {
+    if (keyword === "required") return "A producer that does not send it is refused.";
+    if (finding.isGone === true) return "A producer that sends it is refused.";
+    return "A producer that keeps to the old schema is refused.";
+  }
+  if (keyword === "required") return "A consumer that counts on it may not find it.";
+  if (finding.isGone === true) return "A consumer that reads it may find anything there.";
+  return "A consumer written for the old schema may get what it does not expect.";
+}
+
+/** What could be done instead of the change, beside a new version of the action. */
+export function remedyFor({ side, keyword, finding, was, is }: Told): string {
+  const part = quoted(finding.part);
+  if (finding.isGone === true)
+    return `Keep the property ${part}; it need not be sent where it is not required.`;
+  switch (keyword) {
+    case "required":
+      return side === "producer"
+        ? `Add ${part} as an optional property.`
+        : `Keep ${part} in the list of what is required.`;
+    case "false":
+      return "Keep it allowed.";
+    case "additionalProperties":
+      return is === false ? "Leave the object open." : "Leave additionalProperties as it is.";
+    default: {
+      const keep = was === undefined ? `Leave ${keyword} out` : `Leave ${keyword} as it is`;
+      return `${keep}, and add an optional property for what is new.`;
+    }
+  }
+}
+
+function placeName(place: Place): string {
+  const path = pathTo(place);
+  if (path === undefined) return "A property's name";
+  return path.length === 0 ? "The payload" : fieldName(path);
+}
+
+function within(place: Place): string {
+  const path = pathTo(place);
+  return path === undefined || path.length === 0 ? "" : ` of ${fieldName(path)}`;
+}
+
+function pathTo(place: Place): (string | number)[] | undefined {
+  if (place.parent === undefined) return [];
+  const path = pathTo(place.parent);
+  if (path === undefined || place.step === NAME) return undefined;
+  return [...path, place.step];
+}
+
+function quoted(name: unknown): string {
+  const text = JSON.stringify(name) ?? "";
+  return text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text;
+}

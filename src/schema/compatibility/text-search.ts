@@ -1,0 +1,152 @@
+import { RE2JS } from "re2js";
+import { spend } from "../budget.ts";
+import { toRe2Syntax } from "../pattern-syntax.ts";
+
+export interface TextWanted {
+  /** Patterns the text matches. */
+  readonly matching: readonly string[];
+  /** Patterns it does not match. */
+  readonly notMatching: readonly string[];
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+/** A shortest text that is wanted, `none` when there is none, or `unknown` when looking for it would take too long. */
+export type TextFound = { readonly text: string } | "none" | "unknown";
+
+const MAX_STATES = 4_000;
+const MAX_CLASSES = 160;
+/** Length is part of the state, so a great one makes too many. */
+const MAX_COUNTED_LENGTH = 300;
+const STEPS_PER_MOVE = 16;
+const END_TEXT = -1;
+const BEGIN_TEXT_AND_LINE = 0b101;
+const UNANCHORED = 0;
+
+interface State {
+  readonly isMatch: boolean;
+}
+interface Automaton {
+  readonly classBounds: Int32Array;
+  readonly failed: boolean;
+  runeClass(character: number): number;
+  readonly numClasses: number;
+  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  step(state: State, characterClass: number, character: number, anchor: number): State | null;
+}
+
+interface Node {
+  readonly states: readonly State[];
+  readonly length: number;
+  readonly before: Node | undefined;
+  readonly character: number;
+}
+
+/**
+ * Looks for a text by walking the automata of all patterns side by side, breadth first. As every state is visited when no
+ * text is found, `none` is a proof: so one pattern is shown to allow no more than another.
+ */
+export function findText({
+  matching,
+  notMatching,
+  minLength = 0,
+  maxLength = Infinity,
+}: TextWanted): TextFound {
+  if (minLength > maxLength) return "none";
+  const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
+  if (minLength > MAX_COUNTED_LENGTH) return "unknown";
+  const automata = [...matching, ...notMatching].map(automatonOf);
+  const alphabet = representatives(automata);
+  if (alphabet === undefined || automata.some(({ failed }) => failed)) return "unknown";
+  const wanted = (states: readonly boolean[]): boolean =>
+    states.every((isMatch, index) => isMatch === index < matching.length);
+  const first = automata.map((automaton) =>
+    automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0),
+  );
+  if (first.includes(null)) return "unknown";
+  const seen = new Set<string>();
+  const ids = new Map<State, number>();
+  // Beyond both lengths it makes no difference how long a text is.
+  const floor = maxLength === Infinity ? minLength : counted;
+  const keyOf = ({ states, length }: Node): string =>
+    `${states
+      .map((state) => {
+        if (state.isMatch) return "+";
+        if (!ids.has(state)) ids.set(state, ids.size);
+        return ids.get(state);
+      })
+      .join()};${Math.min(length, floor)}`;
+  const start: Node = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
+  const waiting: Node[] = [start];
+  seen.add(keyOf(start));
+  for (const node of waiting) {
+    if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
+    if (node.length >= counted) {
+      if (counted < maxLength) return "unknown";
+      continue;
+    }
+    for (const character of alphabet) {
+      spend(STEPS_PER_MOVE * (1 + automata.length));
+      const states = automata.map((automaton, index) => move(automaton, node.states[index]!, character));
+      if (states.includes(null)) return "unknown";
+      const next = { states: states as State[], length: node.length + 1, before: node, character };
+      const key = keyOf(next);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (seen.size > MAX_STATES) return "unknown";
+      waiting.push(next);
+    }
+  }
+  return "none";
+}
+
+function automatonOf(pattern: string): Automaton {
+  return RE2JS.compile(toRe2Syntax(pattern)).re2Input.dfa;
+}
+
+/** A match is found as soon as its text has been read, whatever follows. */
+function move(automaton: Automaton, state: State, character: number): State | null {
+  if (state.isMatch) return state;
+  return automaton.step(state, automaton.runeClass(character), character, UNANCHORED);
+}
+
+function ended(automata: readonly Automaton[], states: readonly State[]): boolean[] {
+  return automata.map((automaton, index) => {
+    const state = states[index]!;
+    if (state.isMatch) return true;
+    return automaton.step(state, automaton.numClasses, END_TEXT, UNANCHORED)?.isMatch === true;
+  });
+}
+
+/** One character for each range that no pattern tells apart, a printable one where there is one. */
+function representatives(automata: readonly Automaton[]): number[] | undefined {
+  const bounds = new Set([0, 0x110000]);
+  for (const { classBounds } of automata) for (const bound of classBounds) bounds.add(bound);
+  // Which characters belong to words matters to \b.
+  for (const bound of [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x0a, 0x0b]) bounds.add(bound);
+  // Halves of characters are in no payload.
+  for (const bound of [0x20, 0x7f, 0xd800, 0xe000]) bounds.add(bound);
+  if (bounds.size > MAX_CLASSES) return undefined;
+  const sorted = [...bounds].toSorted((a, b) => a - b);
+  const characters = sorted
+    .slice(0, -1)
+    .filter((from) => from < 0x110000 && !(from >= 0xd800 && from < 0xe000))
+    .map((from) => (from === 0x20 && sorted[sorted.indexOf(from) + 1]! > 0x2d ? 0x2d : from));
+  return characters.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Letters first, then digits, then other printable characters: so that a text found looks like one. */
+function rank(character: number): number {
+  if (character >= 0x61 && character <= 0x7a) return 0;
+  if (character >= 0x41 && character <= 0x5a) return 1;
+  if (character >= 0x30 && character <= 0x39) return 2;
+  return character >= 0x20 && character < 0x7f ? 3 : 4;
+}
+
+function textOf(node: Node): string {
+  let text = "";
+  for (let at: Node | undefined = node; at?.before !== undefined; at = at.before) {
+    text = String.fromCodePoint(at.character) + text;
+  }
+  return text;
+}

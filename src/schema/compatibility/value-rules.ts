@@ -1,0 +1,90 @@
+import { isMultipleOf } from "../multiple-of.ts";
+import { factsOf, wholeRange } from "./facts.ts";
+import type { Facts } from "./facts.ts";
+import type { Goal, Task } from "./goal.ts";
+import { isNumberFormat } from "./shape.ts";
+import { findText } from "./text-search.ts";
+import { NUMBER, TYPE, typesNamed } from "./types.ts";
+
+type Rule = (limit: unknown, facts: Facts) => boolean;
+
+/** A keyword that only looks at values of some types: it holds where the case has none of these. */
+const about =
+  (types: number, rule: Rule): Rule =>
+  (limit, facts) =>
+    (facts.types & types) === 0 || rule(limit, facts);
+
+const RULES: Readonly<Record<string, Rule>> = {
+  type: (type, { types }) => (types & ~typesNamed(type)) === 0,
+  // Where the values are listed each is looked at; elsewhere there are more than any list has.
+  enum: () => false,
+  const: () => false,
+  maximum: about(
+    NUMBER,
+    (limit, facts) => facts.upper.value <= (limit as number) || wholeWithin(facts, -Infinity, limit),
+  ),
+  exclusiveMaximum: about(NUMBER, (limit, { upper }) =>
+    upper.exclusive ? upper.value <= (limit as number) : upper.value < (limit as number),
+  ),
+  minimum: about(
+    NUMBER,
+    (limit, facts) => facts.lower.value >= (limit as number) || wholeWithin(facts, limit, Infinity),
+  ),
+  exclusiveMinimum: about(NUMBER, (limit, { lower }) =>
+    lower.exclusive ? lower.value >= (limit as number) : lower.value > (limit as number),
+  ),
+  multipleOf: about(
+    NUMBER,
+    (factor, { types, factors }) =>
+      factors.some((known) => isMultipleOf(known, factor as number)) ||
+      ((types & TYPE.fraction) === 0 && isMultipleOf(1, factor as number)),
+  ),
+  maxLength: about(
+    TYPE.string,
+    (limit, facts) =>
+      facts.maxLength <= (limit as number) ||
+      noText(facts, { minLength: Math.max(facts.minLength, (limit as number) + 1) }),
+  ),
+  minLength: about(
+    TYPE.string,
+    (limit, facts) =>
+      facts.minLength >= (limit as number) ||
+      noText(facts, { maxLength: Math.min(facts.maxLength, (limit as number) - 1) }),
+  ),
+  pattern: about(
+    TYPE.string,
+    (pattern, facts) =>
+      facts.patterns.includes(pattern as string) || noText(facts, { notMatching: [pattern as string] }),
+  ),
+  format: (format, facts) => {
+    if ((facts.types & (isNumberFormat(format) ? NUMBER : TYPE.string)) === 0) return true;
+    return facts.formats.includes(String(format));
+  },
+  maxItems: about(TYPE.array, (limit, facts) => facts.maxItems <= (limit as number)),
+  minItems: about(TYPE.array, (limit, facts) => facts.minItems >= (limit as number)),
+  uniqueItems: about(TYPE.array, (_limit, facts) => facts.unique || facts.maxItems <= 1),
+  maxProperties: about(TYPE.object, (limit, facts) => facts.maxProperties <= (limit as number)),
+  minProperties: about(TYPE.object, (limit, facts) => facts.minProperties >= (limit as number)),
+};
+
+export function valueTask(keyword: string): Task | undefined {
+  const rule = RULES[keyword];
+  if (rule === undefined) return undefined;
+  return { keyword, holds: ({ left, right }: Goal) => rule(right.value(keyword), factsOf(left)) };
+}
+
+/** Whole numbers do not reach a bound between two of them. */
+function wholeWithin(facts: Facts, lowest: unknown, highest: unknown): boolean {
+  if ((facts.types & TYPE.fraction) !== 0) return false;
+  const [first, last] = wholeRange(facts);
+  return last <= (highest as number) && first >= (lowest as number);
+}
+
+/** Whether no text of the case is one such. */
+function noText(
+  { patterns, minLength, maxLength }: Facts,
+  such: { notMatching?: string[]; minLength?: number; maxLength?: number },
+): boolean {
+  if (patterns.length === 0 && such.notMatching === undefined) return false;
+  return findText({ matching: patterns, notMatching: [], minLength, maxLength, ...such }) === "none";
+}

@@ -1,0 +1,54 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { EvregError } from "../../../src/domain/error.ts";
+import { refillBudget } from "../../../src/schema/budget.ts";
+import { compileSchema } from "../../../src/schema/compile.ts";
+import type { Validator } from "../../../src/schema/compile.ts";
+import { accepts } from "../../../src/schema/compatibility/accepts.ts";
+import { shapeOf, ShapeIds } from "../../../src/schema/compatibility/read-shape.ts";
+import { readSchema } from "../../../src/schema/document.ts";
+import { githubTypes } from "../../support/github.ts";
+import { readerOf } from "./judge.ts";
+import { payloadFor, randomFrom } from "./random-payloads.ts";
+import { anyDocument } from "./random-schemas.ts";
+import type { Json } from "./random-schemas.ts";
+
+const shape = (schema: Json) => shapeOf(readSchema(schema), "old", new ShapeIds());
+
+function compiled(schema: Json): Validator | undefined {
+  try {
+    return compileSchema(schema);
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
+test("a value is accepted exactly when the compiled schema accepts it", () => {
+  const property = fc.property(anyDocument, fc.integer(), (schema, seed) => {
+    const [asIs, reader] = [compiled(schema), compiled(readerOf(schema))];
+    fc.pre(asIs !== undefined && reader !== undefined);
+    const read = shape(schema);
+    const random = randomFrom(seed);
+    for (let round = 0; round < 20; round++) {
+      const payload = payloadFor(schema, random);
+      const told = JSON.stringify(payload);
+      const [plain, lenient] = [asIs.validate(payload) === undefined, reader.validate(payload) === undefined];
+      refillBudget();
+      expect(accepts(read, payload), told).toBe(plain);
+      expect(accepts(read, payload, true), told).toBe(lenient);
+    }
+  });
+  fc.assert(property, { numRuns: 300 });
+});
+
+test("so it is with GitHub's schemas and recordings", () => {
+  for (const { schemata, payloads, name } of githubTypes()) {
+    const [validator, read] = [compileSchema(schemata), shape(schemata)];
+    for (const payload of payloads) {
+      const expected = validator.validate(payload) === undefined;
+      refillBudget();
+      expect(accepts(read, payload), name).toBe(expected);
+    }
+  }
+});

@@ -1,0 +1,73 @@
+import { isDeepStrictEqual } from "node:util";
+import { expect, test } from "vitest";
+import { checkSchema } from "../../../src/schema/check.ts";
+import { compare } from "../../../src/schema/compatibility/compare.ts";
+import { isLong, report, rounds } from "../../faults/length.ts";
+import { githubTypes } from "../../support/github.ts";
+import { Judge } from "./judge.ts";
+import { PERSONS_EDITS, PERSONS_SCHEMAS } from "./persons-edits.ts";
+import { reachable } from "./random-edits.ts";
+import { payloadFor, randomFrom } from "./random-payloads.ts";
+import type { Json } from "./random-schemas.ts";
+
+/** With some of GitHub's, as all would take long. */
+const DOCUMENTS = [
+  ...PERSONS_SCHEMAS,
+  ...githubTypes()
+    .filter((_, index) => index % (isLong ? 2 : 12) === 0)
+    .map(({ schemata }) => schemata as Json),
+];
+const PLACES_EACH = rounds(2, 4);
+
+/** The document with the edit made at some places, one at a time. */
+function* editedBy(edit: (schema: Json) => boolean, document: Json, random: () => number): Generator<Json> {
+  const count = reachable(document).length;
+  const order = Array.from({ length: count }, (_, index) => ({ index, rank: random() })).toSorted(
+    (a, b) => a.rank - b.rank,
+  );
+  let made = 0;
+  for (const { index } of order) {
+    const copy = structuredClone(document);
+    if (!edit(reachable(copy)[index]!) || isDeepStrictEqual(copy, document)) continue;
+    yield copy;
+    if (++made === PLACES_EACH) return;
+  }
+}
+
+test("of the edits a person makes, fewer than one in ten cannot be decided, and none is called safe that is not", () => {
+  const undecided: string[] = [];
+  let total = 0;
+  for (const [kind, edit] of Object.entries(PERSONS_EDITS)) {
+    const random = randomFrom(kind.length);
+    let made = 0;
+    for (const document of DOCUMENTS) {
+      for (const next of editedBy(edit, document, random)) {
+        const { breaks } = compare(document, next);
+        made++;
+        const unsure = breaks.filter(({ certainty }) => certainty === "cannot_prove");
+        if (unsure.length > 0)
+          undecided.push(`${kind}: ${unsure.map(({ side, pointer }) => `${side} ${pointer}`).join(", ")}`);
+        if (PERSONS_SCHEMAS.includes(document))
+          hunt(document, next, new Set(breaks.map(({ side }) => side)), random);
+      }
+    }
+    expect(made, kind).toBeGreaterThan(0);
+    total += made;
+  }
+  const told = `${undecided.length} of ${total}`;
+  report("edits a person makes", { "cannot be decided": told });
+  expect(total).toBeGreaterThan(300);
+  expect(undecided.length / total, `${told}\n${undecided.join("\n")}`).toBeLessThan(0.1);
+}, 300_000);
+
+function hunt(old: Json, next: Json, broken: ReadonlySet<string>, random: () => number): void {
+  checkSchema(next);
+  const judge = new Judge(old, next);
+  for (let round = 0; round < 10; round++) {
+    const payload = payloadFor(round % 2 === 0 ? old : next, random);
+    if (!broken.has("producer"))
+      expect(judge.breaksProducer(payload), JSON.stringify({ next, payload })).toBe(false);
+    if (!broken.has("consumer"))
+      expect(judge.breaksConsumer(payload), JSON.stringify({ next, payload })).toBe(false);
+  }
+}

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { compare } from "../../../src/schema/compatibility/compare.ts";
+import { githubTypes } from "../../support/github.ts";
+import type { Json } from "./random-schemas.ts";
+import { at, object, text, whole } from "./rule-cases.ts";
+
+test("a break tells the place, both sides, who breaks, a payload and a way out", () => {
+  const old = object({ id: text, total: { type: "number", minimum: 0 } }, { required: ["id"] });
+  const next = object({ id: text, total: { type: "number", minimum: 1 } }, { required: ["id", "email"] });
+  expect(compare(old, next).breaks).toEqual([
+    {
+      side: "producer",
+      pointer: "/required",
+      was: ["id"],
+      is: ["id", "email"],
+      message: 'The property "email" has become required. A producer that does not send it is refused.',
+      remedy: 'Add "email" as an optional property.',
+      certainty: "proven",
+      example: { id: "text" },
+    },
+    {
+      side: "producer",
+      pointer: "/properties/total/minimum",
+      was: 0,
+      is: 1,
+      message:
+        "total must be at least 1; before, it had to be at least 0. A producer that keeps to the old schema is refused.",
+      remedy: "Leave minimum as it is, and add an optional property for what is new.",
+      certainty: "proven",
+      example: { id: "text", total: 0 },
+    },
+  ]);
+});
+
+const MESSAGES: [string, Json, Json, string][] = [
+  ["a type", at(text), at(whole), "p must be an integer; before, it had to be a string."],
+  ["a new bound", at(text), at({ ...text, maxLength: 5 }), "p must have at most 5 characters, which is new."],
+  [
+    "a bound gone",
+    at({ ...text, maxLength: 5 }),
+    at(text),
+    "No longer asked for: p must have at most 5 characters.",
+  ],
+  ["a property gone", object({ a: text, b: text }), object({ a: text }), 'The property "b" is gone.'],
+  [
+    "a property gone deeper down",
+    at(object({ b: text })),
+    at(object({ c: text })),
+    'The property "b" of p is gone.',
+  ],
+  [
+    "a closed object",
+    at(object({})),
+    at(object({}, { additionalProperties: false })),
+    "p no longer takes properties",
+  ],
+  [
+    "an item",
+    at({ type: "array", items: text }),
+    at({ type: "array", items: whole }),
+    "p[0] must be an integer",
+  ],
+  ["a property forbidden", at(text), at(false), "p is not allowed any more."],
+];
+
+test.each(MESSAGES)("%s is told in a sentence", (_, old, next, message) => {
+  const { breaks } = compare(old, next);
+  expect(breaks[0]?.message).toContain(message);
+  expect(breaks[0]?.message).toMatch(/ A (producer|consumer) .*\.$/);
+});
+
+test("what cannot be decided says so", () => {
+  const old = at({ ...text, format: "uri", minLength: 40 });
+  const next = at({ ...text, format: "uri", minLength: 40, pattern: "^[^ ]+$" });
+  const { breaks } = compare(old, next, { mode: "producer" });
+  expect(breaks).toMatchObject([{ pointer: "/properties/p/pattern", certainty: "cannot_prove" }]);
+  expect(breaks[0]).not.toHaveProperty("example");
+  expect(breaks[0]?.message).toContain(
+    "It cannot be proven that all a producer may send today is still accepted.",
+  );
+});
+
+test("with too few steps the answer is that it cannot be proven, and the same each time", () => {
+  const [old, next] = [at(text), at({ anyOf: [text, { type: "null" }] })];
+  const verdict = compare(old, next, { steps: 5 });
+  expect(verdict.breaks).toMatchObject([
+    {
+      side: "producer",
+      pointer: "",
+      certainty: "cannot_prove",
+      message: expect.stringContaining("too many steps"),
+    },
+    { side: "consumer", pointer: "", certainty: "cannot_prove" },
+  ]);
+  expect(compare(old, next, { steps: 5 })).toEqual(verdict);
+  expect(compare(old, next).breaks.map(({ side }) => side)).toEqual(["consumer"]);
+});
+
+const choices = (shift: number): Json =>
+  at({
+    allOf: Array.from({ length: 12 }, (_, i) => ({
+      anyOf: Array.from({ length: 6 }, (__, j) => object({ [`a${i}`]: { const: j + shift } })),
+    })),
+  });
+
+test("schemas made to take for ever end with the steps", () => {
+  expect(
+    compare(choices(0), choices(1)).breaks.map(({ certainty, pointer }) => ({ certainty, pointer })),
+  ).toEqual([
+    { certainty: "cannot_prove", pointer: "" },
+    { certainty: "cannot_prove", pointer: "" },
+  ]);
+});
+
+test("the largest schema there is fits into the steps, whatever is changed in it", () => {
+  const { schemata } = githubTypes().find(({ name }) => name === "github.pull_request")!;
+  const next = structuredClone(schemata) as { definitions: Record<string, { properties: Json }> };
+  next.definitions["user"]!.properties["login"] = { type: "integer" };
+  const { breaks } = compare(schemata, next);
+  expect(breaks.map(({ side, pointer }) => `${side} ${pointer}`)).toEqual([
+    "producer /definitions/user/properties/login/type",
+    "consumer /definitions/user/properties/login/type",
+  ]);
+});
+
+test("a payload too long to be read is not in the answer, the proof stands", () => {
+  const names = Array.from({ length: 500 }, (_, index) => `property-${index}`);
+  const old = object(Object.fromEntries(names.map((name) => [name, text])), { required: names });
+  const { breaks } = compare(old, { ...old, required: [...names, "more"] });
+  expect(breaks).toMatchObject([{ certainty: "proven", is: expect.stringMatching(/…$/) }]);
+  expect(breaks[0]).not.toHaveProperty("example");
+});
+
+test("names that mean something to JavaScript are names", () => {
+  const own = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as Json;
+  const other = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"integer"}}}') as Json;
+  expect(compare(own, other).breaks.map(({ side, certainty }) => `${side} ${certainty}`)).toEqual([
+    "producer proven",
+    "consumer proven",
+  ]);
+  expect(compare(object({}), object({ constructor: text, toString: text })).breaks).toEqual([]);
+});

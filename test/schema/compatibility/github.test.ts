@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { compare } from "../../../src/schema/compatibility/compare.ts";
+import { pointerTo } from "../../../src/schema/field-path.ts";
+import { githubTypes } from "../../support/github.ts";
+import { randomFrom } from "./random-payloads.ts";
+import type { Json } from "./random-schemas.ts";
+
+/** A schema of an object somewhere in a document, with the pointer to it. */
+interface Place {
+  readonly pointer: string;
+  readonly schema: Json;
+}
+
+const types = githubTypes();
+/** How many had an optional property, and an enum of several values. */
+const tried = { required: 0, enum: 0 };
+
+/** Every schema that a payload of the document is held to, the definitions only once. */
+function placesIn(document: Json): Place[] {
+  const found = new Map<unknown, Place>();
+  const visit = (schema: unknown, pointer: string): void => {
+    if (typeof schema !== "object" || schema === null || found.has(schema)) return;
+    const one = schema as Json;
+    found.set(one, { pointer, schema: one });
+    const reference = one["$ref"];
+    if (typeof reference === "string") {
+      const name = reference.slice("#/definitions/".length);
+      visit((document["definitions"] as Json)[name], pointerTo("/definitions", name));
+      return;
+    }
+    for (const keyword of ["properties", "patternProperties"]) {
+      for (const [name, inner] of Object.entries((one[keyword] ?? {}) as Json)) {
+        visit(inner, pointerTo(pointerTo(pointer, keyword), name));
+      }
+    }
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+      for (const [index, inner] of ((one[keyword] ?? []) as unknown[]).entries()) {
+        visit(inner, `${pointer}/${keyword}/${index}`);
+      }
+    }
+    // Of a list that is always empty the items are nobody's concern.
+    if (one["maxItems"] !== 0) visit(one["items"], `${pointer}/items`);
+    visit(one["additionalProperties"], `${pointer}/additionalProperties`);
+  };
+  visit(document, "");
+  return [...found.values()];
+}
+
+/** A copy of the document, and the place that a random number picks among those that are of use. */
+function picked(
+  document: Json,
+  random: () => number,
+  isOfUse: (schema: Json) => boolean,
+): { copy: Json; place: Place } {
+  const copy = structuredClone(document);
+  const places = placesIn(copy).filter(({ schema }) => isOfUse(schema));
+  return { copy, place: places[Math.floor(random() * places.length)]! };
+}
+
+const isObject = ({ properties }: Json): boolean => properties !== undefined;
+const optionalIn = ({ properties, required = [] }: Json): string[] =>
+  Object.keys((properties ?? {}) as Json).filter((name) => !(required as string[]).includes(name));
+
+const isList = ({ enum: values }: Json): boolean => Array.isArray(values) && values.length > 1;
+const isText = ({ type, enum: values, const: only }: Json): boolean =>
+  type === "string" && values === undefined && only === undefined;
+
+describe.each(types.map((type, index) => ({ name: type.name, schemata: type.schemata as Json, index })))(
+  "$name",
+  ({ schemata, index }) => {
+    const random = randomFrom(index + 1);
+
+    test("unchanged, it is compatible", () => {
+      expect(compare(schemata, structuredClone(schemata)).breaks).toEqual([]);
+    });
+
+    test("so it is with an optional property added at any depth", () => {
+      for (let round = 0; round < 4; round++) {
+        const { copy, place } = picked(schemata, random, isObject);
+        (place.schema["properties"] as Json)["added_later"] = { type: "string", maxLength: 10 };
+        expect(compare(schemata, copy).breaks, place.pointer).toEqual([]);
+      }
+    });
+
+    test("with a property more in required it is refused there", () => {
+      const hasOptional = (schema: Json): boolean => isObject(schema) && optionalIn(schema).length > 0;
+      if (!placesIn(schemata).some(({ schema }) => hasOptional(schema))) return;
+      tried.required++;
+      const { copy, place } = picked(schemata, random, hasOptional);
+      const [name] = optionalIn(place.schema);
+      place.schema["required"] = [...((place.schema["required"] ?? []) as string[]), name];
+      expectBreakAt(copy, `${place.pointer}/required`);
+    });
+
+    test("with another type it is refused there", () => {
+      const { copy, place } = picked(schemata, random, isText);
+      for (const keyword of Object.keys(place.schema)) delete place.schema[keyword];
+      place.schema["type"] = "boolean";
+      expectBreakAt(copy, `${place.pointer}/type`);
+    });
+
+    test("with a value less in an enum it is refused there", () => {
+      if (!placesIn(schemata).some(({ schema }) => isList(schema))) return;
+      tried.enum++;
+      const { copy, place } = picked(schemata, random, isList);
+      place.schema["enum"] = (place.schema["enum"] as unknown[]).slice(1);
+      expectBreakAt(copy, `${place.pointer}/enum`);
+    });
+
+    /** Producers are refused there; nothing else is told, and everything is proven. */
+    function expectBreakAt(next: Json, pointer: string): void {
+      const { breaks } = compare(schemata, next);
+      const told = JSON.stringify(breaks);
+      expect(
+        breaks.map(({ side }) => side),
+        told,
+      ).toContain("producer");
+      expect(new Set(breaks.map((one) => one.pointer)), told).toEqual(new Set([pointer]));
+      expect(new Set(breaks.map(({ certainty }) => certainty)), told).toEqual(new Set(["proven"]));
+    }
+  },
+);
+
+test("there are all 58, and hardly any has nothing to change", () => {
+  expect(types).toHaveLength(58);
+  expect(tried).toEqual({ required: 57, enum: 56 });
+});

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from "node:util";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { EvregError } from "../../../src/domain/error.ts";
+import { compare } from "../../../src/schema/compatibility/compare.ts";
+import { isLong, report, rounds } from "../../faults/length.ts";
+import { Judge } from "./judge.ts";
+import { anyEdits, edited } from "./random-edits.ts";
+import { payloadFor, randomFrom } from "./random-payloads.ts";
+import { anyDocument } from "./random-schemas.ts";
+import type { Json } from "./random-schemas.ts";
+
+const RUNS = rounds(500, 20_000);
+const PAYLOADS = 16;
+/** The long form ends by then, however far it got. */
+const LONGEST_MS = 290_000;
+
+/** `undefined` where one of the two could not become a schema at all, such as a reference to itself. */
+function judgeOf(old: Json, next: Json): Judge | undefined {
+  try {
+    return new Judge(old, next);
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
+test(
+  "no payload of random changes breaks whom the verdict calls safe",
+  () => {
+    const counts = {
+      changes: 0,
+      "safe for producers": 0,
+      "safe for consumers": 0,
+      payloads: 0,
+      breaks: 0,
+      proven: 0,
+    };
+    const hunt = fc.property(anyDocument, anyEdits, fc.integer(), (old, edits, seed) => {
+      const next = edited(old, edits);
+      fc.pre(!isDeepStrictEqual(old, next));
+      const judge = judgeOf(old, next);
+      fc.pre(judge !== undefined);
+      const producer = compare(old, next, { mode: "producer" }).breaks;
+      const consumer = compare(old, next, { mode: "consumer" }).breaks;
+      const random = randomFrom(seed);
+      const tries = producer.length === 0 || consumer.length === 0 ? PAYLOADS : 0;
+      for (let round = 0; round < tries; round++) {
+        const payload = payloadFor(round % 2 === 0 ? old : next, random);
+        const shown = JSON.stringify({ payload });
+        if (producer.length === 0) expect(judge.breaksProducer(payload), shown).toBe(false);
+        if (consumer.length === 0) expect(judge.breaksConsumer(payload), shown).toBe(false);
+        const { old: before, next: after } = judge.accepted(payload);
+        if (before || after) counts.payloads++;
+      }
+      for (const found of [...producer, ...consumer]) {
+        if (found.certainty === "proven") counts.proven++;
+        if (found.example === undefined) continue;
+        const verdict = judge.accepted(found.example as Json);
+        const isProducer = found.side === "producer";
+        expect(verdict, JSON.stringify(found)).toEqual({ old: isProducer, next: !isProducer });
+      }
+      counts.changes++;
+      if (producer.length === 0) counts["safe for producers"]++;
+      if (consumer.length === 0) counts["safe for consumers"]++;
+      counts.breaks += producer.length + consumer.length;
+    });
+    const bounded = isLong ? { interruptAfterTimeLimit: LONGEST_MS } : {};
+    fc.assert(hunt, { numRuns: RUNS, ...bounded });
+    // A hunt in which hardly any payload conforms finds nothing.
+    expect(counts.payloads).toBeGreaterThan(3 * counts.changes);
+    report("compatibility", counts);
+  },
+  LONGEST_MS + 10_000,
+);

@@ -1,0 +1,163 @@
+import { NAMES, TEXTS } from "./random-schemas.ts";
+import type { Json } from "./random-schemas.ts";
+
+/** Numbers from 0 to 1, the same for the same seed. */
+export function randomFrom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/**
+ * A payload that has a fair chance of conforming to a schema of the document, without any care that it does: the compiled
+ * schemas judge it. Knows nothing of the comparison it is to try.
+ */
+export function payloadFor(document: Json, random: () => number): Json {
+  const made = new Payloads(document, random).value(document, 0);
+  return typeof made === "object" && made !== null && !Array.isArray(made) ? (made as Json) : {};
+}
+
+class Payloads {
+  readonly #document: Json;
+  readonly #random: () => number;
+
+  constructor(document: Json, random: () => number) {
+    this.#document = document;
+    this.#random = random;
+  }
+
+  value(schema: unknown, depth: number): unknown {
+    if (depth > 5 || typeof schema !== "object" || schema === null) return this.#anything(depth);
+    const one = this.#merged(schema as Json, 0);
+    if ("const" in one) return one["const"];
+    if (Array.isArray(one["enum"]) && this.#often(0.9)) return this.#pick(one["enum"] as unknown[]);
+    const type = this.#often(0.92) ? this.#typeOf(one, depth) : "any";
+    switch (type) {
+      case "object":
+        return this.#object(one, depth);
+      case "array":
+        return this.#list(one, depth);
+      case "string":
+        return this.#text(one);
+      case "integer":
+      case "number":
+        return this.#number(one, type);
+      case "boolean":
+        return this.#often(0.5);
+      case "null":
+        return null;
+      default:
+        return this.#anything(depth);
+    }
+  }
+
+  /** Follows references and takes some of what stands in combinations along. */
+  #merged(schema: Json, round: number): Json {
+    if (round > 6) return schema;
+    const reference = schema["$ref"];
+    if (typeof reference === "string") {
+      const target =
+        reference === "#" ? this.#document : (this.#document["definitions"] as Json)[reference.slice(14)];
+      return typeof target === "object" && target !== null ? this.#merged(target as Json, round + 1) : {};
+    }
+    const parts: unknown[] = [...((schema["allOf"] ?? []) as unknown[])];
+    for (const keyword of ["anyOf", "oneOf"]) {
+      if (Array.isArray(schema[keyword])) parts.push(this.#pick(schema[keyword] as unknown[]));
+    }
+    for (const keyword of ["if", "then", "else"]) {
+      if (schema[keyword] !== undefined && this.#often(0.6)) parts.push(schema[keyword]);
+    }
+    for (const needed of Object.values((schema["dependencies"] ?? {}) as Json))
+      if (!Array.isArray(needed) && this.#often(0.5)) parts.push(needed);
+    let one: Json = { ...schema };
+    for (const part of parts) {
+      if (typeof part !== "object" || part === null) continue;
+      const inner = this.#merged(part as Json, round + 1);
+      const properties = { ...(one["properties"] as Json), ...(inner["properties"] as Json) };
+      const required = [...((one["required"] ?? []) as string[]), ...((inner["required"] ?? []) as string[])];
+      one = this.#often(0.5) ? { ...one, ...inner } : { ...inner, ...one };
+      if (Object.keys(properties).length > 0) one["properties"] = properties;
+      if (required.length > 0) one["required"] = required;
+    }
+    return one;
+  }
+
+  #typeOf(schema: Json, depth: number): string {
+    if (depth === 0) return "object";
+    const { type } = schema;
+    if (typeof type === "string") return type;
+    if (Array.isArray(type)) return String(this.#pick(type as unknown[]));
+    if ("properties" in schema || "required" in schema || "additionalProperties" in schema) return "object";
+    if ("items" in schema || "contains" in schema || "minItems" in schema) return "array";
+    if ("minLength" in schema || "pattern" in schema || "format" in schema) return "string";
+    return "minimum" in schema || "maximum" in schema ? "number" : "any";
+  }
+
+  #object(schema: Json, depth: number): Json {
+    const made: Json = {};
+    const properties = (schema["properties"] ?? {}) as Json;
+    const names = new Set((schema["required"] ?? []) as string[]);
+    for (const name of Object.keys(properties)) if (this.#often(0.6)) names.add(name);
+    while (this.#often(0.25)) names.add(this.#pick([...NAMES, "other", "x9"]));
+    for (const name of names) made[name] = this.value(this.#memberOf(schema, properties, name), depth + 1);
+    return made;
+  }
+
+  #memberOf(schema: Json, properties: Json, name: string): unknown {
+    if (Object.hasOwn(properties, name)) return properties[name];
+    const patterns = Object.entries((schema["patternProperties"] ?? {}) as Json);
+    const matching = patterns.find(([pattern]) => new RegExp(pattern, "u").test(name));
+    return matching === undefined ? schema["additionalProperties"] : matching[1];
+  }
+
+  #list(schema: Json, depth: number): unknown[] {
+    const least = Number(schema["minItems"] ?? 0);
+    const length = least + (this.#often(0.7) ? Math.floor(this.#random() * 3) : 0);
+    const { items } = schema;
+    return Array.from({ length }, (_, index) => {
+      if (schema["contains"] !== undefined && this.#often(0.4))
+        return this.value(schema["contains"], depth + 1);
+      return this.value(
+        Array.isArray(items) ? (items[index] ?? schema["additionalItems"]) : items,
+        depth + 1,
+      );
+    });
+  }
+
+  #text(schema: Json): string {
+    const fits = TEXTS.filter((text) => {
+      const { pattern, minLength = 0, maxLength = 99 } = schema;
+      if (typeof pattern === "string" && !new RegExp(pattern, "u").test(text)) return false;
+      return text.length >= (minLength as number) && text.length <= (maxLength as number);
+    });
+    return this.#pick(fits.length > 0 && this.#often(0.8) ? fits : TEXTS);
+  }
+
+  #number(schema: Json, type: string): number {
+    const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].flatMap((keyword) =>
+      typeof schema[keyword] === "number" ? [schema[keyword]] : [],
+    );
+    const base =
+      bounds.length > 0 && this.#often(0.7) ? this.#pick(bounds) : this.#pick([0, 1, 2, 3, 4, -1, 6]);
+    const away = this.#pick([0, 0, 1, -1, ...(type === "number" ? [0.5, -0.5] : [])]);
+    return base + away;
+  }
+
+  #anything(depth: number): unknown {
+    const plain: unknown[] = [0, 1, 2.5, "a", "x1", "ab", true, null, [], {}, { a: 1 }, [1, "a"]];
+    if (depth < 3 && this.#often(0.3)) return this.#object({ properties: { a: true, b: true } }, depth + 3);
+    return this.#pick(plain);
+  }
+
+  #often(share: number): boolean {
+    return this.#random() < share;
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.#random() * from.length)] as T;
+  }
+}
