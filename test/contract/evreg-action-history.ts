@@ -94,8 +94,10 @@ export function actionHistoryContract(open: OpenEvreg): void {
       const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
       await actions.update(NAME, { compatibility_against: "all" });
       const { details } = await refusal(actions.update(NAME, { schemata: otherA }), "conflict");
-      expect(details["changes"]).toEqual([
-        expect.objectContaining({ revision: 2, pointer: "/properties/a/type", was: "string", is: "integer" }),
+      const changed = { revision: 2, pointer: "/properties/a/type", was: "string", is: "integer" };
+      expect(details["changes"]).toMatchObject([
+        { ...changed, side: "producer" },
+        { ...changed, side: "consumer" },
       ]);
       await actions.update(NAME, { compatibility_against: "last" });
       expect((await actions.update(NAME, { schemata: otherA })).data.revision).toBe(4);
@@ -112,7 +114,8 @@ export function actionHistoryContract(open: OpenEvreg): void {
       await actions.update(NAME, { compatibility: "full", compatibility_against: "all" });
       const { details } = await refusal(actions.update(NAME, { schemata: withMore("a") }), "conflict");
       expect(details["changes"]).toEqual([
-        expect.objectContaining({ revision: 2, pointer: "/properties/a/type" }),
+        expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "producer" }),
+        expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "consumer" }),
       ]);
     });
 

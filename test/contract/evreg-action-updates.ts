@@ -36,6 +36,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const { details, message } = await refusal(update, "conflict");
       expect(details["changes"]).toEqual([
         {
+          revision: 1,
           side: "producer",
           pointer: "/required",
           was: ["email"],
