@@ -8,6 +8,7 @@ import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
+import { replay } from "./scenarios/replay.ts";
 import { start } from "./scenarios/start.ts";
 import { sustained } from "./scenarios/sustained.ts";
 
@@ -21,6 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   reads,
   isolation,
+  replay,
   fanout,
   start,
   memory,

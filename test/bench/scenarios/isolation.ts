@@ -1,10 +1,10 @@
 import { arrivalTimes } from "../arrivals.ts";
 import { startChild } from "../child.ts";
 import type { FillCalls } from "../fill.ts";
-import { type LatencySummary, median } from "../latencies.ts";
+import { besideRow } from "../beside.ts";
+import type { LatencySummary } from "../latencies.ts";
 import { register } from "../registry.ts";
 import type { Rig } from "../rig.ts";
-import { ms } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
 import { type BenchServer, startServer } from "../server.ts";
 import { DELIVERED_ACTION, WAITING_ACTION } from "../workload.ts";
@@ -36,18 +36,7 @@ export const isolation: Scenario = {
     await rig.retire("isolation", "alone", alone);
     // It would be busy with its hung handlers for ever.
     await beside.child.end("SIGKILL");
-    const ratio = median(besides.map(({ p99Ms }, round) => p99Ms / (alones[round]?.p99Ms ?? Number.NaN)));
-    return [
-      {
-        scenario: "isolation, p99",
-        ceiling: `alone ${shown(alones)}`,
-        measured: shown(besides),
-        figure: `${ratio.toFixed(2)} ×`,
-        target: `≤ ${TARGET} ×`,
-        met: ratio <= TARGET,
-        detail: { alones, besides },
-      },
-    ];
+    return [besideRow("isolation, p99", { alones, besides }, TARGET)];
   },
 };
 
@@ -80,10 +69,4 @@ function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<Lat
     warmUpMs: round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS,
     durationMs: DURATION_MS,
   });
-}
-
-function shown(runs: readonly LatencySummary[]): string {
-  const p50 = median(runs.map(({ p50Ms }) => p50Ms));
-  const p99 = median(runs.map(({ p99Ms }) => p99Ms));
-  return `p50 ${ms(p50)}, p99 ${ms(p99)}`;
 }
