@@ -7,7 +7,7 @@ export default class Apply extends EvregCommand {
 
 What a file leaves out of a record is as for a new one, but for active, which stays as it is. Secrets are never in files: one of a created subscription is told once, on the terminal or into --secrets-file.`;
   static override usage =
-    "apply -f FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
+    "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
   static override examples = [
     { description: "What would change", command: "<%= config.bin %> apply -f registry/ --dry-run" },
     {

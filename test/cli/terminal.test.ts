@@ -120,6 +120,34 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect((await run(["replays"])).stdout).toContain("running");
   });
 
+  test("deleting is asked about first: no and Ctrl-C leave all as it is", async () => {
+    const { run } = commandLine(folder.path, {});
+    const subscription = { application: "asked", action: "order.created", handler: "https://a.example" };
+    const registry = (...names: string[]) =>
+      JSON.stringify({ subscriptions: names.map((name) => ({ ...subscription, subscription: name })) });
+    writeFileSync(join(folder.path, "two.json"), registry("kept", "gone"));
+    writeFileSync(join(folder.path, "one.json"), registry("kept"));
+    const created = await onTerminal(120, ["apply", "-f", "two.json"]);
+    // A person may see the secrets, as with `subscriptions create`.
+    expect(created.text).toMatch(/secret of asked\/kept to order\.created: whsec_\S+\r\n/);
+    const prune = (keys: string) =>
+      onTerminal(120, ["apply", "-f", "one.json", "--prune"], (seen) =>
+        seen.includes("[y/N]") ? keys : undefined,
+      );
+    const left = async () => (await run(["subscriptions", "list", "--application", "asked"])).stdout;
+
+    const refused = await prune("\r");
+    expect(refused.code).toBe(1);
+    expect(refused.text).toContain("- subscription asked/gone to order.created");
+    expect(refused.text).toContain("Delete 1 subscription, with the deliveries not finished yet?");
+    expect(refused.text).toMatch(/Nothing was changed\.\r\n$/);
+    const interrupted = await prune("\u0003");
+    expect(interrupted.code).toBe(130);
+    expect(await left()).toContain("gone");
+    expect((await prune("y\r")).code).toBe(0);
+    expect(await left()).not.toContain("gone");
+  });
+
   test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {
     const { code, text } = await onTerminal(80, ["serve", "--dev", "--port", "0"], (seen) =>
       seen.includes("Ctrl-C stops it.") ? "\u0003" : undefined,

@@ -17,7 +17,7 @@ export async function agreedToDelete(count: number): Promise<"yes" | "no" | "int
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
-    const question = `Delete ${what}, and cancel what they have not been sent yet? [y/N] `;
+    const question = `Delete ${what}, with the deliveries not finished yet? [y/N] `;
     const answer = await terminal.question(question, { signal: interruption() });
     return /^y(es)?$/i.test(answer.trim()) ? "yes" : "no";
   } catch (error) {
