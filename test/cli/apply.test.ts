@@ -51,7 +51,7 @@ function file(text: string): string {
   return name;
 }
 
-async function subscriptions(): Promise<string[]> {
+async function subscribed(): Promise<string[]> {
   return (await evreg.subscriptions.list({ application })).data
     .map(({ subscription }) => subscription)
     .toSorted();
@@ -71,7 +71,7 @@ test("shows its plan on stdout, does it, and does nothing the second time", asyn
     code: 7,
     stdout: plan,
   });
-  expect(await subscriptions()).toEqual([]);
+  expect(await subscribed()).toEqual([]);
   const secrets = `${application}.ndjson`;
   expect(await run(["apply", "-f", path, "--secrets-file", secrets])).toEqual({
     code: 0,
@@ -148,13 +148,13 @@ test("a change that breaks someone stops all of it with 5; --keep-going does the
   });
   expect(stopped.stdout).toContain('    /required: The property "id" has become required.\n');
   expect(await run(["apply", "-f", path, "--dry-run"])).toMatchObject({ code: 5 });
-  expect(await subscriptions()).toEqual([]);
+  expect(await subscribed()).toEqual([]);
   const rest = await run(["apply", "-f", path, "--keep-going", "--secrets-file", "/dev/null"]);
   expect(rest).toMatchObject({
     code: 5,
     stderr: expect.stringContaining("1 created, 0 changed, 0 deleted."),
   });
-  expect(await subscriptions()).toEqual(["one"]);
+  expect(await subscribed()).toEqual(["one"]);
   const forced = await run(["apply", "-f", path, "--compatibility", "none"]);
   expect(forced).toMatchObject({ code: 0, stderr: "Done: 0 created, 1 changed, 0 deleted.\n" });
 });
@@ -169,13 +169,13 @@ test("--prune deletes what is not declared any more, and without a terminal only
   );
   const asked = await run(["apply", "-f", path, "--prune"]);
   expect(asked).toMatchObject({ code: 2, stderr: expect.stringMatching(/deletes 1 subscription, .*--yes/) });
-  expect(await subscriptions()).toEqual(["one", "two"]);
+  expect(await subscribed()).toEqual(["one", "two"]);
   const pruned = await run(["apply", "-f", path, "--prune", "--yes"]);
   expect(pruned).toMatchObject({ code: 0, stderr: "Done: 0 created, 0 changed, 1 deleted.\n" });
   expect(pruned.stdout).toBe(
     `- subscription ${application}/two to ${application}.made\nPlan: 1 to delete; 2 as declared.\n`,
   );
-  expect(await subscriptions()).toEqual(["one"]);
+  expect(await subscribed()).toEqual(["one"]);
   expect(await run(["apply", "-f", path, "--yes"])).toMatchObject({ code: 2 });
 });
 

@@ -44,6 +44,12 @@ function onTerminal(
   });
 }
 
+/** A file that declares these subscriptions. */
+function registry(...names: string[]): string {
+  const common = `"application": "asked", "action": "order.created", "handler": "https://a.example"`;
+  return `{"subscriptions": [${names.map((name) => `{${common}, "subscription": "${name}"}`).join()}]}`;
+}
+
 describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a terminal", () => {
   beforeAll(async () => {
     const { run } = commandLine(folder.path, {});
@@ -122,9 +128,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
 
   test("deleting is asked about first: no and Ctrl-C leave all as it is", async () => {
     const { run } = commandLine(folder.path, {});
-    const subscription = { application: "asked", action: "order.created", handler: "https://a.example" };
-    const registry = (...names: string[]) =>
-      JSON.stringify({ subscriptions: names.map((name) => ({ ...subscription, subscription: name })) });
     writeFileSync(join(folder.path, "two.json"), registry("kept", "gone"));
     writeFileSync(join(folder.path, "one.json"), registry("kept"));
     const created = await onTerminal(120, ["apply", "-f", "two.json"]);

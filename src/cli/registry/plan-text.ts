@@ -15,7 +15,7 @@ export function planText({ steps, unchanged }: Plan, { force }: { readonly force
 }
 
 /** What a step is in one character: `+ ~ -`, and `!` for one that breaks someone. */
-export function signOf({ operation, breaks }: Step): keyof typeof TONES {
+function signOf({ operation, breaks }: Step): keyof typeof TONES {
   if (breaks.length > 0) return "!";
   return ({ create: "+", change: "~", delete: "-" } as const)[operation];
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { carryOut, type CarryOutOptions } from "../../../src/cli/registry/carry-out.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import { EvregError } from "../../../src/domain/error.ts";
+import type { SubscriptionWithSecret } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
 import { planOf } from "./setup.ts";
@@ -17,13 +18,12 @@ beforeEach(async () => {
 });
 afterEach(() => local.close());
 
-const controller = () => new AbortController();
+async function created({ subscription, secret }: SubscriptionWithSecret): Promise<void> {
+  secrets.push(`${subscription} ${secret}`);
+}
 
 function options(more: Partial<CarryOutOptions> = {}): CarryOutOptions {
-  const created: CarryOutOptions["created"] = async ({ subscription, secret }) => {
-    secrets.push(`${subscription} ${secret}`);
-  };
-  return { force: false, keepGoing: false, signal: controller().signal, created, ...more };
+  return { force: false, keepGoing: false, signal: new AbortController().signal, created, ...more };
 }
 
 /** What became of each step, in the plan's order. */
@@ -121,7 +121,7 @@ test("it goes on past failures when told to, but not when the service is gone", 
 });
 
 test("interrupted, it ends what is under way and begins nothing more", async () => {
-  const abort = controller();
+  const abort = new AbortController();
   const { port } = watched(() => abort.abort());
   const told = await results(await planOf(evreg, registry(30)), { signal: abort.signal }, port);
   const done = told.filter((line) => line.endsWith(": done")).length;

@@ -10,6 +10,10 @@ const GOOD = "{ action: order.created, application: shop, schemata: { type: obje
 const SUBSCRIPTION_OF =
   "application: billing, subscription: invoices, action: order.created, handler: https://a.example";
 
+function action(schemata: string): string {
+  return `actions: [{ action: a, application: b, schemata: ${schemata} }]`;
+}
+
 test("everything a request may hold can be declared, but for what only an answer or a secret holds", () => {
   for (const kind of [ACTION, SUBSCRIPTION]) {
     const inRequests = Object.keys(kind.body["properties"] as object).filter(
@@ -160,13 +164,12 @@ describe("files", () => {
 
   const load = (path: string, bearerTokenDir?: string) =>
     loadDeclarations([join(folder.path, path)], bearerTokenDir);
-  const action = (schemata: string) => `actions: [{ action: a, application: b, schemata: ${schemata} }]`;
 
   test("a folder is walked in order; hidden files, schemas and other kinds are left out", async () => {
     writeFiles(folder.path, {
       "r/b.yml": "actions: [{ action: b, application: x, schemata: {} }]",
       "r/a/z.json": '{"actions": [{"action": "z", "application": "x", "schemata": {"type": "object"}}]}',
-      "r/c.yaml": `${action("schemas/plain.json")}`,
+      "r/c.yaml": action("schemas/plain.json"),
       "r/schemas/plain.json": '{"type": "object", "title": "plain"}',
       "r/schemas/other.schema.yaml": "type: object",
       "r/.hidden.yaml": "nonsense",

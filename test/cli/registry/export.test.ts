@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -78,7 +78,7 @@ const schema = fc.record(
   },
   { requiredKeys: ["type"] },
 );
-const settings = fc.record(
+const anySettings = fc.record(
   {
     max_retries: fc.integer({ min: 0, max: 20 }),
     active: fc.boolean(),
@@ -114,8 +114,8 @@ const model: fc.Arbitrary<Model> = fc.record({
   actions: fc.array(fc.record({ application: label, schemata: schema }), { minLength: 1, maxLength: 4 }),
   subscriptions: fc.array(
     fc
-      .tuple(fc.record({ application: label, subscription: label, of: fc.nat() }), settings)
-      .map(([names, more]) => ({ ...names, ...more })),
+      .tuple(fc.record({ application: label, subscription: label, of: fc.nat() }), anySettings)
+      .map(([names, more]) => Object.assign(names, more)),
     { maxLength: 5 },
   ),
 });
@@ -137,7 +137,7 @@ async function fill(evreg: Evreg, { actions, subscriptions }: Model): Promise<nu
     const created = await evreg.subscriptions
       .create(named as unknown as NewSubscription)
       .catch((error: Error) => error);
-    if (created instanceof Error) expect(created.message).toMatch(/already|lone surrogate|well-formed/i);
+    if (created instanceof Error) expect(created.message).toMatch(/already/);
     else made += 1;
   }
   return made;
@@ -157,10 +157,17 @@ function listed({ actions, subscriptions }: Model): Registry {
     const { bearer_token: own, ...rest } = given as Record<string, unknown>;
     const settings = changedSettings(NO_SETTINGS, settingsIn(rest));
     const record = {
-      ...{ ...common, rowid: bound.size + 1, handler: "https://a.example/x", active: true, bearer: "secret" },
-      ...{ disabled_reason: null, previous_secret_until: null, max_retries: retriesUnlessSaid(settings) },
-      ...{ ...rest, ...settings, action },
-      ...(own === undefined ? {} : { bearer: "own" }),
+      ...common,
+      rowid: bound.size + 1,
+      handler: "https://a.example/x",
+      active: true,
+      disabled_reason: null,
+      previous_secret_until: null,
+      max_retries: retriesUnlessSaid(settings),
+      ...rest,
+      ...settings,
+      action,
+      bearer: own === undefined ? (rest["bearer"] ?? "secret") : "own",
     };
     bound.set(JSON.stringify([given.application, given.subscription, action]), record);
   }
@@ -180,7 +187,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
   await fc.assert(
     fc.asyncProperty(model, fc.constantFrom("yaml", "json"), async (input, format) => {
       const registry = listed(input);
-      const written = exportText(exported(registry), format as "yaml" | "json");
+      const written = exportText(exported(registry), format);
       expect(written).not.toMatch(/rowid|timestamped|a-value-of-its-own/);
       const declared = await declaredBy(written, `export.${format}`);
       expect(declared.problems).toEqual([]);
@@ -194,7 +201,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
         actions: registry.actions.toReversed(),
         subscriptions: registry.subscriptions.toReversed(),
       };
-      expect(exportText(exported(turned), format as "yaml" | "json")).toBe(written);
+      expect(exportText(exported(turned), format)).toBe(written);
     }),
     { numRuns: 300 },
   );
@@ -251,7 +258,7 @@ test("a file's name is safe whatever its application is called, and no two share
   const others = await writeExports(folder.path, byApplication({ actions, subscriptions: [] }), "yaml");
   expect(others).toEqual([]);
   const { actions: read } = await loadDeclarations([folder.path], undefined);
-  expect(read.map(({ values }) => values["application"]).toSorted()).toEqual(applications.toSorted());
+  expect(read.map(({ values }) => String(values["application"])).toSorted()).toEqual(applications.toSorted());
   expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
 
   expect(
