@@ -9,6 +9,7 @@ export default class Export extends EvregCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
   static override description =
     "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
+  static override usage = "export [--application NAME] [--output-file FILE | --output-dir DIR] [--json]";
   static override examples = [
     { description: "To look at", command: "<%= config.bin %> export" },
     {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -109,6 +109,20 @@ test("a secret reaches a pipe only if that is asked for; nothing is created befo
     new RegExp(`\nsecret of ${application}/one to ${application}.made: whsec_\\S+\n$`),
   );
 });
+
+test.runIf(existsSync("/dev/full"))(
+  "a secret that cannot be written is told with what to do, and nothing more is created",
+  async () => {
+    const path = file(registry("[]", ...Array.from({ length: 20 }, (_, index) => `s${index}`)));
+    const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/full", "--keep-going"]);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /It was created, but its secret could not be written \(ENOSPC\)\. Make another: evreg subscriptions rotate-secret \d+\n/,
+    );
+    expect(stderr).not.toContain("whsec_");
+    expect((await subscribed()).length).toBeLessThanOrEqual(8);
+  },
+);
 
 test("--json is one document of the plan with what became of it", async () => {
   const text = registry("[]", "one");

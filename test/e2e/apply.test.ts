@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, startProgram, temporaryFolder } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 const APPLICATIONS = 20;
 const ACTIONS = 25;
@@ -60,9 +61,7 @@ async function killedAfter(created: number): Promise<void> {
     stdio: "ignore",
   });
   const ended = new Promise((resolve) => child.on("close", resolve));
-  while (secrets().length < created && child.exitCode === null) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until(`${created} to be created`, () => secrets().length >= created, TIMEOUT_MS);
   child.kill("SIGKILL");
   await ended;
   expect(child.signalCode).toBe("SIGKILL");

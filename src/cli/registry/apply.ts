@@ -4,6 +4,7 @@ import { interruption } from "../interruption.ts";
 import { note, writeOut } from "../output.ts";
 import { usage } from "../usage.ts";
 import { agreedToDelete } from "./agreement.ts";
+import { judged } from "./breaks.ts";
 import { carryOut } from "./carry-out.ts";
 import { mistakes, type Declarations } from "./declared.ts";
 import type { ApplyOptions } from "./options.ts";
@@ -15,8 +16,9 @@ import { SecretsOut } from "./secrets.ts";
 /** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
   const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
-  const plan = planFor(declared, { actions: actions.data, subscriptions: subscriptions.data }, options);
-  if (plan.problems.length > 0) throw mistakes(plan.problems);
+  const planned = planFor(declared, { actions: actions.data, subscriptions: subscriptions.data }, options);
+  if (planned.problems.length > 0) throw mistakes(planned.problems);
+  const plan = await judged(planned);
   if (options.output.format === "table") {
     await writeOut(planText(plan, options));
     tellUndeclared(plan, options);

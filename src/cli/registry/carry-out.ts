@@ -29,11 +29,11 @@ export interface CarryOutOptions {
 /** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
 const AT_ONCE = 8;
 /** After one of these every further call would fail alike. */
-const HOPELESS = new Set(["unreachable", "unauthorized"]);
+const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
 
 /**
- * Carries the plan out: each record all or nothing, actions before subscriptions, deletions last. Carried out again after
- * whatever end, a new plan leads to the same.
+ * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
+ * else is done. Carried out again after whatever end, a new plan leads to the same.
  */
 export async function carryOut(
   evreg: Evreg,
@@ -56,21 +56,24 @@ export async function carryOut(
     }
   };
   const possible = options.force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
-  for (const phase of phasesOf(possible)) {
-    const queue = phase.values();
+  const [deletions, others] = partition(possible, ({ operation }) => operation === "delete");
+  const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
+  const all = async (some: readonly Step[]): Promise<void> => {
+    const queue = some.values();
     await Promise.all(Array.from({ length: AT_ONCE }, () => inTurn(queue)));
-  }
+  };
+  await all(actions);
+  await all(subscriptions);
+  // What is deleted may be what something that failed was to replace.
+  const isRestDone = steps.every(
+    (step) => step.operation === "delete" || outcomes.get(step)?.result === "done",
+  );
+  if (isRestDone) await all(deletions);
   return outcomes;
 }
 
-function phasesOf(steps: readonly Step[]): Step[][] {
-  const deletions = steps.filter(({ operation }) => operation === "delete");
-  const others = steps.filter(({ operation }) => operation !== "delete");
-  return [
-    others.filter(({ noun }) => noun === "action"),
-    others.filter(({ noun }) => noun === "subscription"),
-    deletions,
-  ];
+function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[], Step[]] {
+  return [steps.filter(is), steps.filter((step) => !is(step))];
 }
 
 async function carryOutOne(

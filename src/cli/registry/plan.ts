@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Action } from "../../domain/action.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { compareSchemas, type SchemaChange } from "../../schema/compatibility.ts";
+import type { SchemaChange } from "../../schema/compatibility.ts";
 import { keyOf, nameOf, type Declarations } from "./declared.ts";
 import type { Problem } from "./document.ts";
 import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
@@ -36,7 +36,7 @@ export interface Step {
   /** What a bearer's `own` value is to be; sent beside the body and never shown. */
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
-  /** Why the changed schema would break someone. */
+  /** Why the changed schema would break someone; a plan has them once it was judged. */
   readonly breaks: readonly SchemaChange[];
 }
 
@@ -151,18 +151,14 @@ function changeOf(
 ): Step {
   const step = { ...stepOf(kind, "change", valuesOf(present)), rowid: present.rowid, changes };
   const body = changed(changes);
-  if (kind === ACTION) return actionChange(step, body, present as Action);
+  if (kind === ACTION) {
+    // With the schema in any case, as the request needs it, and the revision planned upon, so that none is undone unseen.
+    const { schemata, revision } = present as Action;
+    return { ...step, body: { schemata, revision, ...body } };
+  }
   // A bearer that is there stays: no answer tells its value, so a file cannot be compared with it.
   const sent = body["bearer"] === "own" && bearerToken !== undefined ? { bearerToken } : {};
   return { ...step, body, ...sent };
-}
-
-/** Sent with the schema in any case, as the request needs it, and the revision planned upon, so that none is undone unseen. */
-function actionChange(step: Omit<Step, "body">, body: Values, present: Action): Step {
-  const { schemata, revision } = present;
-  const after = body["schemata"] as Action["schemata"] | undefined;
-  const breaks = after === undefined ? [] : compareSchemas(schemata, after);
-  return { ...step, body: { schemata, revision, ...body }, breaks };
 }
 
 function deletionOf(present: Values): Step {

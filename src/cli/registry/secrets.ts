@@ -1,4 +1,5 @@
-import { closeSync, fchmodSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { appendFileSync, closeSync, fchmodSync, fstatSync, fsyncSync, openSync } from "node:fs";
+import { EvregError } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import { writeOut, type Output } from "../output.ts";
 import { printableLine } from "../printable.ts";
@@ -32,10 +33,26 @@ export class SecretsOut {
     }
   }
 
+  /** @throws `unavailable` when it cannot be written, as then no further one could be */
   async add(created: SubscriptionWithSecret): Promise<void> {
+    const { rowid } = created;
+    try {
+      await this.#write(created);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new EvregError(
+        "unavailable",
+        `It was created, but its secret could not be written (${code ?? message}). Make another: evreg subscriptions rotate-secret ${rowid}`,
+        {},
+        { cause: error },
+      );
+    }
+  }
+
+  async #write(created: SubscriptionWithSecret): Promise<void> {
     const { rowid, application, subscription, action, secret } = created;
     if (this.#file !== undefined) {
-      writeSync(this.#file, `${JSON.stringify({ rowid, application, subscription, action, secret })}\n`);
+      appendFileSync(this.#file, `${JSON.stringify({ rowid, application, subscription, action, secret })}\n`);
     } else if (this.#output.format === "table") {
       const name = nameOf(SUBSCRIPTION, created as unknown as Values);
       await writeOut(`secret of ${printableLine(name)}: ${secret}\n`);

@@ -154,3 +154,16 @@ test("an owner changes with the schema left as it is", async () => {
     schemata: { type: "object" },
   });
 });
+
+test("nothing is deleted unless all else is done, as it may be what a failed step was to replace", async () => {
+  await results(await planOf(evreg, registry(2)));
+  const renamed = registry(2).replace("subscription: s1", "subscription: renamed");
+  const inside = renamed.replace(/(renamed.*)a\.example/, "$110.1.2.3");
+  const failing = await planOf(evreg, inside, { prune: true });
+  expect(await results(failing, { keepGoing: true })).toEqual([
+    "b/renamed to a1: failed",
+    "b/s1 to a1: not_tried",
+  ]);
+  const plan = await planOf(evreg, renamed, { prune: true });
+  expect(await results(plan)).toEqual(["b/renamed to a1: done", "b/s1 to a1: done"]);
+});

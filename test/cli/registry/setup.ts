@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { judged } from "../../../src/cli/registry/breaks.ts";
 import { readDeclarations, type Declarations } from "../../../src/cli/registry/declared.ts";
 import { parseDocuments } from "../../../src/cli/registry/document.ts";
 import { planFor, type Plan } from "../../../src/cli/registry/plan.ts";
@@ -29,7 +30,7 @@ export async function planOf(
   const { prune = false, name } = options;
   const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
   const registry = { actions: actions.data, subscriptions: subscriptions.data };
-  return planFor(await declaredBy(text, name), registry, { prune });
+  return judged(planFor(await declaredBy(text, name), registry, { prune }));
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */
