@@ -122,11 +122,16 @@ function doubles(records: readonly Declared[]): Problem[] {
   return problems;
 }
 
-/** Every mistake in one error. */
+/** Mistakes told at a time; who has more has mostly made the same one many times. */
+const MOST_TOLD = 50;
+
+/** The mistakes in one error. */
 export function mistakes(problems: readonly Problem[]): EvregError {
-  const lines = problems.map(({ place, message }) => `${place}: ${message}`);
+  const lines = problems.slice(0, MOST_TOLD).map(({ place, message }) => `${place}: ${message}`);
+  const count = problems.length.toLocaleString("en");
+  if (problems.length > MOST_TOLD)
+    lines.push(`and ${(problems.length - MOST_TOLD).toLocaleString("en")} more`);
   const [only = ""] = lines;
-  const message =
-    lines.length === 1 ? only : `The files have ${lines.length} mistakes:\n  ${lines.join("\n  ")}`;
+  const message = lines.length === 1 ? only : `The files have ${count} mistakes:\n  ${lines.join("\n  ")}`;
   return new EvregError("usage", `${message}\nNothing was changed.`);
 }

@@ -63,7 +63,12 @@ export function planFor(
 ): Plan {
   const problems: Problem[] = [];
   const actions = stepsFor(ACTION, declared.actions, registry.actions, problems);
-  const known = new Set([...registry.actions, ...declared.actions.map(({ values }) => values)].map(actionOf));
+  const known = new Set(
+    // A token may read a subscription and not the action it is to.
+    [...registry.actions, ...registry.subscriptions, ...declared.actions.map(({ values }) => values)].map(
+      actionOf,
+    ),
+  );
   for (const { values, place } of declared.subscriptions) {
     if (known.has(values["action"])) continue;
     const message = `there is no action ${String(values["action"])}, or none that this token may read, and no file declares it`;

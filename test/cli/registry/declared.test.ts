@@ -1,6 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { mistakes } from "../../../src/cli/registry/declared.ts";
 import { loadDeclarations } from "../../../src/cli/registry/load.ts";
 import { ACTION, memberNames, SUBSCRIPTION } from "../../../src/cli/registry/members.ts";
 import { temporaryFolder } from "../../support/program.ts";
@@ -134,6 +135,15 @@ describe("a mistake is told with its line", () => {
       expect.stringMatching(/^registry\.yaml:3: nope/),
     ]);
   });
+});
+
+test("of very many, the first are told, and how many there are", async () => {
+  const { problems } = await declaredBy(`actions:\n${"  - 1\n".repeat(1_234)}`);
+  const { message } = mistakes(problems);
+  expect(message).toMatch(/^The files have 1,234 mistakes:\n {2}registry\.yaml:2: /);
+  expect(message).toContain("registry.yaml:51: ");
+  expect(message).not.toContain("registry.yaml:52: ");
+  expect(message).toMatch(/\n {2}and 1,184 more\nNothing was changed\.$/);
 });
 
 test("anchors that hold each other without end are refused, and those that each record takes up are not", async () => {

@@ -116,6 +116,12 @@ subscriptions:
   ]);
 });
 
+test("a subscription that is there is no mistake for a token that may not read its action", async () => {
+  const token = await local.as(["read:billing", "write:billing"]);
+  const text = subscription().slice(ACTION.length);
+  expect(await planOf(token, text)).toMatchObject({ steps: [], unchanged: 1, problems: [] });
+});
+
 describe("schemas", () => {
   test.each([
     [
