@@ -149,6 +149,7 @@ test("--json is one document of the plan with what became of it", async () => {
     operation: "change",
     changes: [{ member: "schemata", from: { required: [] }, to: { required: ["id"] } }],
     breaks: [{ pointer: "/required", message: expect.any(String) }],
+    suggestion: `${application}.made.v2`,
   });
 });
 

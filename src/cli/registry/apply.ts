@@ -16,9 +16,10 @@ import { SecretsOut } from "./secrets.ts";
 /** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
   const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
-  const planned = planFor(declared, { actions: actions.data, subscriptions: subscriptions.data }, options);
+  const registry = { actions: actions.data, subscriptions: subscriptions.data };
+  const planned = planFor(declared, registry, options);
   if (planned.problems.length > 0) throw mistakes(planned.problems);
-  const plan = await judged(planned);
+  const plan = await judged(planned, registry);
   if (options.output.format === "table") {
     await writeOut(planText(plan, options));
     tellUndeclared(plan, options);

@@ -1,5 +1,4 @@
 import { styleText } from "node:util";
-import { nextVersionName } from "../../domain/names.ts";
 import { printableLine } from "../printable.ts";
 import type { Change, Plan, Step } from "./plan.ts";
 
@@ -35,9 +34,9 @@ function stepLines(step: Step, force: boolean): string[] {
   return breaks.length === 0 ? [title] : [title, ...breaks, `    ${wayOut(step, force)}`];
 }
 
-function wayOut({ name }: Step, force: boolean): string {
+function wayOut({ name, suggestion = name }: Step, force: boolean): string {
   if (force) return "Applied all the same, as --compatibility none says.";
-  return `This would break someone. Declare it as ${nextVersionName(name)} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
+  return `This would break someone. Declare it as ${suggestion} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
 }
 
 function shown({ member, from, to }: Change): string {

@@ -38,6 +38,8 @@ export interface Step {
   readonly changes: readonly Change[];
   /** Why the changed schema would break someone; a plan has them once it was judged. */
   readonly breaks: readonly SchemaChange[];
+  /** A name under which it would break nobody. */
+  readonly suggestion?: string;
 }
 
 export interface Plan {

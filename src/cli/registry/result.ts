@@ -59,7 +59,7 @@ export async function tellResult(plan: Plan, run: Run | undefined, options: Appl
 }
 
 function record(step: Step, run: Run | undefined): object {
-  const { operation, noun, identity, rowid, changes, breaks } = step;
+  const { operation, noun, identity, rowid, changes, breaks, suggestion } = step;
   const outcome = run?.outcomes.get(step);
   const done = outcome?.result === "done" ? outcome : undefined;
   return {
@@ -69,6 +69,7 @@ function record(step: Step, run: Run | undefined): object {
     rowid: done?.rowid ?? rowid,
     changes,
     breaks,
+    suggestion,
     result: outcome?.result ?? "planned",
     warnings: done?.warnings,
     error: outcome?.result === "failed" ? outcome.error.body() : undefined,

@@ -99,6 +99,13 @@ test("a change that breaks someone is told with each break and the way out", asy
       "",
     ].join("\n"),
   );
+  const versions = text.replace(
+    "actions: [",
+    "actions: [{ action: order.created.v2, application: shop, schemata: {} }, ",
+  );
+  expect(told(await planOf(evreg, versions))).toContain(
+    "Declare it as order.created.v3 beside order.created,",
+  );
   expect(planText(plan, { force: true })).toContain("Applied all the same, as --compatibility none says.");
 });
 

@@ -30,7 +30,7 @@ export async function planOf(
   const { prune = false, name } = options;
   const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
   const registry = { actions: actions.data, subscriptions: subscriptions.data };
-  return judged(planFor(await declaredBy(text, name), registry, { prune }));
+  return judged(planFor(await declaredBy(text, name), registry, { prune }), registry);
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */
