@@ -18,6 +18,23 @@ export interface HandlerPolicy {
  * Throws `invalid` with `details.field` set to `field`. User info is left out of the error: it may be a password.
  */
 export function checkHandlerUrl(field: string, handler: unknown, policy: HandlerPolicy): string {
+  const { text, url } = checkHandlerForm(field, handler);
+  const refuse = (message: string): EvregError => invalidField(field, message, text);
+  if (url.protocol === "http:" && !policy.allowHttp) {
+    throw refuse(
+      "must be an https: URL; http: is only for services whose configuration sets delivery.allowHttp, and for `evreg serve --dev` on one's own machine",
+    );
+  }
+  const refusal = hostRefusal(url, policy.allowNetworks);
+  if (refusal !== undefined) throw refuse(refusal);
+  return text;
+}
+
+/**
+ * As much of that as holds under every policy.
+ * @returns the text as given, and what it says
+ */
+export function checkHandlerForm(field: string, handler: unknown): { text: string; url: URL } {
   if (typeof handler !== "string") throw invalidField(field, "must be a string, the handler's URL", handler);
   if (handler.length > SUBSCRIPTION_LIMITS.handlerLength) {
     throw invalidField(
@@ -38,20 +55,12 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   if (url === undefined || !handler.isWellFormed() || !/^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(handler)) {
     throw refuse("must be an absolute URL such as https://example.com/webhooks");
   }
-  if (url.protocol === "http:") {
-    if (!policy.allowHttp) {
-      throw refuse(
-        "must be an https: URL; http: is only for services whose configuration sets delivery.allowHttp, and for `evreg serve --dev` on one's own machine",
-      );
-    }
-  } else if (url.protocol !== "https:") {
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw refuse(`must be an https: URL, not ${url.protocol}`);
   }
   if (handler.includes("#")) throw refuse("must not hold a fragment (#…), which is never sent");
   if (url.port === "0") throw refuse("must not name port 0, which nothing can listen on");
-  const refusal = hostRefusal(url, policy.allowNetworks);
-  if (refusal !== undefined) throw refuse(refusal);
-  return handler;
+  return { text: handler, url };
 }
 
 /** The literal address a URL's host is, without brackets, or `undefined` for a name. */

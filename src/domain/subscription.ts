@@ -77,3 +77,8 @@ export const SUBSCRIPTION_LIMITS = {
   overlapDefaultMs: DAY_MS,
   overlapMaxMs: 30 * DAY_MS,
 } as const;
+
+/** The retries of a new subscription that names none: one for each wait of its schedule. */
+export function retriesUnlessSaid({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
+  return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
+}

@@ -2,6 +2,9 @@ export type FieldPath = readonly (string | number)[];
 
 const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 
+/** A step of a place as `fieldName` writes it. */
+const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g;
+
 /** A place as people write it: `address.zip`, `items[2].sku`, `["odd name"].x`; `""` is the root. */
 export function fieldName(path: FieldPath, root = ""): string {
   let name = root;
@@ -11,6 +14,14 @@ export function fieldName(path: FieldPath, root = ""): string {
     else name += name === "" ? step : `.${step}`;
   }
   return name;
+}
+
+/** The steps of what `fieldName` has written. */
+export function pathNamed(field: string): FieldPath {
+  return Array.from(field.matchAll(STEP), ([, index, quoted, name = ""]) => {
+    if (index !== undefined) return Number(index);
+    return quoted === undefined ? name : (JSON.parse(quoted) as string);
+  });
 }
 
 /** The steps of a JSON pointer, taken in `document`: in a list a step is a number. */

@@ -12,7 +12,7 @@ import {
   SUBSCRIPTION_UPDATE,
 } from "../domain/requests/subscriptions.ts";
 import { type SubscriptionSettings, settingsIn } from "../domain/subscription-settings.ts";
-import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
+import { retriesUnlessSaid, SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type {
   Bearer,
   NewSubscription,
@@ -84,8 +84,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
-      const { retry_schedule: waitsMs, active = true } = body;
-      const { max_retries: maxRetries = waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault } = body;
+      const { active = true, max_retries: maxRetries = retriesUnlessSaid(body) } = body;
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);

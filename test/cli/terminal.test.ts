@@ -44,6 +44,12 @@ function onTerminal(
   });
 }
 
+/** A file that declares these subscriptions. */
+function registry(...names: string[]): string {
+  const common = `"application": "asked", "action": "order.created", "handler": "https://a.example"`;
+  return `{"subscriptions": [${names.map((name) => `{${common}, "subscription": "${name}"}`).join()}]}`;
+}
+
 describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a terminal", () => {
   beforeAll(async () => {
     const { run } = commandLine(folder.path, {});
@@ -143,6 +149,31 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(text).toMatch(/Interrupted; replay 1 is not: .*evreg replays cancel 1\r\n$/);
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
     expect((await run(["replays"])).stdout).toContain("running");
+  });
+
+  test("deleting is asked about first: no and Ctrl-C leave all as it is", async () => {
+    const { run } = commandLine(folder.path, {});
+    writeFileSync(join(folder.path, "two.json"), registry("kept", "gone"));
+    writeFileSync(join(folder.path, "one.json"), registry("kept"));
+    const created = await onTerminal(120, ["apply", "-f", "two.json"]);
+    // A person may see the secrets, as with `subscriptions create`.
+    expect(created.text).toMatch(/secret of asked\/kept to order\.created: whsec_\S+\r\n/);
+    const prune = (keys: string) =>
+      onTerminal(120, ["apply", "-f", "one.json", "--prune"], (seen) =>
+        seen.includes("[y/N]") ? keys : undefined,
+      );
+    const left = async () => (await run(["subscriptions", "list", "--application", "asked"])).stdout;
+
+    const refused = await prune("\r");
+    expect(refused.code).toBe(1);
+    expect(refused.text).toContain("- subscription asked/gone to order.created");
+    expect(refused.text).toContain("Delete 1 subscription, with the deliveries not finished yet?");
+    expect(refused.text).toMatch(/Nothing was changed\.\r\n$/);
+    const interrupted = await prune("\u0003");
+    expect(interrupted.code).toBe(130);
+    expect(await left()).toContain("gone");
+    expect((await prune("y\r")).code).toBe(0);
+    expect(await left()).not.toContain("gone");
   });
 
   test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {

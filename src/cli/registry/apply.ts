@@ -1,0 +1,79 @@
+import type { Evreg } from "../../evreg.ts";
+import { EXIT } from "../exit-code.ts";
+import { interruption } from "../interruption.ts";
+import { note, writeOut } from "../output.ts";
+import { usage } from "../usage.ts";
+import { agreedToDelete } from "./agreement.ts";
+import { judged } from "./breaks.ts";
+import { carryOut } from "./carry-out.ts";
+import { mistakes, type Declarations } from "./declared.ts";
+import type { ApplyOptions } from "./options.ts";
+import { planFor, type Plan } from "./plan.ts";
+import { planText } from "./plan-text.ts";
+import { exitCodeOf, tellResult, tellUndeclared, type Run } from "./result.ts";
+import { SecretsOut } from "./secrets.ts";
+
+/** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
+export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
+  const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
+  const registry = { actions: actions.data, subscriptions: subscriptions.data };
+  const planned = planFor(declared, registry, options);
+  if (planned.problems.length > 0) throw mistakes(planned.problems);
+  const plan = await judged(planned, registry);
+  if (options.output.format === "table") {
+    await writeOut(planText(plan, options));
+    tellUndeclared(plan, options);
+  }
+  const isToRun = isToBeCarriedOut(plan, options);
+  if (isToRun && !options.yes) {
+    const refusal = await refusalToDelete(plan);
+    if (refusal !== undefined) return refusal;
+  }
+  const run = isToRun ? await runOf(evreg, plan, options) : undefined;
+  await tellResult(plan, run, options);
+  return exitCodeOf(plan, run, options);
+}
+
+/** A plan that cannot be met as a whole is left alone, unless told to go on with the rest. */
+function isToBeCarriedOut({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOptions): boolean {
+  if (dryRun || steps.length === 0) return false;
+  return force || keepGoing || steps.every(({ breaks }) => breaks.length === 0);
+}
+
+/** The exit code where a person does not agree to what the plan deletes. */
+async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
+  const count = steps.filter(({ operation }) => operation === "delete").length;
+  const answer = count === 0 ? "yes" : await agreedToDelete(count);
+  if (answer === "yes") return undefined;
+  note("Nothing was changed.");
+  return answer === "no" ? EXIT.failed : EXIT.interrupted;
+}
+
+async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<Run> {
+  const { steps } = plan;
+  const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
+  const secrets = creates ? secretsOut(options) : undefined;
+  const signal = interruption();
+  try {
+    const { force, keepGoing } = options;
+    const outcomes = await carryOut(evreg, plan, {
+      force,
+      keepGoing,
+      signal,
+      created: async (subscription) => secrets?.add(subscription),
+    });
+    return { outcomes, secrets: secrets?.shown ?? new Map(), interrupted: signal.aborted };
+  } finally {
+    secrets?.close();
+  }
+}
+
+/** A pipe is mostly a log, where secrets must not be by accident. */
+function secretsOut({ secretsFile, output }: ApplyOptions): SecretsOut {
+  if (secretsFile === undefined && !process.stdout.isTTY) {
+    throw usage(
+      "This creates subscriptions, whose secrets are told only once. Say where to with --secrets-file FILE (mode 0600), or --secrets-file - for the output. Nothing was changed.",
+    );
+  }
+  return new SecretsOut(secretsFile ?? "-", output);
+}

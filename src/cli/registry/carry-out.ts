@@ -1,0 +1,103 @@
+import type { ActionUpdate, NewAction, SchemaWarning } from "../../domain/action.ts";
+import { asEvregError, type EvregError } from "../../domain/error.ts";
+import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
+import type { Evreg } from "../../evreg.ts";
+import type { Plan, Step } from "./plan.ts";
+
+interface Done {
+  /** Of the record created or changed. */
+  readonly rowid: number;
+  /** What its schema says to no effect. */
+  readonly warnings: readonly SchemaWarning[];
+}
+
+/** What became of a step. `not_tried`: one before it failed, or the command was interrupted. */
+export type Outcome =
+  | (Done & { readonly result: "done" })
+  | { readonly result: "failed"; readonly error: EvregError }
+  | { readonly result: "not_tried" };
+
+export interface CarryOutOptions {
+  /** Applies schemas that break someone as well; else their steps are not tried. */
+  readonly force: boolean;
+  readonly keepGoing: boolean;
+  readonly signal: AbortSignal;
+  /** Called as soon as a subscription is created: its secret is in no other answer. */
+  readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
+}
+
+/** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
+const AT_ONCE = 8;
+/** After one of these every further call would fail alike. */
+const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
+
+/**
+ * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
+ * else is done. Carried out again after whatever end, a new plan leads to the same.
+ */
+export async function carryOut(
+  evreg: Evreg,
+  { steps }: Plan,
+  options: CarryOutOptions,
+): Promise<ReadonlyMap<Step, Outcome>> {
+  const outcomes = new Map<Step, Outcome>(steps.map((step) => [step, { result: "not_tried" }]));
+  let stopped = false;
+  const inTurn = async (queue: Iterator<Step>): Promise<void> => {
+    for (let next = queue.next(); next.done !== true; next = queue.next()) {
+      if (stopped || options.signal.aborted) return;
+      const step = next.value;
+      try {
+        outcomes.set(step, { result: "done", ...(await carryOutOne(evreg, step, options)) });
+      } catch (thrown) {
+        const error = asEvregError(thrown);
+        outcomes.set(step, { result: "failed", error });
+        if (!options.keepGoing || HOPELESS.has(error.code)) stopped = true;
+      }
+    }
+  };
+  const possible = options.force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
+  const [deletions, others] = partition(possible, ({ operation }) => operation === "delete");
+  const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
+  const all = async (some: readonly Step[]): Promise<void> => {
+    const queue = some.values();
+    await Promise.all(Array.from({ length: AT_ONCE }, () => inTurn(queue)));
+  };
+  await all(actions);
+  await all(subscriptions);
+  // What is deleted may be what something that failed was to replace.
+  const isRestDone = steps.every(
+    (step) => step.operation === "delete" || outcomes.get(step)?.result === "done",
+  );
+  if (isRestDone) await all(deletions);
+  return outcomes;
+}
+
+function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[], Step[]] {
+  return [steps.filter(is), steps.filter((step) => !is(step))];
+}
+
+async function carryOutOne(
+  { actions, subscriptions }: Evreg,
+  step: Step,
+  { force, created }: CarryOutOptions,
+): Promise<Done> {
+  const { noun, operation, body, bearerToken } = step;
+  if (noun === "action") {
+    const options = force && step.breaks.length > 0 ? ({ compatibility: "none" } as const) : {};
+    const answer =
+      operation === "create"
+        ? await actions.create(body as unknown as NewAction)
+        : await actions.update(step.name, body as unknown as ActionUpdate, options);
+    return { rowid: answer.data.rowid, warnings: answer.meta?.warnings ?? [] };
+  }
+  const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };
+  if (operation === "create") {
+    const { data } = await subscriptions.create(members as unknown as NewSubscription);
+    await created(data);
+    return { warnings: [], rowid: data.rowid };
+  }
+  const rowid = step.rowid!;
+  if (operation === "change") await subscriptions.update(rowid, members);
+  else await subscriptions.delete(rowid);
+  return { rowid, warnings: [] };
+}

@@ -1,0 +1,200 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Action } from "../../domain/action.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { SchemaChange } from "../../schema/compatibility.ts";
+import { keyOf, nameOf, type Declarations } from "./declared.ts";
+import type { Problem } from "./document.ts";
+import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
+import type { Declared } from "./record.ts";
+import { schemaProblems } from "./schemas.ts";
+
+/** What there is. */
+export interface Registry {
+  readonly actions: readonly Action[];
+  readonly subscriptions: readonly Subscription[];
+}
+
+export interface Change {
+  readonly member: string;
+  /** Absent for what is new. */
+  readonly from?: unknown;
+  readonly to: unknown;
+}
+
+/** One record that is not as declared, and what makes it so. */
+export interface Step {
+  readonly operation: "create" | "change" | "delete";
+  readonly noun: Declarable["noun"];
+  /** For a person: `billing/invoices to order.created`. */
+  readonly name: string;
+  /** The members of its identity. */
+  readonly identity: Values;
+  /** Of the record that is there. */
+  readonly rowid?: number;
+  /** The members to send; of a new record all that are declared, with its identity. */
+  readonly body: Values;
+  /** What a bearer's `own` value is to be; sent beside the body and never shown. */
+  readonly bearerToken?: string;
+  readonly changes: readonly Change[];
+  /** Why the changed schema would break someone; a plan has them once it was judged. */
+  readonly breaks: readonly SchemaChange[];
+  /** A name under which it would break nobody. */
+  readonly suggestion?: string;
+}
+
+export interface Plan {
+  /** Actions first, as subscriptions need them; what is deleted comes last. */
+  readonly steps: readonly Step[];
+  /** Records that are as declared. */
+  readonly unchanged: number;
+  /** What there is of the applications that the files name, and is not in them. Actions are never deleted. */
+  readonly undeclared: { readonly actions: readonly string[]; readonly subscriptions: readonly string[] };
+  /** Declarations that cannot be met by what there is. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * What leads from what there is to what is declared. A pure function: the same input has the same plan, in the order of
+ * names.
+ * @param options `prune`: subscriptions that are not declared are deleted
+ */
+export function planFor(
+  declared: Declarations,
+  registry: Registry,
+  { prune }: { readonly prune: boolean },
+): Plan {
+  const problems: Problem[] = [];
+  const actions = stepsFor(ACTION, declared.actions, registry.actions, problems);
+  const known = new Set(
+    // A token may read a subscription and not the action it is to.
+    [...registry.actions, ...registry.subscriptions, ...declared.actions.map(({ values }) => values)].map(
+      actionOf,
+    ),
+  );
+  for (const { values, place } of declared.subscriptions) {
+    if (known.has(values["action"])) continue;
+    const message = `there is no action ${String(values["action"])}, or none that this token may read, and no file declares it`;
+    problems.push({ place: place(["action"]), message });
+  }
+  const subscriptions = stepsFor(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, problems);
+  const named = new Set(
+    [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
+  );
+  const left = {
+    actions: strangers(ACTION, declared.actions, registry.actions, named),
+    subscriptions: strangers(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, named),
+  };
+  const deletions = prune ? left.subscriptions.map((record) => deletionOf(record)) : [];
+  const changing = [...actions, ...subscriptions];
+  return {
+    steps: [...changing, ...deletions],
+    unchanged: declared.actions.length + declared.subscriptions.length - changing.length,
+    undeclared: {
+      actions: left.actions.map((record) => nameOf(ACTION, record)),
+      subscriptions: left.subscriptions.map((record) => nameOf(SUBSCRIPTION, record)),
+    },
+    problems,
+  };
+}
+
+function actionOf(record: object): unknown {
+  return (record as { action?: unknown }).action;
+}
+
+function stepsFor(
+  kind: Declarable,
+  declared: readonly Declared[],
+  there: readonly (Action | Subscription)[],
+  problems: Problem[],
+): Step[] {
+  const byKey = new Map(there.map((record) => [keyOf(kind, valuesOf(record)), record]));
+  const steps: Step[] = [];
+  for (const record of declared) {
+    const present = byKey.get(keyOf(kind, record.values));
+    const changes = present === undefined ? additions(record) : differences(record, valuesOf(present));
+    if (changes.length === 0) continue;
+    const wrong = schemaProblems(changed(changes), record);
+    problems.push(...wrong);
+    if (wrong.length > 0) continue;
+    const step = present === undefined ? creationOf(record, changes) : changeOf(record, changes, present);
+    if (step.body["bearer"] === "own" && step.bearerToken === undefined) {
+      const message = `${step.name} has no value of its own for bearer yet; name the file that holds it as bearer_token_file`;
+      problems.push({ place: record.place(["bearer"]), message });
+    }
+    steps.push(step);
+  }
+  return steps.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function additions({ kind, values }: Declared): Change[] {
+  return [...kind.members.keys()]
+    .filter((member) => values[member] !== undefined)
+    .map((member) => ({ member, to: values[member] }));
+}
+
+function differences({ kind, values }: Declared, there: Values): Change[] {
+  const changes: Change[] = [];
+  for (const [member, unlessSaid] of kind.members) {
+    const to = values[member] === undefined ? unlessSaid(values) : values[member];
+    if (to === undefined || isDeepStrictEqual(there[member], to)) continue;
+    changes.push({ member, from: there[member], to });
+  }
+  return changes;
+}
+
+function changed(changes: readonly Change[]): Values {
+  return Object.fromEntries(changes.map(({ member, to }) => [member, to]));
+}
+
+function creationOf({ kind, values, bearerToken }: Declared, changes: readonly Change[]): Step {
+  const step = { ...stepOf(kind, "create", values), body: values, changes };
+  return bearerToken === undefined ? step : { ...step, bearerToken };
+}
+
+function changeOf(
+  { kind, bearerToken }: Declared,
+  changes: readonly Change[],
+  present: Action | Subscription,
+): Step {
+  const step = { ...stepOf(kind, "change", valuesOf(present)), rowid: present.rowid, changes };
+  const body = changed(changes);
+  if (kind === ACTION) {
+    // With the schema in any case, as the request needs it, and the revision planned upon, so that none is undone unseen.
+    const { schemata, revision } = present as Action;
+    return { ...step, body: { schemata, revision, ...body } };
+  }
+  // A bearer that is there stays: no answer tells its value, so a file cannot be compared with it.
+  const sent = body["bearer"] === "own" && bearerToken !== undefined ? { bearerToken } : {};
+  return { ...step, body, ...sent };
+}
+
+function deletionOf(present: Values): Step {
+  const rowid = (present as unknown as Subscription).rowid;
+  return { ...stepOf(SUBSCRIPTION, "delete", present), rowid, body: {}, changes: [] };
+}
+
+function stepOf(
+  kind: Declarable,
+  operation: Step["operation"],
+  values: Values,
+): Pick<Step, "operation" | "noun" | "name" | "identity" | "breaks"> {
+  const identity = Object.fromEntries(kind.identity.map((name) => [name, values[name]]));
+  return { operation, noun: kind.noun, name: nameOf(kind, values), identity, breaks: [] };
+}
+
+function strangers(
+  kind: Declarable,
+  declared: readonly Declared[],
+  there: readonly (Action | Subscription)[],
+  applications: ReadonlySet<unknown>,
+): Values[] {
+  const keys = new Set(declared.map(({ values }) => keyOf(kind, values)));
+  return there
+    .map(valuesOf)
+    .filter((record) => applications.has(record["application"]) && !keys.has(keyOf(kind, record)))
+    .toSorted((a, b) => (nameOf(kind, a) < nameOf(kind, b) ? -1 : 1));
+}
+
+function valuesOf(record: Action | Subscription): Values {
+  return record as unknown as Values;
+}

@@ -1,0 +1,62 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../cli/base-command.ts";
+import { EXIT } from "../cli/exit-code.ts";
+import { note, writeOut } from "../cli/output.ts";
+import { printableLine } from "../cli/printable.ts";
+import { usage } from "../cli/usage.ts";
+
+export default class Export extends EvregCommand {
+  static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
+  static override description =
+    "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
+  static override usage = "export [--application NAME] [--output-file FILE | --output-dir DIR] [--json]";
+  static override examples = [
+    { description: "To look at", command: "<%= config.bin %> export" },
+    {
+      description: "Into a folder, a file for each application",
+      command: "<%= config.bin %> export --output-dir registry",
+    },
+    {
+      description: "One application, into a file",
+      command: "<%= config.bin %> export --application shop -o shop.yaml",
+    },
+  ];
+  static override flags = {
+    application: Flags.string({
+      summary: "Only the actions this application owns, and its subscriptions.",
+      helpValue: "NAME",
+    }),
+    "output-file": Flags.string({
+      char: "o",
+      summary: "Write into this file.",
+      helpValue: "FILE",
+      exclusive: ["output-dir"],
+    }),
+    "output-dir": Flags.string({
+      summary: "Write into this folder, a file for each application.",
+      helpValue: "DIR",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Export);
+    const { format } = this.outputFor(flags);
+    if (format === "jsonl") throw usage("An export is one document: YAML, or JSON with --json.");
+    const as = format === "json" ? "json" : "yaml";
+    const [{ byApplication, exported, registryOf }, { exportText, writeExport, writeExports }] =
+      await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export-files.ts")]);
+    const registry = await this.withEvreg(flags, (evreg) => registryOf(evreg, flags.application));
+    const { "output-dir": folder, "output-file": path } = flags;
+    if (folder !== undefined) {
+      const others = await writeExports(folder, byApplication(registry), as);
+      if (others.length > 0) {
+        note(
+          `${printableLine(folder)} also holds ${printableLine(others.join(", "))}, which evreg apply reads too.`,
+        );
+      }
+    } else if (path !== undefined && path !== "-")
+      await writeExport(path, exportText(exported(registry), as));
+    else await writeOut(exportText(exported(registry), as));
+    return EXIT.done;
+  }
+}

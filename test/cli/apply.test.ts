@@ -1,0 +1,301 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+let server: RunningProgram;
+let evreg: Evreg;
+/** Each test has an application of its own on the one server. */
+let application = "";
+let tests = 0;
+
+beforeAll(async () => {
+  mkdirSync(data);
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+});
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  folder.remove();
+});
+beforeEach(() => {
+  application = `app${++tests}`;
+});
+
+/** An action with this list of what is required, and these subscriptions to it. */
+function registry(required: string, ...subscriptions: string[]): string {
+  const action = `${application}.made`;
+  return JSON.stringify({
+    actions: [
+      { action, application, schemata: { type: "object", required: JSON.parse(required) as unknown } },
+    ],
+    subscriptions: subscriptions.map((subscription) => ({
+      application,
+      subscription,
+      action,
+      handler: "http://127.0.0.1:9/hook",
+    })),
+  });
+}
+
+function file(text: string): string {
+  const name = `${application}.json`;
+  writeFileSync(join(folder.path, name), text);
+  return name;
+}
+
+async function subscribed(): Promise<string[]> {
+  return (await evreg.subscriptions.list({ application })).data
+    .map(({ subscription }) => subscription)
+    .toSorted();
+}
+
+test("shows its plan on stdout, does it, and does nothing the second time", async () => {
+  const path = file(registry("[]", "one", "two"));
+  const plan = [
+    `+ action ${application}.made`,
+    `+ subscription ${application}/one to ${application}.made`,
+    `+ subscription ${application}/two to ${application}.made`,
+    "Plan: 3 to create; 0 as declared.",
+    "",
+  ].join("\n");
+  expect(await run(["apply", "-f", path, "--dry-run"])).toEqual({ code: 0, stdout: plan, stderr: "" });
+  expect(await run(["apply", "-f", path, "--dry-run", "--exit-code"])).toMatchObject({
+    code: 7,
+    stdout: plan,
+  });
+  expect(await subscribed()).toEqual([]);
+  const secrets = `${application}.ndjson`;
+  expect(await run(["apply", "-f", path, "--secrets-file", secrets])).toEqual({
+    code: 0,
+    stdout: plan,
+    stderr: "Done: 3 created, 0 changed, 0 deleted.\n",
+  });
+  for (const more of [[], ["--dry-run", "--exit-code"], ["--prune"]]) {
+    const again = await run(["apply", "-f", path, ...more]);
+    expect(again).toEqual({ code: 0, stdout: "Nothing to do; 3 as declared.\n", stderr: "" });
+  }
+  const kept = readFileSync(join(folder.path, secrets), "utf8").trim().split("\n");
+  expect(kept.map((line) => (JSON.parse(line) as { subscription: string }).subscription).toSorted()).toEqual([
+    "one",
+    "two",
+  ]);
+  for (const line of kept) expect(line).toMatch(/"secret":"whsec_[A-Za-z0-9+/]{43}="}$/);
+  expect(statSync(join(folder.path, secrets)).mode & 0o777).toBe(0o600);
+});
+
+test("a secret reaches a pipe only if that is asked for; nothing is created before it is known where to", async () => {
+  const path = file(registry("[]", "one"));
+  const refused = await run(["apply", "-f", path]);
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--secrets-file FILE .*Nothing was changed/),
+  });
+  const unwritable = await run(["apply", "-f", path, "--secrets-file", "no/such/folder"]);
+  expect(unwritable).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/no\/such\/folder cannot be written/),
+  });
+  expect((await evreg.actions.list({ application })).data).toEqual([]);
+  const shown = await run(["apply", "-f", path, "--secrets-file", "-"]);
+  expect(shown.stdout).toMatch(
+    new RegExp(`\nsecret of ${application}/one to ${application}.made: whsec_\\S+\n$`),
+  );
+});
+
+test.runIf(existsSync("/dev/full"))(
+  "a secret that cannot be written is told with what to do, and nothing more is created",
+  async () => {
+    const path = file(registry("[]", ...Array.from({ length: 20 }, (_, index) => `s${index}`)));
+    const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/full", "--keep-going"]);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /It was created, but its secret could not be written \(ENOSPC\)\. Make another: evreg subscriptions rotate-secret \d+\n/,
+    );
+    expect(stderr).not.toContain("whsec_");
+    expect((await subscribed()).length).toBeLessThanOrEqual(8);
+  },
+);
+
+test("--json is one document of the plan with what became of it", async () => {
+  const text = registry("[]", "one");
+  const dry = await json(["apply", "-f", "-", "--dry-run"], { input: text });
+  expect(dry).toMatchObject({
+    data: [
+      { operation: "create", noun: "action", action: `${application}.made`, result: "planned" },
+      { operation: "create", noun: "subscription", subscription: "one", breaks: [], result: "planned" },
+    ],
+    meta: { dry_run: true, unchanged: 0, undeclared: { actions: [], subscriptions: [] } },
+  });
+  const done = await json<{ result: string; rowid: number; secret?: string }[]>(
+    ["apply", "-f", "-", "--secrets-file", "-"],
+    { input: text },
+  );
+  expect(done.data).toMatchObject([
+    { result: "done" },
+    { result: "done", secret: expect.stringMatching(/^whsec_/) },
+  ]);
+  expect(done.data[1]?.rowid).toBe((await evreg.subscriptions.list({ application })).data[0]?.rowid);
+  const lines = await run(["apply", "-f", "-", "--output", "jsonl"], { input: registry('["id"]') });
+  expect(lines).toMatchObject({ code: 5, stderr: "" });
+  expect(JSON.parse(lines.stdout)).toMatchObject({
+    operation: "change",
+    changes: [{ member: "schemata", from: { required: [] }, to: { required: ["id"] } }],
+    breaks: [{ pointer: "/required", message: expect.any(String) }],
+    suggestion: `${application}.made.v2`,
+  });
+});
+
+test("a change that breaks someone stops all of it with 5; --keep-going does the rest; --compatibility none does it", async () => {
+  await run(["apply", "-f", file(registry("[]"))]);
+  const path = file(registry('["id"]', "one"));
+  const stopped = await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
+  expect(stopped).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/^Nothing was changed, as the plan holds/),
+  });
+  expect(stopped.stdout).toContain('    /required: The property "id" has become required.\n');
+  expect(await run(["apply", "-f", path, "--dry-run"])).toMatchObject({ code: 5 });
+  expect(await subscribed()).toEqual([]);
+  const rest = await run(["apply", "-f", path, "--keep-going", "--secrets-file", "/dev/null"]);
+  expect(rest).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining("1 created, 0 changed, 0 deleted."),
+  });
+  expect(await subscribed()).toEqual(["one"]);
+  const forced = await run(["apply", "-f", path, "--compatibility", "none"]);
+  expect(forced).toMatchObject({ code: 0, stderr: "Done: 0 created, 1 changed, 0 deleted.\n" });
+});
+
+test("--prune deletes what is not declared any more, and without a terminal only with --yes", async () => {
+  await run(["apply", "-f", file(registry("[]", "one", "two")), "--secrets-file", "/dev/null"]);
+  const path = file(registry("[]", "one"));
+  const kept = await run(["apply", "-f", path]);
+  expect(kept).toMatchObject({ code: 0, stdout: "Nothing to do; 2 as declared.\n" });
+  expect(kept.stderr).toBe(
+    `Not declared, and left alone without --prune:\n  ${application}/two to ${application}.made\n`,
+  );
+  const asked = await run(["apply", "-f", path, "--prune"]);
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringMatching(/deletes 1 subscription, .*--yes/) });
+  expect(await subscribed()).toEqual(["one", "two"]);
+  const pruned = await run(["apply", "-f", path, "--prune", "--yes"]);
+  expect(pruned).toMatchObject({ code: 0, stderr: "Done: 0 created, 0 changed, 1 deleted.\n" });
+  expect(pruned.stdout).toBe(
+    `- subscription ${application}/two to ${application}.made\nPlan: 1 to delete; 2 as declared.\n`,
+  );
+  expect(await subscribed()).toEqual(["one"]);
+  expect(await run(["apply", "-f", path, "--yes"])).toMatchObject({ code: 2 });
+});
+
+test("a step that fails is told with the reason, and so is what was not tried; 7 when some was done", async () => {
+  const inside = registry("[]", "one", "two").replace("127.0.0.1:9", "10.1.2.3");
+  const path = file(inside);
+  const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/null", "--keep-going"]);
+  expect(code).toBe(7);
+  expect(stderr).toContain(
+    `Failed:\n  + subscription ${application}/one to ${application}.made: handler: its host is not allowed: 10.1.2.3`,
+  );
+  expect(stderr).toContain(
+    "2 created, 0 changed, 0 deleted. That stays; the same command goes on with the rest.",
+  );
+  expect(stderr).not.toContain("/two to");
+  const none = await run(["apply", "-f", path, "--secrets-file", "/dev/null", "--json"]);
+  expect(none.code).toBe(1);
+  expect(JSON.parse(none.stdout)).toMatchObject({
+    data: [{ result: "failed", error: { code: 422, details: { field: "handler" } } }],
+  });
+});
+
+test("mistakes are told all at once, with their places, before anything is asked of the server", async () => {
+  writeFileSync(
+    join(folder.path, "bad.yaml"),
+    "actions:\n  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n",
+  );
+  const { code, stdout, stderr } = await run(["apply", "-f", "bad.yaml", "--url", "http://127.0.0.1:9"]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(
+    /^Error: The files have 2 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/,
+  );
+  expect(await run(["apply", "-f", "gone.yaml"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("There is no file gone.yaml"),
+  });
+  expect(await run(["apply", "-f", file(registry("[]")), "--url", "http://127.0.0.1:9"])).toMatchObject({
+    code: 6,
+  });
+  expect(await run(["apply"])).toMatchObject({ code: 2 });
+});
+
+test("a token sees and changes what its scopes hold", async () => {
+  const others = application;
+  await run(["apply", "-f", file(registry("[]"))]);
+  application = `${application}-own`;
+  const text = registry("[]", "one");
+  const { data: reader } = await evreg.tokens.create({ name: "reader", scopes: [`read:${application}`] });
+  const { data: writer } = await evreg.tokens.create({
+    name: "w",
+    scopes: [`read:${application}`, `write:${application}`],
+  });
+  const by = (token: string, more: string[] = []) =>
+    run(["apply", "-f", "-", "--secrets-file", "/dev/null", ...more], {
+      input: text,
+      env: { EVREG_URL: server.url, EVREG_TOKEN: token },
+    });
+  expect(await by(reader.token)).toMatchObject({ code: 4, stderr: expect.stringContaining("Failed:") });
+  expect(await by(writer.token)).toMatchObject({ code: 0 });
+  const stranger = await run(["apply", "-f", "-"], {
+    input: text.replaceAll(`"action":"${application}.made","handler"`, `"action":"${others}.made","handler"`),
+    env: { EVREG_URL: server.url, EVREG_TOKEN: writer.token },
+  });
+  expect(stranger).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("or none that this token may read"),
+  });
+});
+
+test("export writes what apply reads, to stdout, a file or a folder", async () => {
+  const path = file(registry('["id"]', "one"));
+  await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
+  const only = ["--application", application];
+  const yaml = await run(["export", ...only]);
+  expect(yaml).toEqual({
+    code: 0,
+    stderr: "",
+    stdout: [
+      "actions:",
+      `  - action: ${application}.made`,
+      `    application: ${application}`,
+      "    schemata:",
+      "      type: object",
+      "      required:",
+      "        - id",
+      "subscriptions:",
+      `  - application: ${application}`,
+      "    subscription: one",
+      `    action: ${application}.made`,
+      "    handler: http://127.0.0.1:9/hook",
+      "",
+    ].join("\n"),
+  });
+  const asJson = await run(["export", ...only, "--json"]);
+  expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
+  expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
+  expect(readFileSync(join(folder.path, "export.yaml"), "utf8")).toBe(yaml.stdout);
+  expect(await run(["export", "--output-dir", "all"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  const again = await run(["apply", "-f", "all", "--dry-run", "--exit-code", "--prune"]);
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Nothing to do; \d+ as declared\.\n$/),
+    stderr: "",
+  });
+  const some = await run(["export", ...only, "--output-dir", "all", "--json"]);
+  expect(some.stderr).toContain(`${application}.yaml`);
+  expect(await run(["export", "--output", "jsonl"])).toMatchObject({ code: 2 });
+});

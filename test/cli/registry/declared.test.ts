@@ -1,0 +1,244 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { mistakes } from "../../../src/cli/registry/declared.ts";
+import { loadDeclarations } from "../../../src/cli/registry/load.ts";
+import { ACTION, memberNames, SUBSCRIPTION } from "../../../src/cli/registry/members.ts";
+import { temporaryFolder } from "../../support/program.ts";
+import { declaredBy, lines, writeFiles } from "./setup.ts";
+
+const GOOD = "{ action: order.created, application: shop, schemata: { type: object } }";
+const SUBSCRIPTION_OF =
+  "application: billing, subscription: invoices, action: order.created, handler: https://a.example";
+
+function action(schemata: string): string {
+  return `actions: [{ action: a, application: b, schemata: ${schemata} }]`;
+}
+
+test("everything a request may hold can be declared, but for what only an answer or a secret holds", () => {
+  for (const kind of [ACTION, SUBSCRIPTION]) {
+    const inRequests = Object.keys(kind.body["properties"] as object).filter(
+      (name) => name !== "bearer_token",
+    );
+    const inFiles = memberNames(kind).filter((name) => !kind.references.includes(name));
+    expect(inFiles.toSorted()).toEqual(inRequests.toSorted());
+  }
+});
+
+test("several documents, defaults taken up by an anchor, and names trimmed as the service does", async () => {
+  const { actions, subscriptions, problems } = await declaredBy(`
+actions: [${GOOD}]
+---
+# nothing here
+---
+x-usual: &usual { max_retries: 2, headers: { X-Team: billing } }
+subscriptions:
+  - <<: *usual
+    application: " billing "
+    subscription: invoices
+    action: order.created
+    handler: https://a.example
+`);
+  expect(problems).toEqual([]);
+  expect(actions[0]?.values).toEqual({
+    action: "order.created",
+    application: "shop",
+    schemata: { type: "object" },
+  });
+  expect(subscriptions[0]?.values).toEqual({
+    application: "billing",
+    subscription: "invoices",
+    action: "order.created",
+    handler: "https://a.example",
+    max_retries: 2,
+    headers: { "X-Team": "billing" },
+  });
+});
+
+describe("a mistake is told with its line", () => {
+  test.each([
+    [
+      "actions:\n  - action: a\n    aplication: b\n    schemata: {}",
+      /^registry\.yaml:3: aplication .*did you mean application\?$/,
+    ],
+    ["action: []", /^registry\.yaml:1: action is not known here; did you mean actions\?$/],
+    ["actions: 5", /^registry\.yaml:1: actions must be a list$/],
+    ["- 1", /^registry\.yaml:1: must be a mapping with the lists actions and subscriptions$/],
+    ["actions:\n  - just text", /^registry\.yaml:2: must be a mapping, which declares one action$/],
+    ["actions:\n  - action: a\n    schemata: {}", /^registry\.yaml:2: application: /],
+    [
+      "actions:\n  - action: a..b\n    application: b\n    schemata: {}",
+      /^registry\.yaml:2: action: .*single dots/,
+    ],
+    ["actions:\n  - action: a\n    application: b\n    schemata: 7", /^registry\.yaml:4: schemata: /],
+    [
+      `actions:\n  - ${GOOD}\n  - ${GOOD}`,
+      /^registry\.yaml:3: the action order\.created is declared already, at registry\.yaml:2$/,
+    ],
+    [
+      `subscriptions:\n  - { ${SUBSCRIPTION_OF},\n      max_retries: 21 }`,
+      /^registry\.yaml:3: max_retries: /,
+    ],
+    [
+      `subscriptions:\n  - { ${SUBSCRIPTION_OF},\n      headers: { Host: a } }`,
+      /^registry\.yaml:3: headers.*Host.*only the service itself sets/,
+    ],
+    [
+      `subscriptions:\n  - { ${SUBSCRIPTION_OF}, on_exhausted: skip }`,
+      /^registry\.yaml:2: on_exhausted: is for .*ordered only$/,
+    ],
+    [
+      `subscriptions:\n  - { ${SUBSCRIPTION_OF},\n      bearer_token: hidden-value }`,
+      /^registry\.yaml:3: bearer_token must not stand in a file;.*bearer_token_file$/,
+    ],
+    [
+      `subscriptions:\n  - { ${SUBSCRIPTION_OF}, bearer: none,\n      bearer_token_file: x }`,
+      /^registry\.yaml:2: bearer: must be own/,
+    ],
+    [
+      "subscriptions:\n  - application: a\n    subscription: b\n    action: c\n    handler: https://u:hidden-value@a.example",
+      /^registry\.yaml:5: handler: must not hold a user name or password/,
+    ],
+    [
+      "subscriptions:\n  - application: a\n    subscription: b\n    action: c\n    handler: ftp://a.example",
+      /^registry\.yaml:5: handler: must be an https: URL/,
+    ],
+    ["actions: [\n", /^registry\.yaml:2: this is not the YAML evreg reads: /],
+    ["a: 1\na: 2", /^registry\.yaml:2: .*unique/],
+    ["x-a: !!foo 1", /^registry\.yaml:1: .*tag/],
+    ["x-a:\n  b: .nan", /^registry\.yaml:2: must be a value that JSON has$/],
+    ["x-a: &a\n  b: *a", /^registry\.yaml:\d: /],
+    ["x-a: !!binary aGk=", /^registry\.yaml:1: must be a value that JSON has$/],
+  ])("%#", async (text, expected) => {
+    const told = lines(await declaredBy(text));
+    expect(told).toEqual([expect.stringMatching(expected)]);
+    expect(told.join()).not.toContain("hidden-value");
+  });
+
+  test("in JSON as well, which goes by the rules of a request", async () => {
+    const json =
+      '{\n  "actions": [\n    { "action": "a",\n      "applicatoin": "b", "schemata": {} }\n  ]\n}';
+    expect(lines(await declaredBy(json, "shop.json"))).toEqual([
+      expect.stringMatching(/^shop\.json:4: applicatoin .*did you mean application\?$/),
+    ]);
+    expect(lines(await declaredBy('{"actions": [],\n"actions": []}', "shop.json"))).toEqual([
+      expect.stringMatching(/^shop\.json:2: .*"actions"/),
+    ]);
+  });
+
+  test("all of them at once", async () => {
+    const told = lines(
+      await declaredBy("actions:\n  - { action: 1 }\n  - { action: b, nope: 1, application: [] }\n"),
+    );
+    expect(told).toEqual([
+      expect.stringMatching(/^registry\.yaml:2: /),
+      expect.stringMatching(/^registry\.yaml:3: nope/),
+    ]);
+  });
+});
+
+test("of very many, the first are told, and how many there are", async () => {
+  const { problems } = await declaredBy(`actions:\n${"  - 1\n".repeat(1_234)}`);
+  const { message } = mistakes(problems);
+  expect(message).toMatch(/^The files have 1,234 mistakes:\n {2}registry\.yaml:2: /);
+  expect(message).toContain("registry.yaml:51: ");
+  expect(message).not.toContain("registry.yaml:52: ");
+  expect(message).toMatch(/\n {2}and 1,184 more\nNothing was changed\.$/);
+});
+
+test("anchors that hold each other without end are refused, and those that each record takes up are not", async () => {
+  const bomb = Array.from(
+    { length: 30 },
+    (_, level) => `x-${level + 1}: &l${level + 1} [*l${level}, *l${level}]`,
+  );
+  expect(lines(await declaredBy(`x-0: &l0 [1]\n${bomb.join("\n")}`))).toEqual([
+    expect.stringMatching(/alias count/i),
+  ]);
+  const records = Array.from(
+    { length: 2_000 },
+    (_, n) => `  - { <<: *usual, application: a, subscription: s${n}, action: b, headers: *headers }`,
+  );
+  const many = await declaredBy(
+    `x-h: &headers { X-A: b }\nx-u: &usual { handler: https://a.example }\nsubscriptions:\n${records.join("\n")}`,
+  );
+  expect(many.problems).toEqual([]);
+  expect(many.subscriptions).toHaveLength(2_000);
+});
+
+describe("files", () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  beforeEach(() => {
+    folder = temporaryFolder();
+  });
+  afterEach(() => folder.remove());
+
+  const load = (path: string, bearerTokenDir?: string) =>
+    loadDeclarations([join(folder.path, path)], bearerTokenDir);
+
+  test("a folder is walked in order; hidden files, schemas and other kinds are left out", async () => {
+    writeFiles(folder.path, {
+      "r/b.yml": "actions: [{ action: b, application: x, schemata: {} }]",
+      "r/a/z.json": '{"actions": [{"action": "z", "application": "x", "schemata": {"type": "object"}}]}',
+      "r/c.yaml": action("schemas/plain.json"),
+      "r/schemas/plain.json": '{"type": "object", "title": "plain"}',
+      "r/schemas/other.schema.yaml": "type: object",
+      "r/.hidden.yaml": "nonsense",
+      "r/.git/x.yaml": "nonsense",
+      "r/node_modules/x.json": "nonsense",
+      "r/notes.txt": "nonsense",
+    });
+    const { actions } = await load("r");
+    expect(actions.map(({ values }) => values["action"])).toEqual(["z", "b", "a"]);
+    expect(actions[2]?.values["schemata"]).toEqual({ type: "object", title: "plain" });
+    await expect(load("r/.git/none")).rejects.toMatchObject({ code: "usage" });
+    writeFiles(folder.path, { "empty/readme.md": "" });
+    await expect(load("empty")).rejects.toThrow(/There is no \.yaml, \.yml or \.json file in/);
+  });
+
+  test("a schema's file lies inside the folder that was named, whichever way it is written", async () => {
+    writeFiles(folder.path, {
+      "outside.json": "{}",
+      "r/sub/in.yaml": action("../ok.json"),
+      "r/ok.json": "{}",
+    });
+    await expect(load("r")).resolves.toMatchObject({ actions: [{ values: { schemata: {} } }] });
+    symlinkSync(join(folder.path, "outside.json"), join(folder.path, "r/link.json"));
+    for (const path of [
+      "../outside.json",
+      join(folder.path, "outside.json"),
+      "./link.json",
+      "/etc/hostname",
+    ]) {
+      writeFiles(folder.path, { "r/sub/in.yaml": "{}", "r/a.yaml": action(path) });
+      await expect(load("r/a.yaml"), path).rejects.toThrow(
+        /a\.yaml:1: schemata: .*lies outside .*Nothing was changed/s,
+      );
+    }
+    // Of a file that is named itself, only what lies beside it.
+    writeFiles(folder.path, { "r/sub/in.yaml": action("../ok.json") });
+    await expect(load("r/sub/in.yaml")).rejects.toThrow(/lies outside/);
+    writeFiles(folder.path, { "r/a.yaml": action("gone.json") });
+    await expect(load("r/a.yaml")).rejects.toThrow(/a\.yaml:1: schemata: There is no file gone\.json/);
+  });
+
+  test("a mistake in a schema's file is told with that file's line", async () => {
+    writeFiles(folder.path, { "a.yaml": action("s.json"), "s.json": '{\n  "type": "object",\n}' });
+    await expect(load("a.yaml")).rejects.toThrow(/^s\.json:3: Malformed JSON/);
+    writeFiles(folder.path, { "s.json": "[1]" });
+    await expect(load("a.yaml")).rejects.toThrow(/schemata: must be/);
+  });
+
+  test("a bearer's value is read from its file, or from the folder named for them", async () => {
+    const text = `subscriptions: [{ ${SUBSCRIPTION_OF}, bearer_token_file: tok }]`;
+    writeFiles(folder.path, { "r/a.yaml": text, "r/tok": "value-1\n", "secrets/tok": "value-2\n" });
+    const beside = await load("r");
+    expect(beside.subscriptions).toMatchObject([{ bearerToken: "value-1", values: { bearer: "own" } }]);
+    expect(beside.subscriptions[0]?.values).not.toHaveProperty("bearer_token_file");
+    const apart = await load("r", join(folder.path, "secrets"));
+    expect(apart.subscriptions[0]?.bearerToken).toBe("value-2");
+    writeFiles(folder.path, { "r/tok": "two words" });
+    await expect(load("r")).rejects.toThrow(/bearer_token_file: must be 1 to/);
+    writeFiles(folder.path, { "r/a.yaml": text.replace(": tok", ": ../secrets/tok") });
+    await expect(load("r")).rejects.toThrow(/bearer_token_file: .*lies outside/);
+  });
+});

@@ -1,0 +1,277 @@
+import * as fc from "fast-check";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { byApplication, exported } from "../../../src/cli/registry/export.ts";
+import { exportText, writeExports } from "../../../src/cli/registry/export-files.ts";
+import { loadDeclarations } from "../../../src/cli/registry/load.ts";
+import { carryOut } from "../../../src/cli/registry/carry-out.ts";
+import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
+import type { NewAction } from "../../../src/domain/action.ts";
+import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
+import { retriesUnlessSaid, type NewSubscription } from "../../../src/domain/subscription.ts";
+import type { Evreg } from "../../../src/evreg.ts";
+import { openLocalService } from "../../support/local-service.ts";
+import { temporaryFolder } from "../../support/program.ts";
+import { declaredBy, planOf } from "./setup.ts";
+
+/** Texts that YAML could take for something else, or that need quoting. */
+const oddText = fc.constantFrom(
+  "yes",
+  "null",
+  "~",
+  "1e3",
+  "0x1F",
+  "- a",
+  "a: b",
+  "#c",
+  "it's",
+  '"q"',
+  "é😀",
+  "<<",
+  "*a",
+  "&a",
+  "!t",
+  "2026-01-01",
+  "[x]",
+  "%d",
+  "@",
+  "`",
+  "a/b",
+  "..",
+  ".schema",
+  "Shop",
+  "shop",
+  "=",
+);
+const label = fc.oneof(oddText, fc.stringMatching(/^[a-zA-Z][a-z0-9 ._-]{0,10}[a-z0-9]$/));
+const text = fc.oneof(
+  oddText,
+  fc.string({ maxLength: 12 }),
+  fc.constantFrom("two\nlines\n", "\ttab", " space "),
+);
+const schema = fc.record(
+  {
+    type: fc.constant("object"),
+    title: text,
+    properties: fc.dictionary(
+      fc.oneof(label, fc.constantFrom("__proto__", "<<")),
+      fc.record(
+        {
+          type: fc.constantFrom("string", "integer", ["string", "null"]),
+          enum: fc.uniqueArray(
+            fc.oneof(
+              text,
+              fc.integer(),
+              fc.double({ noNaN: true, noDefaultInfinity: true }),
+              fc.constant(null),
+              fc.boolean(),
+            ),
+            { minLength: 1, maxLength: 4, selector: (value) => JSON.stringify(value) },
+          ),
+          default: fc.jsonValue({ maxDepth: 2 }),
+        },
+        { requiredKeys: [] },
+      ),
+      { maxKeys: 4 },
+    ),
+  },
+  { requiredKeys: ["type"] },
+);
+const anySettings = fc.record(
+  {
+    max_retries: fc.integer({ min: 0, max: 20 }),
+    active: fc.boolean(),
+    bearer: fc.constantFrom("secret" as const, "none" as const),
+    bearer_token: fc.constant("a-value-of-its-own"),
+    filter: fc.option(schema),
+    rate_limit: fc.option(fc.constantFrom(0.01, 2.5, 10_000)),
+    max_in_flight: fc.option(fc.integer({ min: 1, max: 1_000 })),
+    timeout_ms: fc.option(fc.integer({ min: 100, max: 60_000 })),
+    headers: fc.option(
+      fc.dictionary(fc.stringMatching(/^X-[a-z]{1,8}$/), fc.stringMatching(/^[!-~]{0,12}$/), {
+        maxKeys: 3,
+      }),
+    ),
+    retry_schedule: fc.option(
+      fc.array(fc.integer({ min: 0, max: 604_800_000 }), { minLength: 1, maxLength: 20 }),
+    ),
+    ordered: fc.boolean(),
+  },
+  { requiredKeys: [] },
+);
+
+interface Model {
+  readonly actions: readonly { readonly application: string; readonly schemata: object }[];
+  readonly subscriptions: readonly ({
+    readonly application: string;
+    readonly subscription: string;
+    readonly of: number;
+  } & object)[];
+}
+
+const model: fc.Arbitrary<Model> = fc.record({
+  actions: fc.array(fc.record({ application: label, schemata: schema }), { minLength: 1, maxLength: 4 }),
+  subscriptions: fc.array(
+    fc
+      .tuple(fc.record({ application: label, subscription: label, of: fc.nat() }), anySettings)
+      .map(([names, more]) => Object.assign(names, more)),
+    { maxLength: 5 },
+  ),
+});
+
+/** Puts it into an evreg; what the service itself refuses is left out. */
+async function fill(evreg: Evreg, { actions, subscriptions }: Model): Promise<number> {
+  let made = 0;
+  for (const [index, action] of actions.entries()) {
+    await evreg.actions.create({ ...action, action: `a${index}.made` } as NewAction);
+    made += 1;
+  }
+  for (const { of, ...input } of subscriptions) {
+    const named: Record<string, unknown> = {
+      ...input,
+      action: `a${of % actions.length}.made`,
+      handler: "https://a.example/x",
+    };
+    if (named["bearer_token"] !== undefined) delete named["bearer"];
+    const created = await evreg.subscriptions
+      .create(named as unknown as NewSubscription)
+      .catch((error: Error) => error);
+    if (created instanceof Error) expect(created.message).toMatch(/already/);
+    else made += 1;
+  }
+  return made;
+}
+
+async function registryIn(evreg: Evreg): Promise<Registry> {
+  const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
+  return { actions: actions.data, subscriptions: subscriptions.data };
+}
+
+/** The same without a service, as it would list it. */
+function listed({ actions, subscriptions }: Model): Registry {
+  const common = { timestamped: "2026-01-01T00:00:00.000Z", revision: 1 };
+  const bound = new Map<string, object>();
+  for (const { of, ...given } of subscriptions) {
+    const action = `a${of % actions.length}.made`;
+    const { bearer_token: own, ...rest } = given as Record<string, unknown>;
+    const settings = changedSettings(NO_SETTINGS, settingsIn(rest));
+    const record = {
+      ...common,
+      rowid: bound.size + 1,
+      handler: "https://a.example/x",
+      active: true,
+      disabled_reason: null,
+      previous_secret_until: null,
+      max_retries: retriesUnlessSaid(settings),
+      ...rest,
+      ...settings,
+      action,
+      bearer: own === undefined ? (rest["bearer"] ?? "secret") : "own",
+    };
+    bound.set(JSON.stringify([given.application, given.subscription, action]), record);
+  }
+  const made = {
+    actions: actions.map((action, index) => ({
+      ...common,
+      ...action,
+      rowid: index + 1,
+      action: `a${index}.made`,
+    })),
+    subscriptions: [...bound.values()],
+  };
+  return JSON.parse(JSON.stringify(made)) as Registry;
+}
+
+test("applying an export changes nothing, whatever is in the registry", async () => {
+  await fc.assert(
+    fc.asyncProperty(model, fc.constantFrom("yaml", "json"), async (input, format) => {
+      const registry = listed(input);
+      const written = exportText(exported(registry), format);
+      expect(written).not.toMatch(/rowid|timestamped|a-value-of-its-own/);
+      const declared = await declaredBy(written, `export.${format}`);
+      expect(declared.problems).toEqual([]);
+      expect(planFor(declared, registry, { prune: true })).toEqual({
+        steps: [],
+        unchanged: registry.actions.length + registry.subscriptions.length,
+        undeclared: { actions: [], subscriptions: [] },
+        problems: [],
+      });
+      const turned = {
+        actions: registry.actions.toReversed(),
+        subscriptions: registry.subscriptions.toReversed(),
+      };
+      expect(exportText(exported(turned), format)).toBe(written);
+    }),
+    { numRuns: 300 },
+  );
+}, 60_000);
+
+test("an export of a real one, by file or by folder, changes nothing there and makes the same elsewhere", async () => {
+  const folder = temporaryFolder();
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(model, async (input) => {
+      const [here, there] = [await openLocalService(), await openLocalService()];
+      try {
+        const made = await fill(here.evreg, input);
+        const registry = await registryIn(here.evreg);
+        const written = exportText(exported(registry), "yaml");
+        expect(written).not.toMatch(/whsec_|a-value-of-its-own/);
+        expect(await planOf(here.evreg, written)).toMatchObject({ steps: [], unchanged: made, problems: [] });
+        const path = join(folder.path, String(runs++));
+        await writeExports(path, byApplication(registry), "yaml");
+        const parted = planFor(await loadDeclarations([path], undefined), registry, { prune: true });
+        expect(parted).toMatchObject({ steps: [], unchanged: made, problems: [] });
+
+        // The value of a bearer of its own is in no file.
+        const takenOver = written.replaceAll("bearer: own", "bearer: none");
+        const options = { force: false, keepGoing: false, signal: new AbortController().signal };
+        await carryOut(there.evreg, await planOf(there.evreg, takenOver), {
+          ...options,
+          created: async () => {},
+        });
+        expect(exportText(exported(await registryIn(there.evreg)), "yaml")).toBe(takenOver);
+      } finally {
+        await Promise.all([here.close(), there.close()]);
+      }
+    }),
+    { numRuns: 8 },
+  );
+  folder.remove();
+}, 120_000);
+
+test("a file's name is safe whatever its application is called, and no two share one", async () => {
+  const folder = temporaryFolder();
+  const applications = [
+    "../up",
+    ".hidden",
+    "Shop",
+    "shop",
+    "a/b",
+    "x.schema",
+    "é".repeat(128),
+    `${"é".repeat(127)}e`,
+  ];
+  const action = { rowid: 1, schemata: {}, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" };
+  const actions = applications.map((application, index) => ({ ...action, application, action: `a${index}` }));
+  const others = await writeExports(folder.path, byApplication({ actions, subscriptions: [] }), "yaml");
+  expect(others).toEqual([]);
+  const { actions: read } = await loadDeclarations([folder.path], undefined);
+  expect(read.map(({ values }) => String(values["application"])).toSorted()).toEqual(applications.toSorted());
+  expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
+
+  expect(
+    await writeExports(
+      folder.path,
+      byApplication({ actions: actions.slice(0, 7), subscriptions: [] }),
+      "yaml",
+    ),
+  ).toEqual([expect.stringMatching(/^%C3%A9.*\.yaml$/)]);
+  folder.remove();
+});
+
+test("one that nothing is in is a file that declares nothing", async () => {
+  const declared = await declaredBy(exportText({ actions: [], subscriptions: [] }, "yaml"));
+  expect(declared).toEqual({ actions: [], subscriptions: [], problems: [] });
+});

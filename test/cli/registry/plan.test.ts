@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { planText } from "../../../src/cli/registry/plan-text.ts";
+import type { Plan } from "../../../src/cli/registry/plan.ts";
+import type { Evreg } from "../../../src/evreg.ts";
+import { type LocalService, openLocalService } from "../../support/local-service.ts";
+import { lines, planOf } from "./setup.ts";
+
+let local: LocalService;
+let evreg: Evreg;
+
+beforeEach(async () => {
+  local = await openLocalService();
+  ({ evreg } = local);
+  await evreg.actions.create({
+    action: "order.created",
+    application: "shop",
+    schemata: { type: "object", required: ["id"] },
+  });
+  await evreg.subscriptions.create({
+    application: "billing",
+    subscription: "invoices",
+    action: "order.created",
+    handler: "https://a.example",
+  });
+});
+afterEach(() => local.close());
+
+const ACTION =
+  "actions: [{ action: order.created, application: shop, schemata: { required: [id], type: object } }]\n";
+const SAME =
+  "application: billing, subscription: invoices, action: order.created, handler: https://a.example";
+
+function told(plan: Plan): string {
+  return planText(plan, { force: false });
+}
+
+const subscription = (more = "") => `${ACTION}subscriptions: [{ ${SAME}${more} }]`;
+
+test("what is as declared is left alone, in whichever order its schema is written", async () => {
+  const plan = await planOf(evreg, subscription());
+  expect(plan).toMatchObject({ steps: [], unchanged: 2, problems: [] });
+  expect(told(plan)).toBe("Nothing to do; 2 as declared.\n");
+});
+
+test("a difference is told with what it was and will be", async () => {
+  const plan = await planOf(
+    evreg,
+    subscription(", max_retries: 3, headers: { X-A: b }").replace("a.example", "b.example"),
+  );
+  expect(told(plan)).toBe(
+    '~ subscription billing/invoices to order.created: handler "https://a.example" → "https://b.example", max_retries 5 → 3, headers\n' +
+      "Plan: 1 to change; 1 as declared.\n",
+  );
+  expect(plan.steps[0]?.body).toEqual({
+    handler: "https://b.example",
+    max_retries: 3,
+    headers: { "X-A": "b" },
+  });
+});
+
+test("what a file leaves out goes back to what a new one has; whether it is active stays", async () => {
+  await evreg.subscriptions.update(1, {
+    max_retries: 9,
+    active: false,
+    bearer: "none",
+    rate_limit: 5,
+    ordered: true,
+    on_exhausted: "skip",
+  });
+  const plan = await planOf(evreg, subscription());
+  expect(plan.steps[0]?.body).toEqual({
+    max_retries: 5,
+    bearer: "secret",
+    rate_limit: null,
+    ordered: false,
+    on_exhausted: null,
+  });
+  const active = await planOf(evreg, subscription(", active: true"));
+  expect(active.steps[0]?.body).toMatchObject({ active: true });
+});
+
+test("retries that are not named are those of the schedule, as for a new one", async () => {
+  const schedule = ", retry_schedule: [0, 1000, 60000]";
+  const first = await planOf(evreg, subscription(schedule));
+  expect(first.steps[0]?.body).toEqual({ max_retries: 3, retry_schedule: [0, 1_000, 60_000] });
+  await evreg.subscriptions.update(1, first.steps[0]!.body);
+  expect((await planOf(evreg, subscription(schedule))).steps).toEqual([]);
+});
+
+test("a change that breaks someone is told with each break and the way out", async () => {
+  const text = ACTION.replace("[id]", "[id, total]");
+  const plan = await planOf(evreg, text);
+  expect(told(plan)).toBe(
+    [
+      "! action order.created: schemata",
+      '    /required: The property "total" has become required.',
+      "    This would break someone. Declare it as order.created.v2 beside order.created, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).",
+      "Plan: 1 that breaks someone; 0 as declared.",
+      "",
+    ].join("\n"),
+  );
+  const versions = text.replace(
+    "actions: [",
+    "actions: [{ action: order.created.v2, application: shop, schemata: {} }, ",
+  );
+  expect(told(await planOf(evreg, versions))).toContain(
+    "Declare it as order.created.v3 beside order.created,",
+  );
+  expect(planText(plan, { force: true })).toContain("Applied all the same, as --compatibility none says.");
+});
+
+test("a subscription needs an action that is there or declared", async () => {
+  const both = `actions: [{ action: new, application: shop, schemata: {} }]
+subscriptions:
+  - { application: a, subscription: s, action: new, handler: https://a.example }
+  - application: a
+    subscription: s
+    action: nowhere
+    handler: https://a.example`;
+  const plan = await planOf(evreg, both);
+  expect(lines(plan)).toEqual([
+    "registry.yaml:6: there is no action nowhere, or none that this token may read, and no file declares it",
+  ]);
+});
+
+test("a subscription that is there is no mistake for a token that may not read its action", async () => {
+  const token = await local.as(["read:billing", "write:billing"]);
+  const text = subscription().slice(ACTION.length);
+  expect(await planOf(token, text)).toMatchObject({ steps: [], unchanged: 1, problems: [] });
+});
+
+describe("schemas", () => {
+  test.each([
+    [
+      "actions:\n  - action: a\n    application: b\n    schemata:\n      properties:\n        zip:\n          pattern: '('",
+      /^registry\.yaml:7: schemata\.properties\.zip\.pattern: the pattern/,
+    ],
+    [
+      `subscriptions:\n  - { application: x, subscription: y, action: order.created, handler: "https://a.example",\n      filter: { type: nothing } }`,
+      /^registry\.yaml:3: filter\.type: /,
+    ],
+  ])("one that is none is told with its line: %#", async (text, expected) => {
+    const plan = await planOf(evreg, text);
+    expect(lines(plan)).toEqual([expect.stringMatching(expected)]);
+  });
+});
+
+test("only subscriptions of applications that the files name are pruned, and no action ever", async () => {
+  await evreg.actions.create({ action: "order.paid", application: "shop", schemata: {} });
+  await evreg.actions.create({ action: "user.created", application: "crm", schemata: {} });
+  const common = { action: "order.paid", handler: "https://a.example" };
+  await evreg.subscriptions.create({ ...common, application: "billing", subscription: "old" });
+  await evreg.subscriptions.create({ ...common, application: "others", subscription: "theirs" });
+  const left = {
+    actions: ["order.paid"],
+    subscriptions: ["billing/old to order.paid"],
+  };
+  const kept = await planOf(evreg, subscription());
+  expect(kept).toMatchObject({ steps: [], undeclared: left });
+  const pruned = await planOf(evreg, subscription(), { prune: true });
+  expect(pruned.undeclared).toEqual(left);
+  expect(told(pruned)).toBe("- subscription billing/old to order.paid\nPlan: 1 to delete; 2 as declared.\n");
+});
+
+describe("a bearer of its own", () => {
+  test("is sent for one that has none yet, and left alone afterwards", async () => {
+    const missing = await planOf(evreg, subscription(", bearer: own"));
+    expect(lines(missing)).toEqual([
+      "registry.yaml:2: billing/invoices to order.created has no value of its own for bearer yet; name the file that holds it as bearer_token_file",
+    ]);
+    await evreg.subscriptions.update(1, { bearer_token: "hidden-value" });
+    expect(await planOf(evreg, subscription(", bearer: own"))).toMatchObject({ steps: [], problems: [] });
+    const back = await planOf(evreg, subscription());
+    expect(back.steps[0]?.body).toEqual({ bearer: "secret" });
+  });
+});
+
+test("names from outside do nothing to a terminal", async () => {
+  const plan = await planOf(
+    evreg,
+    `subscriptions: [{ application: a, subscription: b, action: order.created, handler: "https://a.example/\u202e" }]`,
+  );
+  expect(told(plan)).not.toContain("\u202e");
+});

@@ -1,0 +1,39 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { judged } from "../../../src/cli/registry/breaks.ts";
+import { readDeclarations, type Declarations } from "../../../src/cli/registry/declared.ts";
+import { parseDocuments } from "../../../src/cli/registry/document.ts";
+import { planFor, type Plan } from "../../../src/cli/registry/plan.ts";
+import type { Evreg } from "../../../src/evreg.ts";
+
+/** Writes files into a folder, by their paths in it. */
+export function writeFiles(folder: string, files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+/** What a text declares that needs no other file. */
+export async function declaredBy(text: string, name = "registry.yaml"): Promise<Declarations> {
+  const { documents, problems } = parseDocuments(name, Buffer.from(text));
+  const file = { name, path: `/nowhere/${name}`, folder: "/nowhere", within: "/nowhere", documents };
+  const declared = await readDeclarations([file], {});
+  return { ...declared, problems: [...problems, ...declared.problems] };
+}
+
+export async function planOf(
+  evreg: Evreg,
+  text: string,
+  options: { prune?: boolean; name?: string } = {},
+): Promise<Plan> {
+  const { prune = false, name } = options;
+  const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
+  const registry = { actions: actions.data, subscriptions: subscriptions.data };
+  return judged(planFor(await declaredBy(text, name), registry, { prune }), registry);
+}
+
+/** Problems as lines: `registry.yaml:3: …`. */
+export function lines({ problems }: Pick<Declarations, "problems">): string[] {
+  return problems.map(({ place, message }) => `${place}: ${message}`);
+}
