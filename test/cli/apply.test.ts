@@ -161,7 +161,7 @@ test("a change that breaks someone stops all of it with 5; --keep-going does the
     code: 5,
     stderr: expect.stringMatching(/^Nothing was changed, as the plan holds/),
   });
-  expect(stopped.stdout).toContain('    /required: The property "id" has become required.\n');
+  expect(stopped.stdout).toContain('    /required: The property "id" has become required. A producer');
   expect(await run(["apply", "-f", path, "--dry-run"])).toMatchObject({ code: 5 });
   expect(await subscribed()).toEqual([]);
   const rest = await run(["apply", "-f", path, "--keep-going", "--secrets-file", "/dev/null"]);

@@ -8,6 +8,7 @@ import { judged } from "./breaks.ts";
 import { carryOut } from "./carry-out.ts";
 import { mistakes, type Declarations } from "./declared.ts";
 import type { ApplyOptions } from "./options.ts";
+import { registryOf } from "./export.ts";
 import { planFor, type Plan } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { exitCodeOf, tellResult, tellUndeclared, type Run } from "./result.ts";
@@ -15,11 +16,10 @@ import { SecretsOut } from "./secrets.ts";
 
 /** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
-  const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
-  const registry = { actions: actions.data, subscriptions: subscriptions.data };
+  const registry = await registryOf(evreg);
   const planned = planFor(declared, registry, options);
   if (planned.problems.length > 0) throw mistakes(planned.problems);
-  const plan = await judged(planned, registry);
+  const plan = await judged(planned, registry, evreg.actions);
   if (options.output.format === "table") {
     await writeOut(planText(plan, options));
     tellUndeclared(plan, options);

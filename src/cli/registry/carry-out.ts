@@ -1,4 +1,4 @@
-import type { ActionUpdate, NewAction, SchemaWarning } from "../../domain/action.ts";
+import type { NewAction, SchemaWarning } from "../../domain/action.ts";
 import { asEvregError, type EvregError } from "../../domain/error.ts";
 import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
@@ -87,7 +87,7 @@ async function carryOutOne(
     const answer =
       operation === "create"
         ? await actions.create(body as unknown as NewAction)
-        : await actions.update(step.name, body as unknown as ActionUpdate, options);
+        : await actions.update(step.name, body, options);
     return { rowid: answer.data.rowid, warnings: answer.meta?.warnings ?? [] };
   }
   const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Action } from "../../domain/action.ts";
+import { isReservedName, SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import { keyOf } from "./declared.ts";
 import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
@@ -11,7 +13,7 @@ export interface ExportedRegistry {
 }
 
 /** @param application only what it owns, and its subscriptions */
-export async function registryOf(evreg: Evreg, application: string | undefined): Promise<Registry> {
+export async function registryOf(evreg: Evreg, application?: string): Promise<Registry> {
   const query = application === undefined ? {} : { application };
   const [actions, subscriptions] = await Promise.all([
     evreg.actions.list(query),
@@ -25,12 +27,16 @@ export async function registryOf(evreg: Evreg, application: string | undefined):
  * are as for a new record.
  */
 export function exported({ actions, subscriptions }: Registry): ExportedRegistry {
-  return { actions: recordsOf(ACTION, actions), subscriptions: recordsOf(SUBSCRIPTION, subscriptions) };
+  return {
+    actions: recordsOf(ACTION, actions.filter(isDeclarable)),
+    subscriptions: recordsOf(SUBSCRIPTION, subscriptions),
+  };
 }
 
 /** One document for each application, by its name. */
 export function byApplication({ actions, subscriptions }: Registry): ReadonlyMap<string, ExportedRegistry> {
-  const names = new Set([...actions, ...subscriptions].map(({ application }) => application));
+  const declarable = [...actions.filter(isDeclarable), ...subscriptions];
+  const names = new Set(declarable.map(({ application }) => application));
   return new Map(
     [...names].toSorted().map((name) => {
       const own = {
@@ -40,6 +46,11 @@ export function byApplication({ actions, subscriptions }: Registry): ReadonlyMap
       return [name, exported(own)];
     }),
   );
+}
+
+/** The service's own actions are in every registry by themselves. */
+function isDeclarable({ action, application }: Action): boolean {
+  return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
 function recordsOf(kind: Declarable, records: Registry["actions"] | Registry["subscriptions"]): Values[] {

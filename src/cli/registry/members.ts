@@ -1,5 +1,8 @@
 import { nearest } from "../../config/nearest.ts";
-import { NEW_ACTION, NEW_SUBSCRIPTION, type BodySchema } from "../../domain/requests.ts";
+import { DEFAULT_RULE } from "../../domain/compatibility.ts";
+import { NEW_ACTION } from "../../domain/requests/actions.ts";
+import type { BodySchema } from "../../domain/requests/members.ts";
+import { NEW_SUBSCRIPTION } from "../../domain/requests/subscriptions.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { retriesUnlessSaid } from "../../domain/subscription.ts";
 
@@ -39,6 +42,8 @@ export const ACTION: Declarable = {
   members: new Map([
     ["application", asItIs],
     ["schemata", asItIs],
+    ["compatibility", always(DEFAULT_RULE.compatibility)],
+    ["compatibility_against", always(DEFAULT_RULE.compatibility_against)],
   ]),
   references: [],
   body: NEW_ACTION,

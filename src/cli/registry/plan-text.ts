@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { breakLines } from "../break-lines.ts";
 import { printableLine } from "../printable.ts";
 import type { Change, Plan, Step } from "./plan.ts";
 
@@ -28,9 +29,10 @@ function stepLines(step: Step, force: boolean): string[] {
   const tone = TONES[signOf(step)];
   const what = step.operation === "change" ? `: ${step.changes.map(shown).join(", ")}` : "";
   const title = styleText(tone, stepTitle(step), { stream: process.stdout }) + what;
-  const breaks = step.breaks.map(
-    ({ pointer, message }) => `    ${printableLine(pointer || "(root)")}: ${printableLine(message)}`,
-  );
+  const breaks = step.breaks.flatMap((broken) => [
+    `    ${printableLine(broken.pointer || "(root)")}: ${printableLine(broken.message)}`,
+    ...breakLines(broken).map((line) => `      ${line}`),
+  ]);
   return breaks.length === 0 ? [title] : [title, ...breaks, `    ${wayOut(step, force)}`];
 }
 

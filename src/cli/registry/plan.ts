@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Action } from "../../domain/action.ts";
+import type { RevisionBreak } from "../../domain/compatibility.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import type { SchemaChange } from "../../schema/compatibility.ts";
 import { keyOf, nameOf, type Declarations } from "./declared.ts";
 import type { Problem } from "./document.ts";
 import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
@@ -37,7 +37,7 @@ export interface Step {
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
   /** Why the changed schema would break someone; a plan has them once it was judged. */
-  readonly breaks: readonly SchemaChange[];
+  readonly breaks: readonly RevisionBreak[];
   /** A name under which it would break nobody. */
   readonly suggestion?: string;
 }

@@ -127,7 +127,8 @@ test("interrupted, it ends what is under way and begins nothing more", async () 
   const done = told.filter((line) => line.endsWith(": done")).length;
   expect(done).toBeGreaterThan(0);
   expect(done).toBeLessThanOrEqual(8);
-  expect((await evreg.actions.list()).data).toHaveLength(done);
+  const made = (await evreg.actions.list()).data.filter(({ action }) => !action.startsWith("evreg."));
+  expect(made).toHaveLength(done);
 });
 
 test("a schema that breaks someone is applied only if told so, and only on the revision planned upon", async () => {

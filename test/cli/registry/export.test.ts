@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { byApplication, exported } from "../../../src/cli/registry/export.ts";
+import { DEFAULT_RULE } from "../../../src/domain/compatibility.ts";
+import { byApplication, exported, registryOf } from "../../../src/cli/registry/export.ts";
 import { exportText, writeExports } from "../../../src/cli/registry/export-files.ts";
 import { loadDeclarations } from "../../../src/cli/registry/load.ts";
 import { carryOut } from "../../../src/cli/registry/carry-out.ts";
@@ -143,14 +144,9 @@ async function fill(evreg: Evreg, { actions, subscriptions }: Model): Promise<nu
   return made;
 }
 
-async function registryIn(evreg: Evreg): Promise<Registry> {
-  const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
-  return { actions: actions.data, subscriptions: subscriptions.data };
-}
-
 /** The same without a service, as it would list it. */
 function listed({ actions, subscriptions }: Model): Registry {
-  const common = { timestamped: "2026-01-01T00:00:00.000Z", revision: 1 };
+  const common = { ...DEFAULT_RULE, timestamped: "2026-01-01T00:00:00.000Z", revision: 1 };
   const bound = new Map<string, object>();
   for (const { of, ...given } of subscriptions) {
     const action = `a${of % actions.length}.made`;
@@ -215,7 +211,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
       const [here, there] = [await openLocalService(), await openLocalService()];
       try {
         const made = await fill(here.evreg, input);
-        const registry = await registryIn(here.evreg);
+        const registry = await registryOf(here.evreg);
         const written = exportText(exported(registry), "yaml");
         expect(written).not.toMatch(/whsec_|a-value-of-its-own/);
         expect(await planOf(here.evreg, written)).toMatchObject({ steps: [], unchanged: made, problems: [] });
@@ -231,7 +227,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
           ...options,
           created: async () => {},
         });
-        expect(exportText(exported(await registryIn(there.evreg)), "yaml")).toBe(takenOver);
+        expect(exportText(exported(await registryOf(there.evreg)), "yaml")).toBe(takenOver);
       } finally {
         await Promise.all([here.close(), there.close()]);
       }
@@ -253,7 +249,9 @@ test("a file's name is safe whatever its application is called, and no two share
     "é".repeat(128),
     `${"é".repeat(127)}e`,
   ];
-  const action = { rowid: 1, schemata: {}, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" };
+  const ends = { deprecated: false, retired: false, successor: null };
+  const common = { ...DEFAULT_RULE, ...ends, timestamped: "2026-01-01T00:00:00.000Z" };
+  const action = { ...common, rowid: 1, schemata: {}, revision: 1 };
   const actions = applications.map((application, index) => ({ ...action, application, action: `a${index}` }));
   const others = await writeExports(folder.path, byApplication({ actions, subscriptions: [] }), "yaml");
   expect(others).toEqual([]);

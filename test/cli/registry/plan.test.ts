@@ -90,10 +90,12 @@ test("retries that are not named are those of the schedule, as for a new one", a
 test("a change that breaks someone is told with each break and the way out", async () => {
   const text = ACTION.replace("[id]", "[id, total]");
   const plan = await planOf(evreg, text);
-  expect(told(plan)).toBe(
+  expect(told(plan).replace(/(shown by:) .*/, "$1 …")).toBe(
     [
       "! action order.created: schemata",
-      '    /required: The property "total" has become required.',
+      '    /required: The property "total" has become required. A producer that does not send it is refused.',
+      "      shown by: …",
+      '      instead: Add "total" as an optional property.',
       "    This would break someone. Declare it as order.created.v2 beside order.created, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).",
       "Plan: 1 that breaks someone; 0 as declared.",
       "",

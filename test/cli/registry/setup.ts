@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { judged } from "../../../src/cli/registry/breaks.ts";
 import { readDeclarations, type Declarations } from "../../../src/cli/registry/declared.ts";
 import { parseDocuments } from "../../../src/cli/registry/document.ts";
+import { registryOf } from "../../../src/cli/registry/export.ts";
 import { planFor, type Plan } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 
@@ -28,9 +29,8 @@ export async function planOf(
   options: { prune?: boolean; name?: string } = {},
 ): Promise<Plan> {
   const { prune = false, name } = options;
-  const [actions, subscriptions] = [await evreg.actions.list(), await evreg.subscriptions.list()];
-  const registry = { actions: actions.data, subscriptions: subscriptions.data };
-  return judged(planFor(await declaredBy(text, name), registry, { prune }), registry);
+  const registry = await registryOf(evreg);
+  return judged(planFor(await declaredBy(text, name), registry, { prune }), registry, evreg.actions);
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */
