@@ -48,7 +48,8 @@ test("a command on the folder goes to the running server by itself, with the fol
 
 test("after the server has ended the same command opens the folder itself", async () => {
   expect((await server.end("SIGTERM")).code).toBe(0);
-  const listed = await runProgram(["actions", "--data", folder.path, "--json"], { cwd: folder.path });
-  expect(listed.code, listed.stderr).toBe(0);
-  expect(JSON.parse(listed.stdout).data).toHaveLength(1);
+  const command = ["actions", "get", "order.created", "--data", folder.path, "--json"];
+  const found = await runProgram(command, { cwd: folder.path });
+  expect(found.code, found.stderr).toBe(0);
+  expect(JSON.parse(found.stdout)).toMatchObject({ data: { action: "order.created", revision: 1 } });
 });

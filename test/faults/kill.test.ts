@@ -47,7 +47,9 @@ test(
         await server.end("SIGKILL");
         continue;
       }
+      const before = ledger.acknowledged;
       const load = new Load(await server.ready, ledger, 200);
+      await until("events are acknowledged", () => ledger.acknowledged - before >= 10);
       await pause(Math.random() * LONGEST_MS);
       await Promise.all([load.stop(), server.end("SIGKILL")]);
     }
