@@ -20,7 +20,10 @@ export function admitFile(sql: Sql, path: string): void {
   checkForm(path, applicationId, version);
 }
 
-/** Brings the file to the last of `migrations`, each step in a transaction of its own. */
+/**
+ * Brings the file to the last of `migrations`, each step in a transaction of its own; a new file, in which there is nothing
+ * to keep from a later step's failure, in one for all, as each transaction waits for the disk.
+ */
 export function migrateFile(
   connection: Connection,
   path: string,
@@ -32,27 +35,31 @@ export function migrateFile(
   if (first === undefined) return { applied: [] };
   const copy = version === 0 ? undefined : `${path}.before-v${first.version}`;
   if (copy !== undefined) keepCopy(connection, copy);
-  for (const migration of pending) apply(connection, migration, copy);
+  const together = version === 0 ? [pending] : pending.map((migration) => [migration]);
+  for (const steps of together) apply(connection, steps, copy);
   // The form must be readable from the file itself, see readFileVersion.
   connection.checkpoint();
   const applied = pending.map((migration) => migration.version);
   return copy === undefined ? { applied } : { applied, copy };
 }
 
-function apply(connection: Connection, migration: Migration, copy: string | undefined): void {
+function apply(connection: Connection, steps: readonly Migration[], copy: string | undefined): void {
+  let [step] = steps;
   try {
     connection.write((sql) => {
-      for (const statement of migration.statements) sql.run(statement);
-      sql.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-      sql.run(`PRAGMA user_version = ${migration.version}`);
+      for (step of steps) {
+        for (const statement of step.statements) sql.run(statement);
+        sql.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+        sql.run(`PRAGMA user_version = ${step.version}`);
+      }
     });
   } catch (error) {
     const kept = copy === undefined ? "" : ` A copy from before is in ${copy}.`;
     throw new EvregError(
       "unavailable",
-      `The data file could not be brought to form ${migration.version} (${migration.name}): ` +
+      `The data file could not be brought to form ${step?.version} (${step?.name}): ` +
         `${error instanceof Error ? error.message : String(error)}. This step changed nothing.${kept}`,
-      { version: migration.version },
+      { version: step?.version },
       { cause: error },
     );
   }
