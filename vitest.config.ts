@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 const TESTS: Readonly<Record<string, string[]>> = {
-  faults: ["test/faults/*.test.ts", "test/schema/compatibility/{hunt,certainty}.test.ts"],
+  faults: [
+    "test/faults/*.test.ts",
+    "test/schema/compatibility/{hunt,certainty}.test.ts",
+    "test/e2e/apply.test.ts",
+  ],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts"],
 };
 

@@ -2,11 +2,13 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { rounds } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
-const APPLICATIONS = 20;
+/** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
+const APPLICATIONS = rounds(4, 20);
 const ACTIONS = 25;
 const SUBSCRIPTIONS = 100;
 const ALL = APPLICATIONS * (ACTIONS + SUBSCRIPTIONS);
@@ -15,7 +17,7 @@ const TIMEOUT_MS = 240_000;
 let folder: ReturnType<typeof temporaryFolder>;
 let data: string;
 
-/** 500 actions and 2,000 subscriptions, those of each application in a file. */
+/** Actions and subscriptions, those of each application in a file. */
 beforeEach(() => {
   folder = temporaryFolder();
   data = join(folder.path, "data");
@@ -91,9 +93,9 @@ for (const where of ["data folder", "server"]) {
     { timeout: TIMEOUT_MS },
     async () => {
       const server = where === "server" ? await startProgram(data) : undefined;
-      await killedAfter(500);
+      await killedAfter(APPLICATIONS * 25);
       const before = secrets().length;
-      await killedAfter(before + 400);
+      await killedAfter(before + APPLICATIONS * 20);
       const exported = JSON.parse(await applied()) as { actions: object[]; subscriptions: object[] };
       expect(exported.actions).toHaveLength(APPLICATIONS * ACTIONS);
       expect(exported.subscriptions).toHaveLength(APPLICATIONS * SUBSCRIPTIONS);
