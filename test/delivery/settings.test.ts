@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, countConcurrent, useBench } from "./engine-setup.ts";
@@ -17,6 +19,13 @@ async function timeUntil(count: number, stepMs: number): Promise<number> {
     return false;
   });
   return bench.clock.now() - beganMs;
+}
+
+async function update(
+  { rowid }: Subscription,
+  settings: Partial<SubscriptionSettings>,
+): Promise<Subscription> {
+  return (await bench.store.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 describe("a subscription with a rate", () => {
@@ -61,13 +70,43 @@ describe("a subscription with a rate", () => {
     const engine = bench.engine();
     await engine.start();
     await bench.untilDelivered(limited, 1);
-    await bench.store.updateSubscription(
-      limited.rowid,
-      { settings: { rate_limit: null } },
-      bench.clock.now(),
-    );
-    engine.wake(limited.rowid);
+    engine.wake(await update(limited, { rate_limit: null }));
     await bench.untilDelivered(limited, 20);
+  });
+
+  it("keeps to it however often it is changed in other ways, and is not held up by that", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
+    await bench.publish(limited, 300);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    for (let step = 0; step < 100; step += 1) {
+      engine.wake(await update(limited, { timeout_ms: 1_000 + step }));
+      await bench.advance(50, 10);
+    }
+    await until("those of five seconds", async () => {
+      await bench.advance(10, 10);
+      return receiver.requests.length >= 98;
+    });
+    expect(receiver.requests.length).toBeLessThanOrEqual(106);
+  });
+
+  it("has its turn go over to another rate", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
+    await bench.publish(limited, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(limited, 1);
+    for (let step = 0; step < 20; step += 1) {
+      engine.wake(await update(limited, { rate_limit: step % 2 === 0 ? 0.2 : 0.1 }));
+      await bench.advance(100, 50);
+    }
+    expect(receiver.requests).toHaveLength(1);
+    engine.wake(await update(limited, { rate_limit: 0.2 }));
+    await bench.advance(8_000, 50);
+    await receiver.received(2);
+    await bench.untilDelivered(limited, 2);
+    expect(receiver.requests).toHaveLength(2);
   });
 
   it("counts retries as well", async () => {
