@@ -19,6 +19,7 @@ export function planClaim(
   const leased = { [QUICK]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
   let waiting = 0;
   for (const flow of flows) {
+    flow.asked();
     const tier = flow.tier(nowMs);
     tierOf.set(flow, tier);
     leased[tier] += flow.leased;

@@ -1,3 +1,4 @@
+import type { Subscription } from "../domain/subscription.ts";
 import { Run, type RunParts } from "./run.ts";
 
 /** Delivers what is due for as long as it runs. */
@@ -17,9 +18,9 @@ export interface Engine {
   runOnce(): Promise<void>;
   /**
    * Tells that something may be due now. Cheap; does nothing unless it runs.
-   * @param changed rowid of a subscription that was changed: what it asked for before goes no longer
+   * @param changed a subscription as it is after a change: no attempt begins any more by what it was before
    */
-  wake(changed?: number): void;
+  wake(changed?: Subscription): void;
   state(): "running" | "stopped";
 }
 

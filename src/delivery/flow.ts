@@ -32,8 +32,7 @@ export class Flow {
   /** That of the service, and its own. */
   readonly #mostWindow: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
-  /** The same, until they were changed. */
-  #settled: SubscriptionSettings | undefined = NO_SETTINGS;
+  #isOutdated = false;
   #pacer: Pacer | undefined;
   /** From `#begun` on; before it there is nothing. */
   readonly #waiting: (Waiting | undefined)[] = [];
@@ -61,21 +60,30 @@ export class Flow {
     this.#mostWindow = mostWindow;
   }
 
-  /** As the last claim told them. */
+  /** As a claim or a change told them. */
   settle(settings: SubscriptionSettings): void {
-    if (settings === this.#settled) return;
-    this.#settled = settings;
+    if (settings === this.#settings) return;
     this.#settings = settings;
     this.#window = Math.min(this.#window, this.#most);
     const { rate_limit: perSecond } = settings;
     if (perSecond === null) this.#pacer = undefined;
-    else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond);
+    else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond, this.#pacer);
   }
 
-  /** Its settings were changed, and the next claim tells how: until then no rate holds it up. */
-  unsettle(): void {
-    this.#settled = undefined;
-    this.#pacer = undefined;
+  /** Its subscription was changed. What a claim still brings that was asked for before may be as it was. */
+  changed(settings: SubscriptionSettings): void {
+    this.settle(settings);
+    this.#isOutdated = true;
+  }
+
+  /** A claim is asked for, which brings it as it is. */
+  asked(): void {
+    this.#isOutdated = false;
+  }
+
+  /** Nothing of what a claim brings now may be begun: it is held, or that claim may not know of a change. */
+  get takesNone(): boolean {
+    return this.isHeld || this.#isOutdated;
   }
 
   /** Keeps its attempts to its rate, if it has one. */

@@ -66,7 +66,7 @@ export class LocalQueue {
     const refused: Claim[] = [];
     for (const claim of claims) {
       const flow = flows.of(claim.subscription.subscriptionId);
-      if (flow.isHeld) {
+      if (flow.takesNone) {
         refused.push(claim);
         continue;
       }
@@ -146,7 +146,8 @@ export class LocalQueue {
     const { clock, flows } = this.#parts;
     const cancel = clock.setTimer(() => {
       this.#paceTimer = undefined;
-      for (const flow of flows) if (flow.pacer !== undefined && flow.waiting > 0) this.#turns.add(flow);
+      // Also one whose rate was taken away meanwhile.
+      for (const flow of flows) if (flow.waiting > 0) this.#turns.add(flow);
       this.#serve();
     }, atMs - clock.now());
     this.#paceTimer = { atMs, cancel };

@@ -11,10 +11,14 @@ export class Pacer {
   /** The slot of the next. */
   #slotMs = -Infinity;
 
-  /** @param perSecond above 0 */
-  constructor(perSecond: number) {
+  /**
+   * @param perSecond above 0
+   * @param before the one it takes the place of: it goes on from its slot, so that a change of the rate is no free turn
+   */
+  constructor(perSecond: number, before?: Pacer) {
     this.perSecond = perSecond;
     this.#gapMs = 1_000 / perSecond;
+    if (before !== undefined) this.#slotMs = before.#slotMs;
   }
 
   began(nowMs: number): void {

@@ -1,6 +1,7 @@
 import type { DeliveryConfig } from "../config/config.ts";
 import { createAddressRules } from "../domain/address.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import type { Subscription } from "../domain/subscription.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/pace.ts";
@@ -50,8 +51,7 @@ const UNSTORED_PER_PLACE = 4;
 interface Ended {
   readonly result: AttemptResult;
   readonly refusal: Refusal | undefined;
-  /** The handler, if its subscription is ordered. */
-  readonly orderedAt: string | undefined;
+  readonly handler: string;
 }
 
 /**
@@ -162,8 +162,13 @@ export class Run {
   }
 
   /** Looks for due deliveries now or, while a look is under way, right after it. See `Engine.wake`. */
-  look(changed?: number): void {
-    if (changed !== undefined) this.#flows.of(changed).unsettle();
+  look(changed?: Subscription): void {
+    if (changed !== undefined) {
+      const flow = this.#flows.of(changed.rowid);
+      // What is leased ahead would go by what it was.
+      this.#queue.drop(flow);
+      flow.changed(changed);
+    }
     this.#claimer.look();
   }
 
@@ -227,8 +232,7 @@ export class Run {
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
     // The rest of the claim is not to be held until the answer is there.
-    const { handler, settings } = claim.subscription;
-    const orderedAt = settings.ordered ? handler : undefined;
+    const { handler } = claim.subscription;
     let sending: Interruptible | undefined;
     const attempt: Interruptible = { interrupt: () => sending?.interrupt() };
     this.#inFlight.add(attempt);
@@ -236,28 +240,30 @@ export class Run {
     try {
       sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(flow, { result, refusal, orderedAt });
+        this.#ended(flow, { result, refusal, handler });
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
       logger.error({ delivery: claim.deliveryId, error: String(error) }, "An attempt broke off.");
       this.#inFlight.delete(attempt);
       flow.interrupted();
-      if (orderedAt !== undefined) this.#queue.drop(flow);
+      if (flow.isOrdered) this.#queue.drop(flow);
     }
   }
 
-  #ended(flow: Flow, { result: sent, refusal, orderedAt }: Ended): void {
+  #ended(flow: Flow, { result: sent, refusal, handler }: Ended): void {
     const nowMs = this.#parts.clock.now();
-    let result = orderedAt === undefined ? sent : this.#turnTaking.waited(sent, orderedAt, nowMs);
+    // By now, whatever it was when that began: the next one goes by it.
+    const { isOrdered } = flow;
+    let result = isOrdered ? this.#turnTaking.waited(sent, handler, nowMs) : sent;
     if (refusal !== undefined) result = this.#slowing.refused(flow, result, refusal, nowMs);
     else if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
     else if (result.errorCode === "interrupted") flow.interrupted();
     else flow.failed(nowMs);
-    if (orderedAt !== undefined) this.#turnTaking.ended(flow, result);
+    if (isOrdered) this.#turnTaking.ended(flow, result);
     this.#finisher.add(result);
     // Its subscription is deactivated by that, or what was leased ahead would wait for long, or has to come after it.
-    const isOver = orderedAt !== undefined && result.next.kind !== "delivered";
+    const isOver = isOrdered && result.next.kind !== "delivered";
     if (result.next.kind === "gone" || flow.isHeld || isOver) this.#queue.drop(flow);
     this.#queue.ended(flow);
     this.#claimer.ended(flow);

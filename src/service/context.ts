@@ -1,4 +1,5 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
+import type { Subscription } from "../domain/subscription.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
@@ -20,8 +21,8 @@ export interface ServiceContext {
   readonly eventChecks: EventChecks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
-  /** Tells the engine that something may be due. */
-  readonly wake: (changedSubscription?: number) => void;
+  /** Tells the engine that something may be due, or how a subscription is after a change. */
+  readonly wake: (changed?: Subscription) => void;
   /** Tells that a replay was begun, or that one may go on. */
   readonly wakeReplays: () => void;
 }

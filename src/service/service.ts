@@ -1,6 +1,7 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
 import { asEvregError } from "../domain/error.ts";
 import type { Health } from "../domain/health.ts";
+import type { Subscription } from "../domain/subscription.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -33,8 +34,8 @@ export interface ServiceOptions {
     readonly limits: LimitsConfig;
     readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   };
-  /** Tells the delivery engine that something may be due. */
-  readonly wake: (changedSubscription?: number) => void;
+  /** Tells the delivery engine that something may be due, or how a subscription is after a change. */
+  readonly wake: (changed?: Subscription) => void;
   /** Tells that a replay was begun, or that one may go on. */
   readonly wakeReplays: () => void;
   readonly engineState: () => Health["engine"];

@@ -133,10 +133,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       });
       const after = await store.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
-      if (after.active) {
-        wake(id);
-        wakeReplays();
-      }
+      wake(after);
+      if (after.active) wakeReplays();
       return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
@@ -146,12 +144,14 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const after = await store.rotateSecret(id, { secret, overlapMs }, clock.now());
       if (after === undefined) throw notFound("subscription", id);
+      wake(after);
       return { data: { ...after, secret } };
     },
     async delete(id) {
       await writable(id);
       const deleted = await store.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
+      wake(deleted);
       return { data: shown(deleted) };
     },
   };

@@ -16,6 +16,12 @@ function beginAt(pacer: Pacer, times: Iterable<number>, mostAtOnce = Infinity): 
   return begun;
 }
 
+function beginOne(perSecond: number): Pacer {
+  const pacer = new Pacer(perSecond);
+  pacer.began(NOW);
+  return pacer;
+}
+
 function everyMs(forMs: number, stepMs = 1): number[] {
   return Array.from({ length: Math.floor(forMs / stepMs) + 1 }, (_, step) => NOW + step * stepMs);
 }
@@ -55,6 +61,17 @@ describe("a rate", () => {
     expect([0, 1, 2, 7].map((before) => begun[before])).toEqual(foretold);
     const other = new Pacer(100);
     expect(other.countBy(NOW + 100, NOW)).toBe(beginAt(other, everyMs(100)).length);
+  });
+
+  it("goes on from the slot of another, and no further off than its own gap", () => {
+    const slow = new Pacer(0.1);
+    beginAt(slow, [NOW]);
+    const quick = new Pacer(1, slow);
+    expect(quick.mayBegin(NOW + 900)).toBe(false);
+    expect(quick.beginsAtMs(0, NOW)).toBe(NOW + 1_000);
+    expect(new Pacer(0.1, quick).beginsAtMs(0, NOW)).toBe(NOW + 9_950);
+    const unhurried = new Pacer(0.1, beginOne(1_000));
+    expect(unhurried.mayBegin(NOW)).toBe(true);
   });
 
   it("makes nobody wait for longer when the clock was set back", () => {

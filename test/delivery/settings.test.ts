@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -17,6 +19,13 @@ async function timeUntil(count: number, stepMs: number): Promise<number> {
     return false;
   });
   return bench.clock.now() - beganMs;
+}
+
+async function update(
+  { rowid }: Subscription,
+  settings: Partial<SubscriptionSettings>,
+): Promise<Subscription> {
+  return (await bench.store.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 describe("a subscription with a rate", () => {
@@ -61,13 +70,43 @@ describe("a subscription with a rate", () => {
     const engine = bench.engine();
     await engine.start();
     await bench.untilDelivered(limited, 1);
-    await bench.store.updateSubscription(
-      limited.rowid,
-      { settings: { rate_limit: null } },
-      bench.clock.now(),
-    );
-    engine.wake(limited.rowid);
+    engine.wake(await update(limited, { rate_limit: null }));
     await bench.untilDelivered(limited, 20);
+  });
+
+  it("keeps to it however often it is changed in other ways, and is not held up by that", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
+    await bench.publish(limited, 300);
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(1);
+    for (let step = 0; step < 100; step += 1) {
+      engine.wake(await update(limited, { timeout_ms: 1_000 + step }));
+      await bench.advance(50, 10);
+    }
+    await until("those of five seconds", async () => {
+      await bench.advance(10, 10);
+      return receiver.requests.length >= 98;
+    });
+    expect(receiver.requests.length).toBeLessThanOrEqual(106);
+  });
+
+  it("has its turn go over to another rate", async () => {
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
+    await bench.publish(limited, 50);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.untilDelivered(limited, 1);
+    for (let step = 0; step < 20; step += 1) {
+      engine.wake(await update(limited, { rate_limit: step % 2 === 0 ? 0.2 : 0.1 }));
+      await bench.advance(100, 50);
+    }
+    expect(receiver.requests).toHaveLength(1);
+    engine.wake(await update(limited, { rate_limit: 0.2 }));
+    await bench.advance(8_000, 50);
+    await receiver.received(2);
+    await bench.untilDelivered(limited, 2);
+    expect(receiver.requests).toHaveLength(2);
   });
 
   it("counts retries as well", async () => {
@@ -201,5 +240,64 @@ describe("a subscription with waits of its own", () => {
     expect((await bench.delivery(own)).status).toBe("failed");
     // The chance for the jitter is one half here: 25 ms at most for the short one, 5 % for the long.
     expect(waitsMs).toEqual([1_025, 90_720_000, 90_720_000, 90_720_000]);
+  });
+});
+
+describe("a subscription that is changed", () => {
+  it("has nothing begun any more by what it was, leased ahead or in a claim under way", async () => {
+    const old = await bench.subscribe(receiver.url);
+    const other = await startReceiver();
+    await bench.publish(old, 50);
+    const gate = { isShut: false, asked: 0, opened: Promise.withResolvers<void>() };
+    const store = storeWith(bench.store, {
+      claimDue: async (request) => {
+        const answer = await bench.store.claimDue(request);
+        if (gate.isShut && answer.claims.length > 0) {
+          gate.asked += 1;
+          await gate.opened.promise;
+        }
+        return answer;
+      },
+    });
+    const engine = bench.engine({ maxInFlightPerSubscription: 4 }, { store });
+    await engine.start();
+    await bench.untilDelivered(old, 50);
+    const goOn = Promise.withResolvers<void>();
+    receiver.answer = () => ({ after: goOn.promise });
+    await bench.publish(old, 100);
+    engine.wake();
+    await receiver.received(54);
+    gate.isShut = true;
+    await bench.publish(old, 100);
+    engine.wake();
+    await until("a claim to be under way", () => gate.asked > 0);
+    engine.wake(await bench.store.updateSubscription(old.rowid, { handler: other.url }, bench.clock.now()));
+    gate.isShut = false;
+    gate.opened.resolve();
+    goOn.resolve();
+    await until("all to be delivered", async () => {
+      await bench.advance(100, 50);
+      return (await bench.statuses(old))["delivered"] === 250;
+    });
+    expect([receiver.requests.length, other.requests.length]).toEqual([54, 196]);
+    await other.close();
+  });
+
+  it("has nothing begun once it is paused", async () => {
+    const paused = await bench.subscribe(receiver.url);
+    await bench.publish(paused, 50);
+    const engine = bench.engine({ maxInFlightPerSubscription: 4 });
+    await engine.start();
+    await bench.untilDelivered(paused, 50);
+    const goOn = Promise.withResolvers<void>();
+    receiver.answer = () => ({ after: goOn.promise });
+    await bench.publish(paused, 100);
+    engine.wake();
+    await receiver.received(54);
+    engine.wake(await bench.store.updateSubscription(paused.rowid, { active: false }, bench.clock.now()));
+    goOn.resolve();
+    await bench.untilDelivered(paused, 54);
+    expect(await bench.statuses(paused)).toEqual({ delivered: 54, held: 96 });
+    expect(receiver.requests).toHaveLength(54);
   });
 });

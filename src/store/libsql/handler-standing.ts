@@ -117,6 +117,11 @@ export function forgetStanding(sql: Sql, subscriptionId: number): void {
   );
 }
 
+/** For one that is ordered no more. What its handler asked for itself goes as well, as nothing tells the two apart. */
+export function forgetWait(sql: Sql, subscriptionId: number): void {
+  sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+}
+
 /** Answers whether it was active. */
 function deactivate(sql: Sql, { subscriptionId, reason }: Deactivated): boolean {
   const changed = sql.run(

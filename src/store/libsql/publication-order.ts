@@ -2,6 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
 import { errorOf, type ResultRow } from "./finish-call.ts";
+import { forgetWait } from "./handler-standing.ts";
 import type { Failed } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
@@ -88,7 +89,10 @@ export function putInOrder(sql: Sql, subscriptionId: number): void {
   );
 }
 
-/** Lets the first go that only waits because it blocks, and what waits behind it come up. Answers what has failed by that. */
+/**
+ * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
+ * for it, or gave it more retries. Answers what has failed by that.
+ */
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Failed[] {
   const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
@@ -102,7 +106,7 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
     ASKED_BY_MS,
   );
   if (failed.length > 0) {
-    sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+    forgetWait(sql, subscriptionId);
   }
   return failed.map(({ id }) => [id, nowMs]);
 }

@@ -4,7 +4,7 @@ import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../subscriptions.ts";
-import { forgetStanding } from "./handler-standing.ts";
+import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
 import { failExhausted, putInOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
@@ -127,7 +127,10 @@ export function updateSubscription(
     settings.ordered,
     id,
   );
-  if (settings.on_exhausted === "skip" && before.on_exhausted === "block") {
+  // It was the order that waited, for one that now comes in its own time.
+  if (before.ordered && !settings.ordered) forgetWait(sql, id);
+  const isStricter = before.on_exhausted === "block" || (patch.maxRetries ?? Infinity) < row.max_retries;
+  if (settings.on_exhausted === "skip" && isStricter) {
     told = toldTogether(told, tellFinished(sql, failExhausted(sql, id, nowMs), []));
   }
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);

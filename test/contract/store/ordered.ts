@@ -182,6 +182,40 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events.slice(1));
   });
 
+  it("lets go what has no retries left when it is given fewer and skips", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" }, 5);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + 60_000);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.updateSubscription(id, { maxRetries: 2 }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    await on.store.updateSubscription(id, { maxRetries: 1 }, NOW + 63_000);
+    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({
+      status: "failed",
+      finished_at: new Date(NOW + 63_000).toISOString(),
+    });
+    expect(await drain()).toEqual(events.slice(1));
+  });
+
+  it("tries on what it blocks for, however few retries it is given", async () => {
+    const { action, id } = await ordered({}, 5);
+    const [first] = await on.publish(action, 2);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+  });
+
+  it("waits no longer for one when it is ordered no more", async () => {
+    const { action, id } = await ordered();
+    const events = await on.publish(action, 3);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    const patch = { settings: { ordered: false } };
+    expect(await on.store.updateSubscription(id, patch, NOW + 62_000)).toMatchObject({ slowed_until: null });
+    expect(new Set(eventsOf(await claimed(NOW + 62_000, 9)))).toEqual(new Set(events));
+  });
+
   it("leaves one that has retries left waiting when it is changed to skip", async () => {
     const { action, id } = await ordered({}, 1);
     const events = await on.publish(action, 2);

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { Engine } from "../../src/delivery/engine.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import type { Receiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { type Bench, countConcurrent, useBench } from "./engine-setup.ts";
+
+let bench: Bench;
+let receiver: Receiver;
+
+useBench((opened) => ({ bench, receiver } = opened));
+
+/** The events sent from the 55th request on. */
+function sentSince(): number[] {
+  return receiver.requests
+    .slice(54)
+    .map(({ headers }) => Number((headers["x-evreg-delivery"] ?? "").split("_")[0]));
+}
+
+/** One with many leased ahead, of which as many are under way as `answers` has. */
+async function busy(): Promise<{
+  engine: Engine;
+  subscription: Subscription;
+  events: readonly number[];
+  answers: ((status: number) => void)[];
+}> {
+  const subscription = await bench.subscribe(receiver.url, 5, { retry_schedule: [5_000] });
+  await bench.publish(subscription, 50);
+  const engine = bench.engine({ maxInFlightPerSubscription: 4 });
+  await engine.start();
+  await bench.untilDelivered(subscription, 50);
+  const answers: ((status: number) => void)[] = [];
+  receiver.answer = () => {
+    const { promise: after, resolve } = Promise.withResolvers<void>();
+    const answer: { status?: number; after: Promise<void> } = { after };
+    answers.push((status) => {
+      answer.status = status;
+      resolve();
+    });
+    return answer;
+  };
+  const events = await bench.publish(subscription, 100);
+  engine.wake();
+  await receiver.received(54);
+  expect((await bench.statuses(subscription))["delivering"]).toBe(100);
+  return { engine, subscription, events, answers };
+}
+
+async function order({ rowid }: Subscription, ordered: boolean): Promise<Subscription> {
+  return (await bench.store.updateSubscription(rowid, { settings: { ordered } }, bench.clock.now()))!;
+}
+
+describe("a subscription that becomes ordered while it is busy", () => {
+  it("sends nothing that was leased ahead, and the rest one at a time in order", async () => {
+    const { engine, subscription, events, answers } = await busy();
+    engine.wake(await order(subscription, true));
+    const counted = countConcurrent(receiver);
+    answers[2]!(200);
+    await bench.advance(300, 50);
+    expect(receiver.requests).toHaveLength(54);
+    for (const at of [0, 1, 3]) answers[at]!(200);
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 150;
+    });
+    expect(sentSince()).toEqual(events.slice(4));
+    expect(counted.most).toBe(1);
+  });
+
+  it("waits for the retry of what was under way, and then begins with it", async () => {
+    const { engine, subscription, events, answers } = await busy();
+    engine.wake(await order(subscription, true));
+    receiver.answer = () => ({});
+    for (const answer of answers) answer(500);
+    await until("the wait to be stored", async () => {
+      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+    });
+    await bench.advance(1_500, 250);
+    expect(receiver.requests).toHaveLength(54);
+    await until("all to be delivered", async () => {
+      await bench.advance(250, 250);
+      return (await bench.statuses(subscription))["delivered"] === 150;
+    });
+    expect(sentSince()).toEqual(events);
+  });
+});
