@@ -63,7 +63,7 @@ export class Attempts {
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
       const result = attemptResult(begun, sent, nowMs, random.fraction());
-      counts.ended(result, begun.publishedAtMs);
+      counts.attempted(result, begun.publishedAtMs);
       logAttempt(logger, begun, result);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };

@@ -1,6 +1,6 @@
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { Histogram } from "../runtime/histogram.ts";
-import type { AttemptResult, NextStep } from "../store/finishes.ts";
+import type { AttemptResult, EndedCounts } from "../store/finishes.ts";
 
 /** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
 export const FAILED_STATUS_CLASSES = ["3xx", "4xx", "5xx", "other"] as const;
@@ -23,7 +23,7 @@ export class DeliveryCounts {
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
   /** An attempt that was begun has ended. */
-  ended(
+  attempted(
     { startedAtMs, durationMs, statusCode, errorCode, next }: AttemptResult,
     publishedAtMs: number,
   ): void {
@@ -36,11 +36,11 @@ export class DeliveryCounts {
     else this.failedByStatus[statusClass(statusCode)] += 1;
   }
 
-  /** What came of a delivery is stored. One whose handler is gone is taken for failed, as it nearly always is. */
-  stored({ kind }: NextStep): void {
-    if (kind === "delivered") this.finished.delivered += 1;
-    else if (kind === "failed" || kind === "gone") this.finished.failed += 1;
-    else if (kind === "filtered") this.finished.filtered += 1;
+  /** Deliveries have come to their end, and that is stored. */
+  ended({ delivered, failed, filtered }: EndedCounts): void {
+    this.finished.delivered += delivered;
+    this.finished.failed += failed;
+    this.finished.filtered += filtered;
   }
 }
 
