@@ -14,9 +14,9 @@ import type { Sql } from "./sql.ts";
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
 /** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
-const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
+export const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
 /** Likewise of an ordered one, which as a whole waits for a retry. */
-const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+export const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 /**
  * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
  * is done; but it may have become ordered with more than one under way, or one that died has the lease.
