@@ -117,7 +117,11 @@ export async function buildParts(
     },
     async createReplayRunner() {
       const { ReplayRunner } = await import("./delivery/replay-runner.ts");
-      replays = new ReplayRunner({ store, clock, logger, wake: () => engine?.wake() });
+      const wake = (queued: number): void => {
+        published.replayedDeliveries += queued;
+        engine?.wake();
+      };
+      replays = new ReplayRunner({ store, clock, logger, wake });
       return replays;
     },
   };

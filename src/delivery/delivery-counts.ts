@@ -19,17 +19,24 @@ export class DeliveryCounts {
   /** Deliveries that came to their end, once that is stored. */
   readonly finished = { delivered: 0, failed: 0, filtered: 0 };
   readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
-  /** From an event's time to the end of the attempt that delivered it, all retries and waits included. */
+  /**
+   * From an event's time to the end of the attempt that delivered it, all retries and waits included; not of deliveries
+   * that were sent for a replay or a person, or again after a stop or crash.
+   */
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
-  /** An attempt that was begun has ended. */
+  /**
+   * An attempt that was begun has ended.
+   * @param publishedAtMs of its event, if the time since then counts
+   */
   attempted(
     { startedAtMs, durationMs, statusCode, errorCode, next }: AttemptResult,
-    publishedAtMs: number,
+    publishedAtMs: number | undefined,
   ): void {
     this.attemptSeconds.observe(durationMs / 1_000);
     if (next.kind === "delivered") {
       this.deliveredAttempts += 1;
+      if (publishedAtMs === undefined) return;
       // The clock may have been set back meanwhile.
       this.latencySeconds.observe(Math.max(0, startedAtMs + durationMs - publishedAtMs) / 1_000);
     } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;

@@ -156,7 +156,7 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
   const { rows } = sql.first<{ rows: string }>(
     `SELECT json_group_array(json_array(d.rowid, d.attempt + 1, d.failures, d.subscription_id, d.event_id,
-        length(e.payload), e.timestamped_ms, a.action)) AS rows
+        length(e.payload), e.timestamped_ms, a.action, d.created_ms > e.timestamped_ms)) AS rows
       FROM json_each(?) AS asked
       CROSS JOIN delivery AS d ON d.rowid = asked.value
       CROSS JOIN event AS e ON e.rowid = d.event_id
