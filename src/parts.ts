@@ -61,15 +61,16 @@ export async function buildParts(
     published.told(counts);
     engine?.wake();
   };
+  const delivered = new DeliveryCounts();
+  const onFailed = (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 });
   const encryption = encryptionKeys(config.encryption);
-  const opening = { folder: config.data, owner, logger, clock, encryption, onServiceEvents };
+  const opening = { folder: config.data, owner, logger, clock, encryption, onServiceEvents, onFailed };
   const [store, { createService }] = await Promise.all([
     import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
     import("./service/service.ts"),
   ]);
-  const delivered = new DeliveryCounts();
   const loop = new LoopWatch();
   let replays: ReplayRunner | undefined;
   const engineState = (): Health["engine"] => engine?.state() ?? "stopped";
@@ -116,7 +117,11 @@ export async function buildParts(
     },
     async createReplayRunner() {
       const { ReplayRunner } = await import("./delivery/replay-runner.ts");
-      replays = new ReplayRunner({ store, clock, logger, wake: () => engine?.wake() });
+      const wake = (queued: number): void => {
+        published.replayedDeliveries += queued;
+        engine?.wake();
+      };
+      replays = new ReplayRunner({ store, clock, logger, wake });
       return replays;
     },
   };

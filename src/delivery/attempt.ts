@@ -59,11 +59,13 @@ export class Attempts {
       startedAtMs: clock.now(),
       publishedAtMs: event.timestampedMs,
     };
+    // Past its own retries an attempt is another's wish, or one more after a stop or crash.
+    const isSentAgain = claim.isLate === true || attempt > claim.failures + 1;
     const body = this.#body(event, attempt);
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
       const result = attemptResult(begun, sent, nowMs, random.fraction());
-      counts.ended(result, begun.publishedAtMs);
+      counts.attempted(result, isSentAgain ? undefined : begun.publishedAtMs);
       logAttempt(logger, begun, result);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };

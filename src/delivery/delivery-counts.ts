@@ -1,6 +1,6 @@
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { Histogram } from "../runtime/histogram.ts";
-import type { AttemptResult, NextStep } from "../store/finishes.ts";
+import type { AttemptResult, EndedCounts } from "../store/finishes.ts";
 
 /** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
 export const FAILED_STATUS_CLASSES = ["3xx", "4xx", "5xx", "other"] as const;
@@ -19,28 +19,35 @@ export class DeliveryCounts {
   /** Deliveries that came to their end, once that is stored. */
   readonly finished = { delivered: 0, failed: 0, filtered: 0 };
   readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
-  /** From an event's time to the end of the attempt that delivered it, all retries and waits included. */
+  /**
+   * From an event's time to the end of the attempt that delivered it, all retries and waits included; not of deliveries
+   * that were sent for a replay or a person, or again after a stop or crash.
+   */
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
-  /** An attempt that was begun has ended. */
-  ended(
+  /**
+   * An attempt that was begun has ended.
+   * @param publishedAtMs of its event, if the time since then counts
+   */
+  attempted(
     { startedAtMs, durationMs, statusCode, errorCode, next }: AttemptResult,
-    publishedAtMs: number,
+    publishedAtMs: number | undefined,
   ): void {
     this.attemptSeconds.observe(durationMs / 1_000);
     if (next.kind === "delivered") {
       this.deliveredAttempts += 1;
+      if (publishedAtMs === undefined) return;
       // The clock may have been set back meanwhile.
       this.latencySeconds.observe(Math.max(0, startedAtMs + durationMs - publishedAtMs) / 1_000);
     } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;
     else this.failedByStatus[statusClass(statusCode)] += 1;
   }
 
-  /** What came of a delivery is stored. One whose handler is gone is taken for failed, as it nearly always is. */
-  stored({ kind }: NextStep): void {
-    if (kind === "delivered") this.finished.delivered += 1;
-    else if (kind === "failed" || kind === "gone") this.finished.failed += 1;
-    else if (kind === "filtered") this.finished.filtered += 1;
+  /** Deliveries have come to their end, and that is stored. */
+  ended({ delivered, failed, filtered }: EndedCounts): void {
+    this.finished.delivered += delivered;
+    this.finished.failed += failed;
+    this.finished.filtered += filtered;
   }
 }
 

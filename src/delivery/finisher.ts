@@ -130,10 +130,11 @@ export class Finisher {
       logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
       onDeactivated(subscriptionId);
     }
+    counts.ended(answer.ended);
     answer.applied.forEach((isApplied, index) => {
+      if (isApplied) return;
       const result = batch[index]!;
       const { deliveryId, next } = result;
-      if (isApplied) return counts.stored(next);
       lost.add(result);
       if (next.kind === "unsent") return;
       logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");

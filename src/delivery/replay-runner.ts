@@ -25,8 +25,8 @@ export interface ReplayRunnerParts {
   readonly store: Pick<Store, "runningReplays" | "countReplay" | "stepReplay">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Tells the engine that something is due. */
-  readonly wake: () => void;
+  /** Tells the engine that so many more are due. */
+  readonly wake: (queued: number) => void;
 }
 
 /**
@@ -106,7 +106,7 @@ export class ReplayRunner {
       const progress = await this.#tried(backoff, () => this.#inTurn(step));
       if (progress === undefined) return;
       total = undefined;
-      if (progress.queued > 0) wake();
+      if (progress.queued > 0) wake(progress.queued);
       if (progress.state === "ended") {
         logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
         return;

@@ -1,7 +1,7 @@
 import { FAILED_STATUS_CLASSES, type DeliveryCounts } from "../delivery/delivery-counts.ts";
 import { ATTEMPT_ERROR_CODES } from "../domain/delivery.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
-import { byLabel, type Instruments, only, type Sample } from "./instruments.ts";
+import { byLabel, type Instruments, type Sample } from "./instruments.ts";
 
 /** What happened to events and deliveries since the start. */
 export function addEventMetrics(
@@ -31,8 +31,16 @@ export function addEventMetrics(
     () => byLabel("reason", published.refused),
   );
   instruments.counter(
-    { name: "evreg_deliveries_queued_total", help: "Deliveries stored together with their events." },
-    () => only(published.queuedDeliveries),
+    {
+      name: "evreg_deliveries_queued_total",
+      help: "Deliveries made due: together with their events, by replays, or, once they had ended, by a retry that a person asked for.",
+    },
+    () =>
+      byLabel("by", {
+        publish: published.queuedDeliveries,
+        replay: published.replayedDeliveries,
+        retry: published.retriedDeliveries,
+      }),
   );
   instruments.counter(
     { name: "evreg_deliveries_finished_total", help: "Deliveries that came to their end, by outcome." },
@@ -52,7 +60,7 @@ export function addEventMetrics(
   instruments.histogram(
     {
       name: "evreg_delivery_latency_seconds",
-      help: "From an event's publishing to the end of the attempt that delivered it, retries included.",
+      help: "From an event's publishing to the end of the attempt that delivered it, retries included; without replays and what was sent again by hand.",
     },
     delivered.latencySeconds,
   );

@@ -32,6 +32,10 @@ export class PublishCounts {
   replayedBatch = 0;
   /** Deliveries stored with events. */
   queuedDeliveries = 0;
+  /** Made due by replays, of events published before. */
+  replayedDeliveries = 0;
+  /** Had come to their end, and were made due again by a person. */
+  retriedDeliveries = 0;
   readonly refused: Record<RefusalReason, number> = Object.fromEntries(
     REFUSAL_REASONS.map((reason) => [reason, 0]),
   ) as Record<RefusalReason, number>;

@@ -8,7 +8,10 @@ import { checkId, given, notFound, timeRange } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
 
 /** A delivery belongs to the application of its subscription. */
-export function deliveriesPort({ store, clock, wake }: ServiceContext, access: Access): DeliveriesPort {
+export function deliveriesPort(
+  { store, clock, wake, counts }: ServiceContext,
+  access: Access,
+): DeliveriesPort {
   return {
     async list(query = {}) {
       const applications = access.readable();
@@ -39,6 +42,7 @@ export function deliveriesPort({ store, clock, wake }: ServiceContext, access: A
       access.require("write", delivery.application);
       const retried = await store.retryDelivery(id, clock.now());
       if (retried === undefined) throw notFound("delivery", id);
+      if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       wake();
       return { data: retried };
     },

@@ -1,8 +1,10 @@
 /** Unfinished deliveries, each in one of the parts; those of deleted subscriptions in none. */
 export interface Backlog {
-  /** To be sent now. `sinceMs`: when the first of them came due. */
+  /** To be sent now. `sinceMs`: when the first of them came due; an ordered one, when it was made or had waited its time. */
   readonly due: BacklogPart;
-  /** To be sent at a time to come. */
+  /** The same of subscriptions with a rate limit, which may have to wait for it. */
+  readonly paced: BacklogPart;
+  /** To be sent at a time to come, once its subscription is not slowed any more, or after another that comes before it. */
   readonly waiting: BacklogPart;
   /** Leased. `sinceMs`: since when the first of them is. */
   readonly delivering: BacklogPart;

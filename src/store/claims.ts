@@ -53,6 +53,8 @@ export interface Claim {
   readonly attempt: number;
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
+  /** Made by a replay, after its event. */
+  readonly isLate?: boolean;
   /** The same object in all claims of one answer that are for this event. */
   readonly event: ClaimedEvent;
   /** Likewise. */

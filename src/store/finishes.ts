@@ -8,8 +8,17 @@ export interface FinishOptions {
 export interface FinishAnswer {
   /** In order, whether each result was applied. */
   readonly applied: readonly boolean[];
+  /** How many deliveries came to their end by that. */
+  readonly ended: EndedCounts;
   /** The subscriptions that were deactivated by this call. */
   readonly deactivated: readonly Deactivated[];
+}
+
+/** Deliveries as they were stored, whatever was expected of their attempts. */
+export interface EndedCounts {
+  readonly delivered: number;
+  readonly failed: number;
+  readonly filtered: number;
 }
 
 /** Events that the service recorded about itself in one call. */

@@ -133,7 +133,8 @@ describe("GET /metrics", () => {
       withheld: 2,
     });
 
-    expect(value("evreg_deliveries_queued_total")).toBe(6 * events);
+    const queued = (by: string) => value("evreg_deliveries_queued_total", { by });
+    expect(["publish", "replay", "retry"].map(queued)).toEqual([6 * events, 0, 0]);
     expect(value("evreg_deliveries_finished_total", { outcome: "delivered" })).toBe(events);
     expect(value("evreg_deliveries_finished_total", { outcome: "failed" })).toBe(2 * events);
     expect(value("evreg_deliveries_finished_total", { outcome: "filtered" })).toBe(events);
@@ -149,7 +150,7 @@ describe("GET /metrics", () => {
     expect(value("evreg_delivery_latency_seconds_sum")).toBeLessThan(events * 10);
 
     const backlog = (state: string) => value("evreg_backlog_deliveries", { state });
-    expect(["due", "waiting", "delivering", "held"].map(backlog)).toEqual([0, events, 0, events]);
+    expect(["due", "paced", "waiting", "delivering", "held"].map(backlog)).toEqual([0, 0, events, 0, events]);
     expect(value("evreg_backlog_counted_fully")).toBe(1);
     expect(value("evreg_backlog_oldest_age_seconds", { state: "due" })).toBe(0);
 
@@ -166,6 +167,36 @@ describe("GET /metrics", () => {
     );
   });
 
+  test("tells deliveries that are sent again by what queued them, and takes no latency from them", async () => {
+    let status = 404;
+    receiver.answer = () => ({ status });
+    const id = await subscribe("ok", 0);
+    for (let n = 0; n < 3; n += 1) await post("/v1/events", good(String(n)));
+    const ended = (outcome: string, count: number) =>
+      until(`${count} to be ${outcome}`, async () => {
+        const metrics = await scrape();
+        return valueOf(metrics, "evreg_deliveries_finished_total", { outcome }) === count;
+      });
+    await ended("failed", 3);
+    status = 204;
+    await server.evreg.replays.start(id, { from: new Date(0).toISOString(), status: "failed" });
+    await ended("delivered", 3);
+    await post("/v1/events", good("live"));
+    await ended("delivered", 4);
+    // Made for the events of the past.
+    const late = await subscribe("late");
+    await server.evreg.replays.start(late, { from: new Date(0).toISOString(), status: "missed" });
+    await ended("delivered", 8);
+    const [last] = (await server.evreg.deliveries.list({ limit: 1 })).data;
+    await server.evreg.deliveries.retry(last!.rowid);
+    await ended("delivered", 9);
+
+    const metrics = await scrape();
+    const queued = (by: string) => valueOf(metrics, "evreg_deliveries_queued_total", { by });
+    expect(["publish", "replay", "retry"].map(queued)).toEqual([4, 3 + 4, 1]);
+    expect(valueOf(metrics, "evreg_delivery_latency_seconds_count")).toBe(1);
+  });
+
   test("has the same lines whatever happens, none of which tells a name or a secret", async () => {
     const before = linesOf(await scrape());
     receiver.answer = ({ body }) => ({ status: body.includes("1") ? 200 : 418 });
@@ -180,11 +211,12 @@ describe("GET /metrics", () => {
 
     const known: Record<string, readonly string[]> = {
       via: ["single", "batch", "service"],
+      by: ["publish", "replay", "retry"],
       reason: REFUSAL_REASONS,
       outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
       error_code: ["", ...ATTEMPT_ERROR_CODES],
-      state: ["due", "waiting", "delivering", "held"],
+      state: ["due", "paced", "waiting", "delivering", "held"],
       quantile: ["0.5", "0.99", "1"],
       mode: ["user", "system"],
       version: ["1.2.3"],

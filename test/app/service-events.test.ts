@@ -41,6 +41,6 @@ test("a running server tells at once of a delivery that failed and of a replay t
 
   const metrics = parseMetrics(await evreg.metrics());
   expect(valueOf(metrics, "evreg_events_published_total", { via: "service" })).toBe(2);
-  expect(valueOf(metrics, "evreg_deliveries_queued_total")).toBe(1 + 2);
+  expect(valueOf(metrics, "evreg_deliveries_queued_total", { by: "publish" })).toBe(1 + 2);
   await receiver.close();
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
 import type { AttemptResult, FinishAnswer } from "../../src/store/finishes.ts";
+import type { SubscriptionPatch } from "../../src/store/subscriptions.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench, storeWith } from "./engine-setup.ts";
 
@@ -8,8 +9,11 @@ describe("what the engine counts", () => {
   let bench: Bench;
   let receiver: Receiver;
   let counts: DeliveryCounts;
+  let failedByChange: number;
   beforeEach(async () => {
-    [bench, receiver] = await Promise.all([Bench.open(), startReceiver()]);
+    failedByChange = 0;
+    const onFailed = (deliveries: number): void => void (failedByChange += deliveries);
+    [bench, receiver] = await Promise.all([Bench.open(onFailed), startReceiver()]);
     counts = new DeliveryCounts();
   });
   afterEach(async () => {
@@ -61,6 +65,40 @@ describe("what the engine counts", () => {
     expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
   });
 
+  it("goes by what was stored of a delivery, whatever its attempt was judged to be", async () => {
+    const engine = bench.engine({}, { counts });
+    const blocking = { ordered: true, on_exhausted: "block" } as const;
+    const subscription = await bench.subscribe(receiver.url, 0, blocking);
+    receiver.script({ status: 500 }, { status: 500 }, { status: 410 });
+    await bench.publish(subscription);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await engine.runOnce();
+      await bench.clock.advance(60_000);
+    }
+    // Its handler is gone, and it keeps its place.
+    expect(await bench.statuses(subscription)).toEqual({ held: 1 });
+    expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
+    const change = async (patch: SubscriptionPatch): Promise<void> => {
+      await bench.store.updateSubscription(subscription.rowid, patch, bench.clock.now());
+    };
+    await change({ active: true, settings: { on_exhausted: "skip" } });
+    expect(await bench.statuses(subscription)).toEqual({ failed: 1 });
+    expect([counts.finished.failed, failedByChange]).toEqual([0, 1]);
+
+    // Judged as to be tried on, and stored as failed: it was changed meanwhile.
+    await change({ settings: { on_exhausted: "block" } });
+    receiver.script("hang");
+    await bench.publish(subscription);
+    const requests = receiver.requests.length;
+    const round = engine.runOnce();
+    await receiver.received(requests + 1);
+    await change({ settings: { on_exhausted: "skip" } });
+    await bench.clock.advance(10_000);
+    await round;
+    expect(await bench.statuses(subscription)).toEqual({ failed: 2 });
+    expect([counts.finished.failed, failedByChange]).toEqual([1, 1]);
+  });
+
   it("has no delivery as ended whose result came after its lease", async () => {
     const engine = bench.engine({}, { counts, store: storeWith(bench.store, { finishAttempts: refuseAll }) });
     await bench.publish(await bench.subscribe(receiver.url));
@@ -71,5 +109,9 @@ describe("what the engine counts", () => {
 });
 
 function refuseAll(results: readonly AttemptResult[]): Promise<FinishAnswer> {
-  return Promise.resolve({ applied: results.map(() => false), deactivated: [] });
+  return Promise.resolve({
+    applied: results.map(() => false),
+    ended: { delivered: 0, failed: 0, filtered: 0 },
+    deactivated: [],
+  });
 }

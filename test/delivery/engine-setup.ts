@@ -45,7 +45,7 @@ export class Bench {
   readonly #engines: Engine[] = [];
   #names = 0;
 
-  static async open(): Promise<Bench> {
+  static async open(onFailed?: (deliveries: number) => void): Promise<Bench> {
     const folder = await mkdtemp(join(tmpdir(), "evreg-delivery-"));
     const owner = {
       pid: process.pid,
@@ -55,7 +55,8 @@ export class Bench {
     };
     let bench: Bench | undefined;
     const onServiceEvents = (): void => bench?.wake();
-    const store = await openLibsqlStore({ folder, owner, logger: new KeptLog(), onServiceEvents });
+    const opening = { folder, owner, logger: new KeptLog(), onServiceEvents };
+    const store = await openLibsqlStore(onFailed === undefined ? opening : { ...opening, onFailed });
     return (bench = new Bench(folder, store));
   }
 

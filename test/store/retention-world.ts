@@ -150,7 +150,7 @@ export class RetentionWorld {
     const [answer] = this.#connection.write((sql) =>
       MERGED_WRITES.finishAttempts(sql, [call], new Uint8Array(1)),
     );
-    expect(answer).toEqual({ answer: { applied: [true], deactivated: [] }, told: undefined });
+    expect(answer).toMatchObject({ answer: { applied: [true], deactivated: [] }, told: undefined });
     delivery.leasedUntilMs = undefined;
     if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
     if (ending === "filtered") return;

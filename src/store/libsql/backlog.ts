@@ -1,6 +1,7 @@
 import type { Backlog } from "../backlog.ts";
-import { type SubscriptionWithDue, subscriptionsWithDue } from "./delivery-ids.ts";
-import { plannedMs } from "./delivery-row.ts";
+import { sinceOf, type Turn, turnOf } from "./backlog-turn.ts";
+import { subscriptionsWithDue } from "./delivery-ids.ts";
+import { ASKED_BY_MS } from "./delivery-row.ts";
 import { earlier } from "./earlier.ts";
 import type { Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
@@ -23,10 +24,15 @@ interface Part {
 interface Leased {
   readonly id: number;
   readonly leased: number;
+  /** Those of them that persons asked for. */
+  readonly asked: number;
   readonly since_ms: number;
 }
 
-type FirstLook = readonly [due: number, later: number, firstDueMs: number | null];
+/** Where to look, at one subscription. */
+type Asked = readonly [id: number, dueByMs: number, firstByMs: number];
+
+type FirstLook = readonly [due: number, later: number, firstDueMs: number | null, isPaced: number];
 
 /**
  * What is unfinished, by what it waits for. Goes through the index of what waits, subscription by subscription, and no
@@ -38,35 +44,40 @@ export function* countBacklog(
   { most = MOST_COUNTED, slice = SLICE, firstLook = FIRST_LOOK } = {},
 ): Steps<Backlog> {
   const due: Part = { deliveries: 0, sinceMs: undefined };
+  const paced: Part = { deliveries: 0, sinceMs: undefined };
   const waiting: Part = { deliveries: 0, sinceMs: undefined };
   const delivering: Part = { deliveries: 0, sinceMs: undefined };
   const held: Part = { deliveries: 0, sinceMs: undefined };
-  const leasedOf = new Map<number, number>();
-  for (const { id, leased, since_ms: sinceMs } of loadLeased(sql)) {
-    leasedOf.set(id, leased);
-    delivering.deliveries += leased;
-    delivering.sinceMs = earlier(delivering.sinceMs, sinceMs);
+  const leasedOf = new Map<number, Leased>();
+  for (const row of loadLeased(sql)) {
+    leasedOf.set(row.id, row);
+    delivering.deliveries += row.leased;
+    delivering.sinceMs = earlier(delivering.sinceMs, row.since_ms);
   }
   yield;
   let left = most;
   const living = (yield* subscriptionsWithDue(sql)).filter(({ isDeleted }) => !isDeleted);
   const long: Long[] = [];
   for (let at = 0; at < living.length; at += SUBSCRIPTIONS_AT_ONCE) {
-    const some = living.slice(at, at + SUBSCRIPTIONS_AT_ONCE);
+    const some = living.slice(at, at + SUBSCRIPTIONS_AT_ONCE).map((subscription) => {
+      const { leased = 0, asked = 0 } = leasedOf.get(subscription.id) ?? {};
+      return turnOf(subscription, { leased, asked }, nowMs);
+    });
     const limit = Math.max(1, Math.min(firstLook, Math.floor(left / some.length)));
-    const looks = lookFirst(sql, some, nowMs, limit);
-    for (const [index, [dueCount, laterCount, firstDueMs]] of looks.entries()) {
-      const { id, isActive } = some[index]!;
-      const [duePart, laterPart] = isActive ? [due, waiting] : [held, held];
-      // Those under way are among the due ones.
-      const leased = leasedOf.get(id) ?? 0;
+    const looks = lookFirst(sql, some, limit);
+    for (const [index, [dueCount, laterCount, firstDueMs, isPaced]] of looks.entries()) {
+      const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
+      const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : due, waiting] : [held, held];
       left -= dueCount + laterCount;
-      duePart.sinceMs = earlier(duePart.sinceMs, plannedMs(firstDueMs) ?? undefined);
-      const shown = { counted: dueCount, leased, part: duePart };
-      if (dueCount === limit) long.push({ ...shown, id, fromMs: Number.MIN_SAFE_INTEGER, toMs: nowMs });
+      duePart.sinceMs = earlier(duePart.sinceMs, sinceOf(firstDueMs, notBeforeMs));
+      // The first of an ordered one has a place instead of a time.
+      const heads = isHeadDue && dueCount === 0 && laterCount > 0 ? 1 : 0;
+      duePart.deliveries += heads;
+      const shown = { counted: dueCount, elsewhere: leasedDue, part: duePart };
+      if (dueCount === limit) long.push({ ...shown, id, fromMs: Number.MIN_SAFE_INTEGER, toMs: dueByMs });
       else add(shown);
-      const later = { counted: laterCount, leased: 0, part: laterPart };
-      if (laterCount === limit) long.push({ ...later, id, fromMs: nowMs, toMs: END_MS });
+      const later = { counted: laterCount, elsewhere: leasedLater + heads, part: laterPart };
+      if (laterCount === limit) long.push({ ...later, id, fromMs: dueByMs, toMs: END_MS });
       else add(later);
     }
     yield;
@@ -84,14 +95,14 @@ export function* countBacklog(
     if (afterMs !== undefined) isWhole = false;
     add(range);
   }
-  return { due, waiting, delivering, held, isWhole };
+  return { due, paced, waiting, delivering, held, isWhole };
 }
 
 /** What a look at one subscription showed. */
 interface Shown {
   counted: number;
-  /** So many of these are under way. */
-  readonly leased: number;
+  /** So many of these are in another part. */
+  readonly elsewhere: number;
   readonly part: Part;
 }
 
@@ -103,39 +114,37 @@ interface Long extends Shown {
 }
 
 /** A clock that was set back may make some that are under way due in times to come. */
-function add({ counted, leased, part }: Shown): void {
-  part.deliveries += Math.max(0, counted - leased);
+function add({ counted, elsewhere, part }: Shown): void {
+  part.deliveries += Math.max(0, counted - elsewhere);
 }
 
 /** As few rows as the engine sends at a time, and a little ahead. */
 function loadLeased(sql: Sql): readonly Leased[] {
   return sql.rows<Leased>(
-    `SELECT d.subscription_id AS id, count(*) AS leased, min(l.claimed_ms) AS since_ms
+    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.due_ms <= ?) AS asked,
+        min(l.claimed_ms) AS since_ms
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY d.subscription_id`,
+    ASKED_BY_MS,
   );
 }
 
 /** One that has a place in an order instead of a time is taken to be due since it was made. */
-function lookFirst(
-  sql: Sql,
-  subscriptions: readonly SubscriptionWithDue[],
-  nowMs: number,
-  limit: number,
-): readonly FirstLook[] {
+function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly FirstLook[] {
+  const asked = turns.map(({ id, dueByMs, isHeadDue }): Asked => [id, dueByMs, isHeadDue ? END_MS : dueByMs]);
   const { looks } = sql.first<{ looks: string }>(
     `SELECT json_group_array(json_array(
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = asked.value AND due_ms <= ?2 LIMIT ?3)),
+          WHERE subscription_id = asked.value ->> 0 AND due_ms <= asked.value ->> 1 LIMIT ?2)),
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = asked.value AND due_ms > ?2 LIMIT ?3)),
+          WHERE subscription_id = asked.value ->> 0 AND due_ms > asked.value ->> 1 LIMIT ?2)),
         (SELECT CASE WHEN d.due_ms = d.event_id THEN d.created_ms ELSE d.due_ms END FROM delivery AS d
           WHERE d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
-            WHERE w.subscription_id = asked.value AND w.due_ms <= ?2
+            WHERE w.subscription_id = asked.value ->> 0 AND w.due_ms <= asked.value ->> 2
               AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
-            ORDER BY w.due_ms LIMIT 1)))) AS looks
+            ORDER BY w.due_ms LIMIT 1)),
+        (SELECT s.settings ->> 'rate_limit' IS NOT NULL FROM subscription AS s WHERE s.rowid = asked.value ->> 0))) AS looks
       FROM json_each(?1) AS asked`,
-    JSON.stringify(subscriptions.map(({ id }) => id)),
-    nowMs,
+    JSON.stringify(asked),
     limit,
   )!;
   return JSON.parse(looks) as FirstLook[];

@@ -39,6 +39,7 @@ export type ClaimRow = readonly [
   payloadBytes: number,
   timestampedMs: number,
   action: string,
+  isLate: 0 | 1,
 ];
 
 type SubscriptionRow = readonly [
@@ -99,7 +100,17 @@ export function claimAnswer(
   const events = new Map<number, ClaimedEvent>();
   let { offset } = landing;
   const claims = (JSON.parse(landing.rows) as ClaimRow[]).map((row): Claim => {
-    const [deliveryId, attempt, failures, subscriptionId, eventId, payloadBytes, timestampedMs, action] = row;
+    const [
+      deliveryId,
+      attempt,
+      failures,
+      subscriptionId,
+      eventId,
+      payloadBytes,
+      timestampedMs,
+      action,
+      isLate,
+    ] = row;
     let event = events.get(eventId);
     if (event === undefined) {
       event = { eventId, action, payload: bytesAt(bytes, [offset, payloadBytes]), timestampedMs };
@@ -112,6 +123,7 @@ export function claimAnswer(
       claimId,
       attempt,
       failures,
+      isLate: isLate === 1,
       event,
       subscription: subscriptions.get(subscriptionId)!,
     };

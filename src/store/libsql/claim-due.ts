@@ -14,9 +14,9 @@ import type { Sql } from "./sql.ts";
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
 /** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
-const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
+export const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
 /** Likewise of an ordered one, which as a whole waits for a retry. */
-const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+export const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 /**
  * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
  * is done; but it may have become ordered with more than one under way, or one that died has the lease.
@@ -156,7 +156,7 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
   const { rows } = sql.first<{ rows: string }>(
     `SELECT json_group_array(json_array(d.rowid, d.attempt + 1, d.failures, d.subscription_id, d.event_id,
-        length(e.payload), e.timestamped_ms, a.action)) AS rows
+        length(e.payload), e.timestamped_ms, a.action, d.created_ms > e.timestamped_ms)) AS rows
       FROM json_each(?) AS asked
       CROSS JOIN delivery AS d ON d.rowid = asked.value
       CROSS JOIN event AS e ON e.rowid = d.event_id

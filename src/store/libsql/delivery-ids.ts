@@ -48,6 +48,17 @@ export interface SubscriptionWithDue {
   readonly id: number;
   readonly isActive: boolean;
   readonly isDeleted: boolean;
+  readonly isOrdered: boolean;
+  /** As it was written, be it past or not. */
+  readonly slowedUntilMs: number | null;
+}
+
+interface WithDueRow {
+  readonly id: number;
+  readonly active: number;
+  readonly is_deleted: number;
+  readonly ordered: number;
+  readonly slowed_until_ms: number | null;
 }
 
 /**
@@ -57,7 +68,7 @@ export interface SubscriptionWithDue {
 export function* subscriptionsWithDue(sql: Sql): Steps<readonly SubscriptionWithDue[]> {
   const found: SubscriptionWithDue[] = [];
   for (let last = 0; ;) {
-    const some = sql.rows<{ id: number; active: number; is_deleted: number }>(
+    const some = sql.rows<WithDueRow>(
       `WITH RECURSIVE waiting (id) AS (
           SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
             WHERE due_ms IS NOT NULL AND subscription_id > ?1)
@@ -67,13 +78,14 @@ export function* subscriptionsWithDue(sql: Sql): Steps<readonly SubscriptionWith
           FROM waiting WHERE waiting.id IS NOT NULL
           LIMIT ?2
         )
-        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted
+        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered, s.slowed_until_ms
         FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
       last,
       SLICE,
     );
-    for (const { id, active, is_deleted: isDeleted } of some) {
-      found.push({ id, isActive: active === 1, isDeleted: isDeleted === 1 });
+    for (const { id, active, is_deleted: isDeleted, ordered, slowed_until_ms: slowedUntilMs } of some) {
+      const flags = { isActive: active === 1, isDeleted: isDeleted === 1, isOrdered: ordered === 1 };
+      found.push({ id, ...flags, slowedUntilMs });
     }
     if (some.length < SLICE) return found;
     last = some.at(-1)?.id ?? last;

@@ -55,12 +55,13 @@ export function finishAttempts(
     long: [],
   };
   const places = loadPlaces(sql, all);
-  const applied = batches.map(({ rows, nowMs, base, told }) => {
+  const answers = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
     const filtered: number[] = [];
+    const failedBefore = changes.failed.length;
     changes.delivered.push({ ids: delivered, nowMs });
     changes.filtered.push({ ids: filtered, nowMs });
-    return rows.map((row) => {
+    const applied = rows.map((row) => {
       const leased = open.get(row[0]);
       if (leased?.claim_id !== row[1]) return false;
       open.delete(leased.id);
@@ -79,6 +80,8 @@ export function finishAttempts(
       tell(told, leased.subscription_id, row, { hasLeft, hasPassed });
       return true;
     });
+    const failed = changes.failed.length - failedBefore;
+    return { applied, ended: { delivered: delivered.length, failed, filtered: filtered.length } };
   });
   writeChanges(sql, changes, bytes);
   const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
@@ -87,7 +90,7 @@ export function finishAttempts(
   }));
   const told = tellFinished(sql, changes.failed, standing);
   return standing.map(({ deactivated }, index) => ({
-    answer: { applied: applied[index]!, deactivated },
+    answer: { ...answers[index]!, deactivated },
     told: index === 0 ? told : undefined,
   }));
 }

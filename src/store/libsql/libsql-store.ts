@@ -22,11 +22,18 @@ import { recordWrite } from "./packed-writes.ts";
 import { REMOVED_ROWS } from "./remove-events.ts";
 import type { Telling } from "./service-events.ts";
 
+export interface StoreListeners {
+  /** Called after each commit in which the service recorded events about itself, with their deliveries that are due. */
+  readonly onServiceEvents?: (counts: ServiceEventCounts) => void;
+  /** Called with how many deliveries failed for good by a change of their subscription, not by an attempt. */
+  readonly onFailed?: (deliveries: number) => void;
+}
+
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
  * @param letGo called once, after the last write and before the file is free
  * @param key what the file's secrets are encrypted with, where they are
- * @param onServiceEvents as in `OpenOptions`
+ * @param listeners as in `OpenOptions`
  */
 export function createLibsqlStore(
   keeper: Keeper,
@@ -34,7 +41,7 @@ export function createLibsqlStore(
   commits: CommitCounts,
   letGo: () => Promise<void>,
   key: Uint8Array | undefined,
-  onServiceEvents: (counts: ServiceEventCounts) => void = () => {},
+  { onServiceEvents, onFailed }: StoreListeners = {},
 ): Store {
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
@@ -68,8 +75,9 @@ export function createLibsqlStore(
   const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
     (await read(name, ...args)).value;
 
-  function heard<T>({ answer, told }: Telling<T>): T {
-    if (told !== undefined) onServiceEvents(told);
+  function heard<T>({ answer, told, failed = 0 }: Telling<T>): T {
+    if (told !== undefined) onServiceEvents?.(told);
+    if (failed > 0) onFailed?.(failed);
     return answer;
   }
 
@@ -129,7 +137,9 @@ export function createLibsqlStore(
       return claimAnswer(value, bytes, secrets);
     },
     async finishAttempts(results, nowMs, options) {
-      if (results.length === 0) return { applied: [], deactivated: [] };
+      if (results.length === 0) {
+        return { applied: [], ended: { delivered: 0, failed: 0, filtered: 0 }, deactivated: [] };
+      }
       const { outcome } = await add(finishWrite(results, nowMs, options));
       return heard(valueOf(outcome) as MergedResult<"finishAttempts">);
     },

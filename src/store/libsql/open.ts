@@ -4,7 +4,6 @@ import type { Logger } from "../../runtime/logger.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
-import type { ServiceEventCounts } from "../finishes.ts";
 import type { Store } from "../store.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -13,12 +12,12 @@ import type { FileId } from "./file-place.ts";
 import { FlightQueue } from "./flight-queue.ts";
 import { holdFolder } from "./held-folders.ts";
 import { Keeper } from "./keeper.ts";
-import { createLibsqlStore } from "./libsql-store.ts";
+import { createLibsqlStore, type StoreListeners } from "./libsql-store.ts";
 import type { OpenReport } from "./messages.ts";
 import { inUse, startAlone } from "./take-lock.ts";
 import { WorkerHost } from "./worker-host.ts";
 
-export interface OpenOptions {
+export interface OpenOptions extends StoreListeners {
   /** Made if it is missing. */
   readonly folder: string;
   /** Written into the folder once it is held, for others who find it in use. */
@@ -29,8 +28,6 @@ export interface OpenOptions {
   readonly encryption?: EncryptionKeys | undefined;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
-  /** Called after each commit in which the service recorded events about itself, with their deliveries that are due. */
-  readonly onServiceEvents?: (counts: ServiceEventCounts) => void;
 }
 
 /**
@@ -63,7 +60,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       throw error;
     }
     tell(logger, report, folder);
-    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key, options.onServiceEvents);
+    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key, options);
   } catch (error) {
     giveBack();
     throw error;

@@ -18,6 +18,8 @@ import type { Sql } from "./sql.ts";
 export interface Telling<T> {
   readonly answer: T;
   readonly told: ServiceEventCounts | undefined;
+  /** Deliveries that failed for good by another way than an attempt; none unless it says so. */
+  readonly failed?: number;
 }
 
 /** One that somebody awaits. */

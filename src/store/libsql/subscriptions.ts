@@ -8,7 +8,7 @@ import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
 import { failExhausted, putInOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
-import { tellFinished, type Telling, toldTogether } from "./service-events.ts";
+import { type Failed, tellFinished, type Telling, toldTogether } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
 import { isRowid } from "./text.ts";
@@ -103,6 +103,7 @@ export function updateSubscription(
   if (row === undefined) return { answer: undefined, told: undefined };
   let actionId = row.action_id;
   let told: ServiceEventCounts | undefined;
+  let failed: readonly Failed[] = [];
   if (patch.action !== undefined && patch.action !== row.action) {
     actionId = mustFindAction(sql, patch.action);
     mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
@@ -131,11 +132,12 @@ export function updateSubscription(
   if (before.ordered && !settings.ordered) forgetWait(sql, id);
   const isStricter = before.on_exhausted === "block" || (patch.maxRetries ?? Infinity) < row.max_retries;
   if (settings.on_exhausted === "skip" && isStricter) {
-    told = toldTogether(told, tellFinished(sql, failExhausted(sql, id, nowMs), []));
+    failed = failExhausted(sql, id, nowMs);
+    told = toldTogether(told, tellFinished(sql, failed, []));
   }
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
-  return { answer: mustFind(sql, id), told };
+  return { answer: mustFind(sql, id), told, failed: failed.length };
 }
 
 export function rotateSecret(

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const NONE = { deliveries: 0, sinceMs: undefined };
-const EMPTY = { due: NONE, waiting: NONE, delivering: NONE, held: NONE, isWhole: true };
+const EMPTY = { due: NONE, paced: NONE, waiting: NONE, delivering: NONE, held: NONE, isWhole: true };
 
 export function backlogSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -21,6 +21,7 @@ export function backlogSuite(open: OpenStore): void {
     await on.finish(second!, { kind: "retry", atMs: NOW + 90_000 });
     expect(await on.store.countBacklog(NOW + 70_000)).toEqual({
       due: { deliveries: 2, sinceMs: NOW + 3 },
+      paced: NONE,
       waiting: { deliveries: 1, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 10 },
       held: NONE,
@@ -45,6 +46,77 @@ export function backlogSuite(open: OpenStore): void {
       due: { deliveries: 2, sinceMs: NOW },
       held: { deliveries: 2, sinceMs: NOW },
     });
+  });
+
+  it("has what waits for a handler that said not now as waiting, until its time, but not what a person asked for", async () => {
+    const action = await on.action();
+    const { handler } = await on.subscription(action);
+    await on.publish(action, 5);
+    const { claims } = await on.claim({ limit: 3 });
+    const untilMs = NOW + 300_000;
+    const slow = { slow: { untilMs, handler } };
+    await on.finish(claims[0]!, { kind: "failed" }, { statusCode: 503, ...slow });
+    await on.finish(claims[1]!, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
+    await on.store.retryDelivery(claims[0]!.deliveryId, NOW + 65_000);
+    expect(await on.store.countBacklog(NOW + 200_000)).toEqual({
+      due: { deliveries: 1, sinceMs: NOW + 65_000 },
+      paced: NONE,
+      waiting: { deliveries: 3, sinceMs: undefined },
+      delivering: { deliveries: 1, sinceMs: NOW + 60_000 },
+      held: NONE,
+      isWhole: true,
+    });
+    expect(await on.store.countBacklog(untilMs)).toMatchObject({
+      due: { deliveries: 4, sinceMs: NOW + 65_000 },
+      waiting: NONE,
+    });
+    const [again] = (await on.claim({ nowMs: NOW + 200_000, limit: 1 })).claims;
+    expect(again?.deliveryId).toBe(claims[0]!.deliveryId);
+    expect(await on.store.countBacklog(NOW + 200_000)).toMatchObject({
+      due: NONE,
+      waiting: { deliveries: 3 },
+      delivering: { deliveries: 2 },
+    });
+    // What was due all along could only be sent since then.
+    expect(await on.store.countBacklog(untilMs + 5)).toMatchObject({
+      due: { deliveries: 3, sinceMs: untilMs },
+    });
+  });
+
+  it("has the first of an ordered subscription as due when its turn has come, and those behind it as waiting", async () => {
+    const action = await on.action();
+    const { handler } = await on.subscription(action, { settings: { ordered: true } });
+    await on.publish(action, 4);
+    expect(await on.store.countBacklog(NOW + 10)).toEqual({
+      ...EMPTY,
+      due: { deliveries: 1, sinceMs: NOW },
+      waiting: { deliveries: 3, sinceMs: undefined },
+    });
+    const [first] = (await on.claim({ most: 1 })).claims;
+    expect(await on.store.countBacklog(NOW + 70_000)).toMatchObject({
+      due: NONE,
+      waiting: { deliveries: 3 },
+      delivering: { deliveries: 1 },
+    });
+    const atMs = NOW + 90_000;
+    await on.finish(first!, { kind: "retry", atMs }, { statusCode: 500, slow: { untilMs: atMs, handler } });
+    const waiting = { ...EMPTY, waiting: { deliveries: 4, sinceMs: undefined } };
+    expect(await on.store.countBacklog(atMs - 1)).toEqual(waiting);
+    expect(await on.store.countBacklog(atMs + 7)).toMatchObject({
+      due: { deliveries: 1, sinceMs: atMs },
+      waiting: { deliveries: 3 },
+    });
+  });
+
+  it("tells apart what is due at a rate", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action, { settings: { rate_limit: 2 } });
+    await on.subscription(action, { subscription: "free" });
+    await on.publish(action, 3);
+    const parts = { due: { deliveries: 3, sinceMs: NOW }, paced: { deliveries: 3, sinceMs: NOW } };
+    expect(await on.store.countBacklog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
+    await on.store.updateSubscription(rowid, { active: false }, NOW + 5);
+    expect(await on.store.countBacklog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
   });
 
   it("is not changed by what ends for good", async () => {

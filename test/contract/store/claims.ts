@@ -37,6 +37,7 @@ export function claimSuite(open: OpenStore): void {
     expect(claim).toMatchObject({
       attempt: 1,
       failures: 0,
+      isLate: false,
       event: { action: "user.created", timestampedMs: NOW },
       subscription: {
         subscriptionId: mine.rowid,

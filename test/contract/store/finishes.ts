@@ -113,7 +113,11 @@ export function finishSuite(open: OpenStore): void {
     ]);
     expect(answers.flatMap(({ applied }) => applied).filter(Boolean)).toHaveLength(1);
     expect((await on.store.findDelivery(claim.deliveryId))?.attempts).toHaveLength(1);
-    expect(await on.store.finishAttempts([], NOW)).toEqual({ applied: [], deactivated: [] });
+    expect(await on.store.finishAttempts([], NOW)).toEqual({
+      applied: [],
+      ended: { delivered: 0, failed: 0, filtered: 0 },
+      deactivated: [],
+    });
   });
 
   it("makes a returned one due again at once, without counting it", async () => {

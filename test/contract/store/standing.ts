@@ -134,10 +134,10 @@ export function standingSuite(open: OpenStore): void {
   it("deactivates one whose attempts have all failed for the time given, and holds its deliveries", async () => {
     const { id } = await due(2);
     for (let atMs = NOW; atMs < NOW + 5 * DAY_MS; atMs += 6 * HOUR_MS) {
-      expect(await fail(atMs)).toEqual({ applied: [true], deactivated: [] });
+      expect(await fail(atMs)).toMatchObject({ applied: [true], deactivated: [] });
     }
     const reason = `Every attempt since ${new Date(NOW).toISOString()} has failed, the last with HTTP 503. Its deliveries are held until it is reactivated.`;
-    expect(await fail(NOW + 5 * DAY_MS)).toEqual({
+    expect(await fail(NOW + 5 * DAY_MS)).toMatchObject({
       applied: [true],
       deactivated: [{ subscriptionId: id, reason }],
     });
