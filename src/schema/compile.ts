@@ -19,9 +19,9 @@ import { PatternCompiler } from "./pattern.ts";
 export interface Validator {
   /**
    * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
-   * JSON-shaped and nested at most as deep as the scanner lets a payload be.
+   * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
    */
-  validate(value: unknown): Failure | undefined;
+  validate(value: unknown, maxSteps?: number): Failure | undefined;
   /** Only whether it conforms, `undefined` where so many steps are not enough to tell. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
 }
@@ -57,7 +57,7 @@ export function compileDocument(document: SchemaDocument): Validator {
   for (const { schema } of parts) table.push(ajv.compile(schema));
   forget();
   return {
-    validate: (value) => check(table, value),
+    validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
   };
 }
@@ -74,14 +74,14 @@ function judge(table: PartTable, value: unknown, maxSteps: number): boolean | un
   }
 }
 
-function check(table: PartTable, value: unknown): Failure | undefined {
+function check(table: PartTable, value: unknown, maxSteps: number): Failure | undefined {
   const validate = table[0]!;
-  refillBudget();
+  refillBudget(maxSteps);
   try {
     if (validate(value)) return undefined;
   } catch (error) {
     if (!(error instanceof BudgetExceeded)) throw error;
-    const message = `takes more than ${VALIDATION_STEPS.toLocaleString("en")} steps to check against its schema`;
+    const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
     return { field: "", message, value: null };
   } finally {
     forget();

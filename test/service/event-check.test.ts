@@ -73,3 +73,22 @@ test("lets others in while it goes through many events", async () => {
   // Ten reads alone would give some tens.
   expect(turns).toBeGreaterThan(30);
 });
+
+test("an event takes a tenth of the steps that publishing may; what needs more is told as a failure of its own", async () => {
+  const list = Array.from({ length: 2_000 }, (_, index) => index);
+  await publish(1, { list });
+  // Each item takes some 900 steps of the whole, and of the ten first schemas 30.
+  const bounds = Array.from({ length: 90 }, (_, index) => ({ minimum: -index, type: ["number", "string"] }));
+  const costly = (branches: object[]) => ({ properties: { list: { items: { allOf: branches } } } });
+  const check = async (schemata: object) => {
+    const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1 });
+    return data.replay;
+  };
+  expect(await check(costly(bounds.slice(0, 10)))).toEqual({ checked: 1, failed: 0, failures: [] });
+  const message = "takes more than 1,000,000 steps to check against its schema";
+  const tooCostly = costly([...bounds, ...bounds, ...bounds]);
+  expect(await check(tooCostly)).toMatchObject({ checked: 1, failed: 1, failures: [{ field: "", message }] });
+  // Publishing takes it.
+  await local.evreg.actions.create({ action: "a.c", application: "shop", schemata: tooCostly });
+  await local.evreg.events.publish({ action: "a.c", payload: RawJson.fromValue({ list }) });
+});
