@@ -14,6 +14,7 @@ import { VALIDATION_STEPS } from "./limits.ts";
 import { forget } from "./memo.ts";
 import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
+import { finish, type Task } from "./task.ts";
 
 /** A compiled schema. */
 export interface Validator {
@@ -31,13 +32,23 @@ export interface Validator {
  * @throws `invalid` with the place, for one it would not have accepted
  */
 export function compileSchema(schemata: unknown): Validator {
-  return compileDocument(readSchema(schemata));
+  return finish(compilingSchema(schemata));
+}
+
+/** The same, a part a step. */
+export function* compilingSchema(schemata: unknown): Task<Validator> {
+  const document = readSchema(schemata);
+  yield;
+  return yield* compilingDocument(document);
 }
 
 export function compileDocument(document: SchemaDocument): Validator {
+  return finish(compilingDocument(document));
+}
+
+export function* compilingDocument(document: SchemaDocument): Task<Validator> {
   const parts = takeApart(document);
   checkCallGraph(document.schemata, parts);
-  refillBudget();
   const table: PartTable = [];
   // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
   const ajv = new Ajv({
@@ -54,8 +65,12 @@ export function compileDocument(document: SchemaDocument): Validator {
     code: { regExp: new PatternCompiler().engine(), optimize: false },
   });
   addKeywords(ajv, table);
-  for (const { schema } of parts) table.push(ajv.compile(schema));
-  forget();
+  for (const { schema } of parts) {
+    yield;
+    refillBudget();
+    table.push(ajv.compile(schema));
+    forget();
+  }
   return {
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),

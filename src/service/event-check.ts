@@ -4,7 +4,7 @@ import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { loopPace } from "../runtime/pace.ts";
-import { compileSchema } from "../schema/compile.ts";
+import { compilingSchema } from "../schema/compile.ts";
 import { REPLAYED_STEPS } from "../schema/limits.ts";
 import type { Store } from "../store/store.ts";
 
@@ -45,7 +45,7 @@ export class EventChecks {
   async #check(action: string, schemata: Schemata, most: number, endMs: number): Promise<CheckedEvents> {
     const { store, clock, payloadBytes } = this.#parts;
     if (clock.now() >= endMs) throw tooBusy();
-    const validator = compileSchema(schemata);
+    const validator = await loopPace.walk(compilingSchema(schemata));
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
     let checked = 0;

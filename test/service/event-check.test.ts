@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS } from "../../src/domain/action.ts";
+import type { Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Store } from "../../src/store/store.ts";
 import { EventChecks } from "../../src/service/event-check.ts";
@@ -79,8 +80,10 @@ test("an event takes a tenth of the steps that publishing may; what needs more i
   await publish(1, { list });
   // Each item takes some 900 steps of the whole, and of the ten first schemas 30.
   const bounds = Array.from({ length: 90 }, (_, index) => ({ minimum: -index, type: ["number", "string"] }));
-  const costly = (branches: object[]) => ({ properties: { list: { items: { allOf: branches } } } });
-  const check = async (schemata: object) => {
+  const costly = (branches: readonly Schemata[]) => ({
+    properties: { list: { items: { allOf: branches } } },
+  });
+  const check = async (schemata: Schemata) => {
     const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1 });
     return data.replay;
   };
