@@ -36,6 +36,15 @@ export class Pace {
     });
   }
 
+  /** Does work made of steps, letting others in between them. */
+  async walk<T>(steps: Iterator<void, T>): Promise<T> {
+    for (;;) {
+      if (!this.mayGoOn()) await this.breathe();
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
+
   #begin(): void {
     this.#beganMs = this.#parts.nowMs();
     this.#parts.nextTurn(() => {

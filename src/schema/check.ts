@@ -1,5 +1,5 @@
 import type { SchemaWarning } from "../domain/action.ts";
-import { compileDocument } from "./compile.ts";
+import { compilingDocument } from "./compile.ts";
 import { readSchema } from "./document.ts";
 import type { SchemaDocument, SchemaNode } from "./document.ts";
 import { pointerTo } from "./field-path.ts";
@@ -10,6 +10,7 @@ import { SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./pattern-syntax.ts";
 import { PatternCompiler } from "./pattern.ts";
 import { refuseSchema, type SchemaMember, SchemaRefusal } from "./refusal.ts";
+import { finish, type Task } from "./task.ts";
 
 /**
  * Whether a document may become the schema of an action, or a filter: JSON Schema draft-07, safe to compile, and bounded in what a
@@ -22,18 +23,29 @@ export function checkSchema(
   schemata: unknown,
   member: SchemaMember = "schemata",
 ): { warnings: SchemaWarning[] } {
+  return finish(checkingSchema(schemata, member));
+}
+
+/** The same in steps. */
+export function* checkingSchema(
+  schemata: unknown,
+  member: SchemaMember = "schemata",
+): Task<{ warnings: SchemaWarning[] }> {
   try {
-    return { warnings: checkDocument(schemata) };
+    return { warnings: yield* checkingDocument(schemata) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
 }
 
-function checkDocument(schemata: unknown): SchemaWarning[] {
+function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
   const document = readSchema(schemata);
   const patterns = new PatternCompiler();
-  for (const node of document.nodes) checkLimits(document, node, patterns);
-  compileDocument(document);
+  for (const node of document.nodes) {
+    yield;
+    checkLimits(document, node, patterns);
+  }
+  yield* compilingDocument(document);
   return document.nodes.flatMap(warningsOf);
 }
 

@@ -14,14 +14,15 @@ import { VALIDATION_STEPS } from "./limits.ts";
 import { forget } from "./memo.ts";
 import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
+import { finish, type Task } from "./task.ts";
 
 /** A compiled schema. */
 export interface Validator {
   /**
    * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
-   * JSON-shaped and nested at most as deep as the scanner lets a payload be.
+   * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
    */
-  validate(value: unknown): Failure | undefined;
+  validate(value: unknown, maxSteps?: number): Failure | undefined;
   /** Only whether it conforms, `undefined` where so many steps are not enough to tell. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
 }
@@ -31,13 +32,23 @@ export interface Validator {
  * @throws `invalid` with the place, for one it would not have accepted
  */
 export function compileSchema(schemata: unknown): Validator {
-  return compileDocument(readSchema(schemata));
+  return finish(compilingSchema(schemata));
+}
+
+/** The same, a part a step. */
+export function* compilingSchema(schemata: unknown): Task<Validator> {
+  const document = readSchema(schemata);
+  yield;
+  return yield* compilingDocument(document);
 }
 
 export function compileDocument(document: SchemaDocument): Validator {
+  return finish(compilingDocument(document));
+}
+
+export function* compilingDocument(document: SchemaDocument): Task<Validator> {
   const parts = takeApart(document);
   checkCallGraph(document.schemata, parts);
-  refillBudget();
   const table: PartTable = [];
   // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
   const ajv = new Ajv({
@@ -54,10 +65,14 @@ export function compileDocument(document: SchemaDocument): Validator {
     code: { regExp: new PatternCompiler().engine(), optimize: false },
   });
   addKeywords(ajv, table);
-  for (const { schema } of parts) table.push(ajv.compile(schema));
-  forget();
+  for (const { schema } of parts) {
+    yield;
+    refillBudget();
+    table.push(ajv.compile(schema));
+    forget();
+  }
   return {
-    validate: (value) => check(table, value),
+    validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
   };
 }
@@ -74,14 +89,14 @@ function judge(table: PartTable, value: unknown, maxSteps: number): boolean | un
   }
 }
 
-function check(table: PartTable, value: unknown): Failure | undefined {
+function check(table: PartTable, value: unknown, maxSteps: number): Failure | undefined {
   const validate = table[0]!;
-  refillBudget();
+  refillBudget(maxSteps);
   try {
     if (validate(value)) return undefined;
   } catch (error) {
     if (!(error instanceof BudgetExceeded)) throw error;
-    const message = `takes more than ${VALIDATION_STEPS.toLocaleString("en")} steps to check against its schema`;
+    const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
     return { field: "", message, value: null };
   } finally {
     forget();

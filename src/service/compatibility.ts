@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { CHECK_LIMITS } from "../domain/action.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
-import { type CompatibilityRule, type RevisionBreak, sidesOf } from "../domain/compatibility.ts";
+import type { CompatibilityRule, RevisionBreak } from "../domain/compatibility.ts";
 import { loopPace } from "../runtime/pace.ts";
-import { compare } from "../schema/compatibility/compare.ts";
+import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
 
@@ -27,13 +27,12 @@ export async function breaksOf(
     // An action that moved to another application has the same schema under two numbers.
     if (compared !== undefined && isDeepStrictEqual(compared, schemata)) continue;
     compared = schemata;
-    for (const side of sidesOf(mode)) {
-      // One side takes up to tens of milliseconds of the thread.
-      await loopPace.breathe();
-      for (const broken of compare(schemata, next, { mode: side }).breaks) {
-        const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
-        if (!found.has(key)) found.set(key, { revision, ...broken });
-      }
+    // One step of it takes up to tens of milliseconds of the thread.
+    await loopPace.breathe();
+    const { breaks } = await loopPace.walk(comparing(schemata, next, { mode }));
+    for (const broken of breaks) {
+      const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
+      if (!found.has(key)) found.set(key, { revision, ...broken });
     }
     if (found.size >= CHECK_LIMITS.breaks) break;
   }

@@ -4,7 +4,8 @@ import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { loopPace } from "../runtime/pace.ts";
-import { compileSchema } from "../schema/compile.ts";
+import { compilingSchema } from "../schema/compile.ts";
+import { REPLAYED_STEPS } from "../schema/limits.ts";
 import type { Store } from "../store/store.ts";
 
 /** Events read at once, where their payloads are small; of large ones, as many as this many bytes can hold. */
@@ -44,7 +45,7 @@ export class EventChecks {
   async #check(action: string, schemata: Schemata, most: number, endMs: number): Promise<CheckedEvents> {
     const { store, clock, payloadBytes } = this.#parts;
     if (clock.now() >= endMs) throw tooBusy();
-    const validator = compileSchema(schemata);
+    const validator = await loopPace.walk(compilingSchema(schemata));
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
     let checked = 0;
@@ -62,7 +63,7 @@ export class EventChecks {
       const { events } = await store.listEvents(page);
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
-        const failure = validator.validate(new RawJson(payload).value());
+        const failure = validator.validate(new RawJson(payload).value(), REPLAYED_STEPS);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;

@@ -1,5 +1,6 @@
 import type { Schemata, SchemaWarning } from "../domain/action.ts";
-import { checkSchema } from "../schema/check.ts";
+import { loopPace } from "../runtime/pace.ts";
+import { checkingSchema } from "../schema/check.ts";
 
 /** What becomes of payloads that do not conform, by the member that holds the schema. */
 const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
@@ -8,8 +9,11 @@ const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing i
  * What is legal in a schema and is probably a slip.
  * @throws `invalid` for what is no schema, with the place in that member
  */
-export function schemaWarnings(member: keyof typeof NONE_CONFORMS, schemata: Schemata): SchemaWarning[] {
-  const { warnings } = checkSchema(schemata, member);
+export async function schemaWarnings(
+  member: keyof typeof NONE_CONFORMS,
+  schemata: Schemata,
+): Promise<SchemaWarning[]> {
+  const { warnings } = await loopPace.walk(checkingSchema(schemata, member));
   const { $ref: reference, type } = schemata;
   // Beside a $ref the type is ignored, which is a warning of its own.
   if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;

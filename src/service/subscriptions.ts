@@ -88,7 +88,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = filterWarnings(settings);
+      const warned = await filterWarnings(settings);
       const record = {
         application,
         subscription,
@@ -121,7 +121,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = filterWarnings(settings);
+      const warned = await filterWarnings(settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
         handler,
@@ -191,9 +191,11 @@ function settingsOf(
 }
 
 /** For a filter that is given; checked as the schema of an action is. */
-function filterWarnings({ filter }: Partial<SubscriptionSettings>): { readonly meta?: WarningMeta } {
+async function filterWarnings({
+  filter,
+}: Partial<SubscriptionSettings>): Promise<{ readonly meta?: WarningMeta }> {
   if (filter === undefined || filter === null) return {};
-  return { meta: { warnings: schemaWarnings("filter", filter) } };
+  return { meta: { warnings: await schemaWarnings("filter", filter) } };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

@@ -99,4 +99,19 @@ describe("long runs on one event loop", () => {
     await countTurns(() => Promise.all([run("a", SLICE_MS), run("b", SLICE_MS), late]));
     expect(steps.map(({ name }) => name).join(" ")).toBe("a a a a b b b b late late late late");
   });
+
+  test("may be made of steps that somebody else knows", async () => {
+    function* work(): Generator<void, string, void> {
+      for (let step = 0; step < 10; step++) {
+        if (step > 0) yield;
+        steps.push({ turn, name: "work" });
+        nowMs += 1;
+      }
+      return "done";
+    }
+    let answer: string | undefined;
+    await countTurns(async () => (answer = await pace.walk(work())));
+    expect(answer).toBe("done");
+    expect(stepsByTurn()).toEqual([4, 4, 2]);
+  });
 });

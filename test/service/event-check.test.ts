@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS } from "../../src/domain/action.ts";
+import type { Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Store } from "../../src/store/store.ts";
 import { EventChecks } from "../../src/service/event-check.ts";
@@ -72,4 +73,25 @@ test("lets others in while it goes through many events", async () => {
   expect(data.replay).toEqual({ checked: 1_000, failed: 0, failures: [] });
   // Ten reads alone would give some tens.
   expect(turns).toBeGreaterThan(30);
+});
+
+test("an event takes a tenth of the steps that publishing may; what needs more is told as a failure of its own", async () => {
+  const list = Array.from({ length: 2_000 }, (_, index) => index);
+  await publish(1, { list });
+  // Each item takes some 900 steps of the whole, and of the ten first schemas 30.
+  const bounds = Array.from({ length: 90 }, (_, index) => ({ minimum: -index, type: ["number", "string"] }));
+  const costly = (branches: readonly Schemata[]) => ({
+    properties: { list: { items: { allOf: branches } } },
+  });
+  const check = async (schemata: Schemata) => {
+    const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1 });
+    return data.replay;
+  };
+  expect(await check(costly(bounds.slice(0, 10)))).toEqual({ checked: 1, failed: 0, failures: [] });
+  const message = "takes more than 1,000,000 steps to check against its schema";
+  const tooCostly = costly([...bounds, ...bounds, ...bounds]);
+  expect(await check(tooCostly)).toMatchObject({ checked: 1, failed: 1, failures: [{ field: "", message }] });
+  // Publishing takes it.
+  await local.evreg.actions.create({ action: "a.c", application: "shop", schemata: tooCostly });
+  await local.evreg.events.publish({ action: "a.c", payload: RawJson.fromValue({ list }) });
 });

@@ -4,6 +4,7 @@ import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
 import { readSchema } from "../document.ts";
 import type { SchemaDocument } from "../document.ts";
 import { forget } from "../memo.ts";
+import { finish, type Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
 import { breakKey, breakOf } from "./break.ts";
 import type { Side } from "./break.ts";
@@ -18,8 +19,14 @@ export interface Verdict {
   readonly breaks: readonly SchemaBreak[];
 }
 
-/** Steps one side may take; a step takes 0.2 µs, where cases are made of large choices up to 0.6. */
-const COMPARISON_STEPS = 250_000;
+export interface CompareOptions {
+  readonly mode?: CompatibilityMode;
+  /** How much work each side may take; the verdict does not depend on the machine. */
+  readonly steps?: number;
+}
+
+/** Steps one side may take, some 0.25 µs each; the largest schema of GitHub's needs 185,000 where one type is changed. */
+const COMPARISON_STEPS = 200_000;
 /** Steps all examples of one side may take. */
 const EXAMPLE_STEPS = 80_000;
 /** A person reads no more of them. */
@@ -31,23 +38,50 @@ const MAX_BREAKS = 100;
  * It errs in one direction: what cannot be decided, or not within the steps, is a break that says `cannot_prove`.
  *
  * Both have passed `checkSchema`.
- * @param options.steps how much work each side may take; the verdict does not depend on the machine
  */
-export function compare(
+export function compare(old: Schemata, next: Schemata, options: CompareOptions = {}): Verdict {
+  return finish(comparing(old, next, options));
+}
+
+/** The same in steps: each schema is read in one, each side compared in one, and each example looked for in one. */
+export function* comparing(
   old: Schemata,
   next: Schemata,
-  { mode = "full", steps = COMPARISON_STEPS }: { mode?: CompatibilityMode; steps?: number } = {},
-): Verdict {
+  { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
+): Task<Verdict> {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [] };
+  const oldDocument = readSchema(old);
+  yield;
+  const nextDocument = readSchema(next);
+  yield;
+  refillBudget();
+  const comparison = new Comparison(oldDocument, nextDocument);
+  const breaks: SchemaBreak[] = [];
+  for (const side of sides) {
+    yield;
+    const found = within(steps, () => comparison.findings(side));
+    yield;
+    breaks.push(...(yield* comparison.breaks(side, found)));
+  }
+  return { breaks };
+}
+
+/** The budget and the memo are everybody's: they are set for a step, and left as they were found. */
+function within<T>(steps: number, step: () => T): T {
+  budget.left = steps;
   try {
-    refillBudget();
-    const comparison = new Comparison(readSchema(old), readSchema(next));
-    return { breaks: sides.flatMap((side) => comparison.breaks(side, steps)) };
+    return step();
   } finally {
     refillBudget();
     forget();
   }
+}
+
+interface Found {
+  readonly findings: readonly Finding[];
+  /** There may be more: the steps ended. */
+  readonly isCut: boolean;
 }
 
 class Comparison {
@@ -60,17 +94,15 @@ class Comparison {
     this.#next = shapeOf(next, "new", ids);
   }
 
-  breaks(side: Side, steps: number): SchemaBreak[] {
-    const { findings, isCut } = this.#findings(side, steps);
+  *breaks(side: Side, { findings, isCut }: Found): Task<SchemaBreak[]> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
-    const examples = this.#examples(side, told);
+    const examples = yield* this.#examples(side, told);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
     return isCut ? [...breaks, tooLong(side)] : breaks;
   }
 
-  #findings(side: Side, steps: number): { findings: readonly Finding[]; isCut: boolean } {
-    budget.left = steps;
+  findings(side: Side): Found {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
@@ -84,12 +116,21 @@ class Comparison {
   }
 
   /** For each finding a payload that shows it, where one is found. */
-  #examples(side: Side, findings: readonly Finding[]): ({ value: unknown } | undefined)[] {
+  *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side);
     const found: ({ value: unknown } | undefined)[] = [];
-    budget.left = EXAMPLE_STEPS;
+    let left = EXAMPLE_STEPS;
     try {
-      for (const finding of findings) found.push(this.#example(side, examples.payloads(finding)));
+      for (const finding of findings) {
+        yield;
+        found.push(
+          within(left, () => {
+            const example = this.#example(side, examples.payloads(finding));
+            ({ left } = budget);
+            return example;
+          }),
+        );
+      }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
