@@ -5,7 +5,7 @@ import { commonFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
-import type { TargetFlags } from "./target.ts";
+import type { TargetFlags, TargetNeeds } from "./target.ts";
 
 /** What every command has: `--json`, `--output`, `--data`, `--config`. */
 export abstract class BaseCommand extends Command {
@@ -32,7 +32,7 @@ export abstract class EvregCommand extends BaseCommand {
   protected async withEvreg<T>(
     flags: TargetFlags,
     act: (evreg: Evreg) => Promise<T>,
-    needs: { readonly engine?: boolean; readonly createsFolder?: boolean } = {},
+    needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
   ): Promise<T> {
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");

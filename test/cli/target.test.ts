@@ -126,10 +126,20 @@ test("without a server the data folder itself is used, and deliveries wait for o
   expect(stored.stderr).toContain("evreg serve");
   expect(receiver.requests).toHaveLength(0);
 
-  // With --wait the deliveries are made by the command itself.
-  const delivered = await inFolder(["publish", "in.folder", '{"n":2}', "--wait"]);
-  expect(delivered).toMatchObject({ code: 0, stdout: expect.stringContaining("delivered") });
-  expect(receiver.requests.length).toBeGreaterThan(0);
+  // What is due belongs to others too, and this shell's settings are not theirs.
+  const words = "subscriptions replay 1 --from 2020-01-01 --status all --wait".split(" ");
+  for (const refused of [
+    await inFolder(["publish", "in.folder", '{"n":2}', "--wait"]),
+    await inFolder(words),
+  ]) {
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(/--wait needs a server.*Nothing was done.*evreg serve.*leave --wait out/);
+  }
+  expect(receiver.requests).toHaveLength(0);
+  expect((await fromFolder<unknown[]>(["deliveries"])).data).toMatchObject([
+    { event_id: 1, status: "pending" },
+  ]);
+  expect((await fromFolder<unknown[]>(["replays"])).data).toEqual([]);
   await receiver.close();
 });
 
