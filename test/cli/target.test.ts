@@ -95,9 +95,13 @@ test("with --wait and a token that may only publish, it is told what was publish
   const narrow = await json<{ token: string }>(["tokens", "create", "publisher", ...scope]);
   const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", server.url];
   const outcome = await run(words, { env: { EVREG_TOKEN: narrow.data.token } });
-  expect(outcome.code).toBe(4);
-  const { rowid } = (JSON.parse(outcome.stdout) as { data: { rowid: number } }).data;
-  expect(outcome.stderr).toContain(`Event ${rowid} is published`);
+  // Not 4: a script would take that for a publish that was refused, and try again.
+  expect(outcome.code).toBe(1);
+  const { data: event, meta } = JSON.parse(outcome.stdout) as { data: { rowid: number }; meta: object };
+  expect(meta).toEqual({ outcome: "unknown" });
+  expect(outcome.stderr).toMatch(
+    new RegExp(`^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read`),
+  );
 });
 
 test("a server that is not there ends with 6 and a next step", async () => {
