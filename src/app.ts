@@ -1,7 +1,5 @@
 import type { Config } from "./config/config.ts";
 import { devConfig } from "./config/dev.ts";
-import type { Engine } from "./delivery/engine.ts";
-import type { ReplayRunner } from "./delivery/replay-runner.ts";
 import { EvregError } from "./domain/error.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
 import type { Evreg } from "./evreg.ts";
@@ -128,35 +126,16 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 export interface LocalOptions extends Surroundings {
   /** The command line's words, for others who find the folder in use. */
   readonly command: string;
-  /** Also deliver, and carry on replays, while it is open. */
-  readonly engine?: boolean;
 }
 
 /**
- * The data folder opened in this process, with every right; `close` lets go of it.
+ * The data folder opened in this process, with every right; `close` lets go of it. Nothing is delivered meanwhile: what is
+ * due belongs to everybody who published it, and is sent by the settings of a server, never by those of a command's shell.
  * @throws EvregError `conflict` naming the holder, at once for a server and after a short wait for another command
  */
 export async function openLocal(options: LocalOptions): Promise<Evreg> {
   const { config } = options;
   const parts = await whenFree(config.data, () => buildParts(options));
-  let engine: Engine | undefined;
-  let replays: ReplayRunner | undefined;
-  try {
-    if (options.engine === true) {
-      engine = await parts.createEngine(() => []);
-      await engine.start();
-      replays = await parts.createReplayRunner();
-      replays.start();
-    }
-  } catch (error) {
-    await parts.store.close();
-    throw error;
-  }
-  const close = async (): Promise<void> => {
-    await replays?.stop();
-    await engine?.stop(config.shutdownGraceMs);
-    await parts.store.close();
-  };
   const evreg = parts.service.as(LOCAL_OWNER);
   let closing: Promise<void> | undefined;
   return {
@@ -168,7 +147,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     tokens: evreg.tokens,
     health: () => evreg.health(),
     metrics: () => evreg.metrics(),
-    close: () => (closing ??= close()),
+    close: () => (closing ??= parts.store.close()),
   };
 }
 

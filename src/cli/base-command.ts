@@ -5,7 +5,8 @@ import { commonFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
-import type { TargetFlags } from "./target.ts";
+import type { TargetFlags, TargetNeeds } from "./target.ts";
+import { usage } from "./usage.ts";
 
 /** What every command has: `--json`, `--output`, `--data`, `--config`. */
 export abstract class BaseCommand extends Command {
@@ -13,6 +14,17 @@ export abstract class BaseCommand extends Command {
 
   /** Answers the exit code of the process. */
   abstract override run(): Promise<number>;
+
+  /** Of `--active --no-active` the last one would win, whichever was meant. */
+  protected override async init(): Promise<void> {
+    await super.init();
+    const end = this.argv.indexOf("--");
+    const words = new Set(end === -1 ? this.argv : this.argv.slice(0, end));
+    for (const [name, flag] of Object.entries(this.ctor.flags)) {
+      const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);
+      if (both) throw usage(`--${name} and --no-${name}: give one of them.`);
+    }
+  }
 
   protected outputFor(flags: { json?: boolean; output?: OutputFormat | undefined }): Output {
     return new Output(flags.json === true ? "json" : (flags.output ?? "table"));
@@ -32,7 +44,7 @@ export abstract class EvregCommand extends BaseCommand {
   protected async withEvreg<T>(
     flags: TargetFlags,
     act: (evreg: Evreg) => Promise<T>,
-    needs: { readonly engine?: boolean; readonly createsFolder?: boolean } = {},
+    needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
   ): Promise<T> {
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");

@@ -86,7 +86,7 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
     title: "Timeout",
     of: ({ timeout_ms: timeoutMs }) => (timeoutMs === null ? undefined : `${timeoutMs} ms`),
   },
-  { title: "Headers", of: headersOf },
+  { title: "Headers", of: headersOf, lines: true },
   { title: "Waits", of: waitsOf },
   { title: "Ordered", of: orderOf },
   { title: "Old secret", of: oldSecretOf },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isFinal } from "../domain/delivery.ts";
+import { asEvregError } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
@@ -14,7 +15,8 @@ import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { note, writeOut, type Output } from "./output.ts";
-import { outcomeOf, verdict } from "./publish-outcome.ts";
+import { printableLine } from "./printable.ts";
+import { outcomeOf, type PublishOutcome, verdict } from "./publish-outcome.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
 import { usage } from "./usage.ts";
 
@@ -96,15 +98,33 @@ const NO_DELIVERY_SEEN =
   "No delivery to be seen: the action had no active subscription, or none that this token may read.";
 
 async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<number> {
-  const followed = await follow(evreg, event, options).catch(async (error: unknown) => {
-    // Whoever is not told would publish it once more.
-    await options.output.record({ data: event }, columnsFor(options));
-    note(
-      `Event ${event.rowid} is published; only its deliveries cannot be followed. Look at them later: evreg events deliveries ${event.rowid}`,
-    );
-    throw error;
-  });
+  let followed: Followed;
+  try {
+    followed = await follow(evreg, event, options);
+  } catch (error) {
+    return showUnknown(error, event, options);
+  }
   return show(followed, event, options);
+}
+
+/**
+ * What keeps from looking at deliveries, such as a token that may only publish, is no failure of the publish: with its own
+ * exit code a script would take it for one, and publish once more.
+ */
+async function showUnknown(
+  failure: unknown,
+  event: Event,
+  { output, ...options }: PublishOne,
+): Promise<number> {
+  const outcome: PublishOutcome = "unknown";
+  const meta = output.format === "table" ? {} : { meta: { outcome } };
+  await output.record({ data: event, ...meta }, columnsFor({ output, ...options }));
+  const error = asEvregError(failure);
+  if (error.code === "internal") throw error;
+  note(
+    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} Look at them later: evreg events deliveries ${event.rowid}`,
+  );
+  return EXIT.failed;
 }
 
 async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Promise<Followed> {

@@ -6,11 +6,12 @@ import { note } from "./output.ts";
 
 /**
  * What waiting has shown, for programs: `timeout` and `interrupted` say nothing about the deliveries that were left, which
- * go on. `none`: there was no delivery to wait for.
+ * go on. `none`: there was no delivery to wait for. `unknown`: they could not be looked at.
  */
-type PublishOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
+export type PublishOutcome = KnownOutcome | "unknown";
+type KnownOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
 
-export function outcomeOf({ deliveries, end }: Followed): PublishOutcome {
+export function outcomeOf({ deliveries, end }: Followed): KnownOutcome {
   if (end !== "final") return end;
   if (deliveries.length === 0) return "none";
   return deliveries.every(isWell) ? "delivered" : "failed";

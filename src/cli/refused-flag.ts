@@ -1,12 +1,15 @@
 import { EvregError } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED } from "../domain/iso-time.ts";
 import { usage } from "./usage.ts";
 
+/** The flag whose file holds such a member. */
+const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: "filter" };
 /** Members of the API that a flag of another name sets. */
 const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
 
 /**
  * A refusal of the value of a typed flag as the mistake on the command line that it is, under the flag's name; any other
- * error as it came. Local or remote makes no difference: the refusal is the same.
+ * error as it came, but for the name of the file that a schema came from. Local or remote makes no difference: the refusal is the same.
  * @param flags the command's, with only those that were typed defined
  */
 export function refusedFlag(error: unknown, flags: object): unknown {
@@ -17,10 +20,26 @@ export function refusedFlag(error: unknown, flags: object): unknown {
   if (typeof field !== "string" || typeof message !== "string" || error.message !== `${field}: ${message}`) {
     return error;
   }
+  const file = fileOf(field, flags);
+  if (file !== undefined) return new EvregError(error.code, `${file}: ${error.message}`, error.details);
   const member = field.replace(/\[\d+\]$/, "");
   const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
   const typed = Object.hasOwn(flags, flag) ? (flags as Record<string, unknown>)[flag] : undefined;
   if (typed === undefined) return error;
   // A number comes back from a server as the text it was sent as.
-  return usage(`--${flag}: ${message}`, { flag, message, value: typeof typed === "number" ? typed : value });
+  const told = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
+  const shown = typeof typed === "number" ? typed : value;
+  return usage(`--${flag}: ${told}`, { flag, message: told, value: shown });
+}
+
+/** Flags whose text may be a date, see `timeFlag`. */
+const TAKES_DATES = new Set(["from", "to"]);
+const OR_A_DATE = "or a date alone, such as 2026-01-31, for its 00:00 UTC";
+
+/** The file with the place at fault, for a person: what is wrong in it is no mistake on the command line. */
+function fileOf(field: string, flags: object): string | undefined {
+  const [root = ""] = field.split(/[.[]/);
+  const path = (flags as Record<string, unknown>)[FILE_OF[root] ?? ""];
+  if (typeof path !== "string") return undefined;
+  return path === "-" ? "stdin" : path;
 }

@@ -92,7 +92,7 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
   if (error.code === "conflict" && typeof suggestion === "string") {
     return `As a new version: evreg actions create ${printableLine(suggestion)} --application NAME --schema FILE`;
   }
-  if (error.code === "forbidden") return "Use a token with a wider scope: evreg tokens create --help";
+  if (error.code === "forbidden") return "Make such a token: evreg tokens create --help";
   if (error.code === "not_found") return whereToLook(error);
   if (error.code !== "usage") return undefined;
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
-import { parseDurationMs } from "../domain/duration.ts";
-import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
+import { SETTINGS_LIMITS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
+import { durationWithin } from "./duration-flag.ts";
 import { readSchema } from "./schema-file.ts";
 import { usage } from "./usage.ts";
 
@@ -26,7 +26,7 @@ export const settingsFlags = {
     helpGroup: "DELIVERY",
   }),
   timeout: Flags.string({
-    summary: "How long one attempt may take, such as 500ms or 30s, or none.",
+    summary: "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
     helpValue: "DURATION",
     helpGroup: "DELIVERY",
   }),
@@ -39,7 +39,7 @@ export const settingsFlags = {
   }),
   "retry-schedule": Flags.string({
     summary:
-      "The waits before each retry, such as 0s,30s,10m,2h; the last goes for all that follow. Or none.",
+      "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
     helpValue: "DURATIONS",
     helpGroup: "DELIVERY",
   }),
@@ -77,7 +77,8 @@ export async function settingsOf(flags: SettingsFlags): Promise<Partial<Subscrip
   if (rate !== undefined) settings.rate_limit = numberOrNone("--rate-limit", rate);
   const inFlight = flags["max-in-flight"];
   if (inFlight !== undefined) settings.max_in_flight = numberOrNone("--max-in-flight", inFlight);
-  if (timeout !== undefined) settings.timeout_ms = timeout === NONE ? null : duration("--timeout", timeout);
+  if (timeout !== undefined)
+    settings.timeout_ms = timeout === NONE ? null : durationWithin("timeout", timeout, TIMEOUT);
   if (header !== undefined) settings.headers = headersOf(header);
   const schedule = flags["retry-schedule"];
   if (schedule !== undefined) settings.retry_schedule = waitsOf(schedule);
@@ -93,21 +94,33 @@ function numberOrNone(flag: string, text: string): number | null {
   throw usage(`${flag} takes a number or none, not ${JSON.stringify(text)}.`);
 }
 
-function duration(flag: string, text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined) return ms;
-  throw usage(`${flag} takes durations such as 500ms, 30s, 10m or 2h, not ${JSON.stringify(text)}.`);
-}
+const TIMEOUT = {
+  minMs: SETTINGS_LIMITS.timeoutMinMs,
+  maxMs: SETTINGS_LIMITS.timeoutMaxMs,
+  such: "500ms or 30s",
+};
+const WAIT = { minMs: 0, maxMs: SETTINGS_LIMITS.waitMaxMs, such: "0s, 30s, 10m or 2h" };
 
 function waitsOf(text: string): readonly number[] | null {
-  return text === NONE ? null : text.split(",").map((part) => duration("--retry-schedule", part.trim()));
+  if (text === NONE) return null;
+  const waits = text.split(",");
+  if (waits.length > SETTINGS_LIMITS.waits) {
+    throw usage(`--retry-schedule: takes at most ${SETTINGS_LIMITS.waits} waits; these are ${waits.length}.`);
+  }
+  return waits.map((wait) => durationWithin("retry-schedule", wait.trim(), WAIT));
 }
 
 function headersOf(lines: readonly string[]): Readonly<Record<string, string>> | null {
   if (lines.length === 1 && lines[0] === NONE) return null;
-  const pairs = lines.map((line): [string, string] => {
+  if (lines.includes(NONE))
+    throw usage("--header none takes all headers away; give it alone, or leave it out.");
+  const pairs = lines.map((line, index): [string, string] => {
     const colon = line.indexOf(":");
-    if (colon < 1) throw usage(`--header takes 'NAME: VALUE' or none, not ${JSON.stringify(line)}.`);
+    // Not repeated: it may be a credential, and stderr may be a log.
+    if (colon < 1) {
+      const which = lines.length === 1 ? "this one" : `number ${index + 1} of these`;
+      throw usage(`--header takes 'NAME: VALUE' or none; ${which} has no name and colon.`);
+    }
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
   const names = pairs.map(([name]) => name.toLowerCase());

@@ -12,6 +12,8 @@ export interface Column<T> {
   readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
   /** In a single record: the value stands under its title with its own line breaks. */
   readonly block?: boolean;
+  /** In a single record: the value's lines stand below each other, beside the title. */
+  readonly lines?: boolean;
 }
 
 const GAP = "  ";
@@ -71,8 +73,12 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
       continue;
     }
     const room = width === undefined ? undefined : Math.max(10, width - label - GAP.length);
-    const value = cell(column, record);
-    const lines = room === undefined ? [value] : wrap(value, room);
+    const values = column.lines
+      ? String(column.of(record) ?? "")
+          .split("\n")
+          .map(textOf)
+      : [cell(column, record)];
+    const lines = room === undefined ? values : values.flatMap((value) => wrap(value, room));
     text += lines
       .map((part, at) => {
         const title = pad(at === 0 ? column.title : "", label, "left");
@@ -85,7 +91,10 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
 }
 
 function cell<T>(column: Column<T>, record: T): string {
-  const value = column.of(record);
+  return textOf(column.of(record));
+}
+
+function textOf(value: ReturnType<Column<never>["of"]>): string {
   return value === null || value === undefined || value === "" ? "-" : printableLine(String(value));
 }
 

@@ -30,8 +30,11 @@ export interface TargetNeeds {
   readonly version: string;
   /** Whether a data folder that is not there yet is made; a command that only looks would else leave one wherever it is typed. */
   readonly createsFolder?: boolean;
-  /** Opened in-process, deliveries are sent too; a server does that anyway. */
-  readonly engine?: boolean;
+  /**
+   * What was asked for, such as `--wait`, is for a server: a folder without one is refused. A command that delivered
+   * would send what others have due too, by the settings of the shell it was typed in.
+   */
+  readonly serverFor?: string | undefined;
 }
 
 /**
@@ -61,8 +64,10 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   }
 
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
+  if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { openLocal } = await import("../app.ts");
-  const evreg = await openLocal({ ...needs, config, logger: stderrLogger });
+  const { command, version } = needs;
+  const evreg = await openLocal({ command, version, config, logger: stderrLogger });
   return { evreg, kind: "local", where: config.data };
 }
 
@@ -83,6 +88,12 @@ function noFolder(data: string): EvregError {
   return new EvregError(
     "not_found",
     `There is no data folder ${data}. Name another with --data or a server with --url; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+  );
+}
+
+function noServer(flag: string, data: string): Error {
+  return usage(
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`evreg serve\`, name another with --url, or leave ${flag} out.`,
   );
 }
 

@@ -9,7 +9,7 @@ export default class Publish extends EvregCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
-With --wait the exit code is 1 both when a delivery failed and when the time was over; stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, or none when there was nothing to deliver.
+--wait needs a running server, as only a server delivers. Its exit code is 1 when a delivery failed, when the time was over and when the deliveries could not be looked at, as with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json.`;
   static override usage = [
@@ -92,6 +92,6 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
     const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
     const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
     const act = await publishOne(options);
-    return this.withEvreg(flags, act, { engine: wait });
+    return this.withEvreg(flags, act, { serverFor: wait ? "--wait" : undefined });
   }
 }

@@ -29,16 +29,22 @@ const RESERVED_BEGINNINGS = ["content-", "proxy-", "webhook-", "x-evreg-"];
 
 /** Whether a subscription's headers may not have this name. */
 export function isReservedHeader(name: string): boolean {
-  const lower = name.toLowerCase();
-  return RESERVED.has(lower) || RESERVED_BEGINNINGS.some((beginning) => lower.startsWith(beginning));
+  const plain = plainName(name);
+  return RESERVED.has(plain) || RESERVED_BEGINNINGS.some((beginning) => plain.startsWith(beginning));
+}
+
+/** CGI, WSGI and what took after them hand `X_Evreg_Event` to a handler as the same variable as `X-Evreg-Event`. */
+function plainName(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
 }
 
 /**
  * The headers that a subscription wants sent with its deliveries.
- * @throws `invalid` with the header at fault, and never with its value
+ * @throws `invalid` with the header at fault, and never with its value, which may be a secret all the same
  */
 export function checkExtraHeaders(field: string, headers: Readonly<Record<string, string>>): void {
   const seen = new Set<string>();
+  let bytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     const refuse = (message: string): never => {
       throw invalidField(
@@ -52,9 +58,21 @@ export function checkExtraHeaders(field: string, headers: Readonly<Record<string
       );
     }
     const hint = name.toLowerCase() === "authorization" ? "; a value of its own goes into bearer_token" : "";
+    if (name === "__proto__") refuse("is a name that programs in JavaScript cannot keep; give it another");
     if (isReservedHeader(name)) refuse(`is a header that only the service itself sets${hint}`);
+    if (value.length > SETTINGS_LIMITS.headerValueLength) {
+      refuse(`must be at most ${SETTINGS_LIMITS.headerValueLength} characters long`);
+    }
     if (!VALUE.test(value)) refuse("must be printable ASCII characters without spaces around them");
-    if (seen.has(name.toLowerCase())) refuse("is named twice, once in capitals of another kind");
-    seen.add(name.toLowerCase());
+    const plain = plainName(name);
+    if (seen.has(plain)) refuse("is named twice: capitals, and _ for -, make no difference");
+    seen.add(plain);
+    bytes += name.length + value.length;
+  }
+  if (bytes > SETTINGS_LIMITS.headersBytes) {
+    throw invalidField(
+      field,
+      `must be at most ${SETTINGS_LIMITS.headersBytes} bytes, names and values together; these are ${bytes}`,
+    );
   }
 }

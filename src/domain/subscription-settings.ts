@@ -45,6 +45,8 @@ export const SETTINGS_LIMITS = {
   headers: 20,
   headerNameLength: 128,
   headerValueLength: 1_024,
+  /** Of all names and values: many servers take 16 KiB of headers, those of the service and of proxies included. */
+  headersBytes: 8_192,
   waits: 20,
   waitMaxMs: 7 * 86_400_000,
 } as const;

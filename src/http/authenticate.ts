@@ -39,7 +39,10 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
   function byToken(header: string): Evreg | Promise<Evreg> {
     const token = tokenOf(header);
     if (token === undefined) {
-      throw new EvregError("unauthorized", "The `Authorization` header is not `Bearer <token>`.");
+      throw new EvregError(
+        "unauthorized",
+        "The `Authorization` header is not `Bearer <token>`; send a token in that form.",
+      );
     }
     const found = service.authenticate(token);
     return found instanceof Promise ? found.then(portFor) : portFor(found);
@@ -51,7 +54,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
       "unauthorized",
       withoutToken
         ? "The token is not one of this server's. It asks for none: leave the `Authorization` header out."
-        : "The token is unknown, expired or revoked. `evreg tokens` lists the valid ones and makes new ones.",
+        : "The token is unknown, expired or revoked. With an admin token, or on the server's machine, `evreg tokens` lists those that are valid and `evreg tokens create` makes one.",
     );
   }
 

@@ -1,4 +1,5 @@
-import { readWrittenOwner } from "./owner-file.ts";
+import { EvregError } from "../domain/error.ts";
+import { describeOwner, type Owner, ownerFileOf, readWrittenOwner } from "./owner-file.ts";
 import { tokenFileOf } from "./token-file.ts";
 import { trustOwner } from "./trusted-owner.ts";
 
@@ -20,16 +21,24 @@ const MAX_ANSWER_BYTES = 64 * 1024;
  * still is that server is known from its `/health` answering the same instance, so that a token never goes to whoever
  * took over its port. It runs on this machine, so a file that came with a copied or cloned folder and names another
  * machine is passed over.
- * @throws EvregError `usage` when the file names a server, but may be anybody's word
+ * @throws EvregError `usage` when the file names a server, but may be anybody's word; `unreachable` when it is there and
+ * does not answer in time
  */
-export async function findServer(folder: string): Promise<FoundServer | undefined> {
+export async function findServer(
+  folder: string,
+  answerWithinMs = ANSWER_WITHIN_MS,
+): Promise<FoundServer | undefined> {
   const written = readWrittenOwner(folder);
   const { owner } = written ?? {};
   if (written === undefined || owner?.url === undefined || !isAlive(owner.pid)) return undefined;
   const otherUser = trustOwner(folder, written);
   const { leadsToThisMachine } = await import("./this-machine.ts");
   if (!leadsToThisMachine(owner.url)) return undefined;
-  const instance = await instanceAt(owner.url).catch(() => undefined);
+  const signal = AbortSignal.timeout(answerWithinMs);
+  const instance = await instanceAt(owner.url, signal).catch(() => {
+    if (signal.aborted) throw silent(folder, owner, answerWithinMs);
+    return undefined;
+  });
   if (instance !== owner.instance) return undefined;
   const tokenFile = tokenFileOf(folder);
   return {
@@ -37,6 +46,15 @@ export async function findServer(folder: string): Promise<FoundServer | undefine
     ...(tokenFile === undefined ? {} : { tokenFile }),
     ...(otherUser === undefined ? {} : { otherUser }),
   };
+}
+
+/** The folder is that process's, so going on without it would only find the folder in use. */
+function silent(folder: string, owner: Owner, waitedMs: number): EvregError {
+  return new EvregError(
+    "unreachable",
+    `The server on the data folder ${folder} did not answer within ${waitedMs / 1_000} s: ${describeOwner(owner)}. Nothing was done. Try again; if it hangs, stop that process. If that is no evreg, remove ${ownerFileOf(folder)}.`,
+    { url: owner.url ?? null, pid: owner.pid },
+  );
 }
 
 /** Another user's process cannot be signalled, yet is there. */
@@ -50,17 +68,16 @@ function isAlive(pid: number): boolean {
 }
 
 /** An unavailable server answers 503 with the same facts; it is found all the same. */
-async function instanceAt(url: string): Promise<unknown> {
-  const text = await fetchText(`${url}/health`);
+async function instanceAt(url: string, signal: AbortSignal): Promise<unknown> {
+  const text = await fetchText(`${url}/health`, signal);
   const body = JSON.parse(text) as { data?: { instance?: unknown } };
   return body.data?.instance;
 }
 
 /** `node:http` without an agent: no proxy is asked. Loaded here, as most folders have no server to ask. */
-async function fetchText(url: string): Promise<string> {
+async function fetchText(url: string, signal: AbortSignal): Promise<string> {
   const { get } = await import("node:http");
   return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     const request = get(url, { agent: false, signal }, (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;

@@ -5,6 +5,7 @@ import type { Validator } from "../schema/compile.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
 import { Recent } from "./recent.ts";
+import { firstOpen } from "./successors.ts";
 
 /** All that publishing needs of an action. */
 export interface LoadedAction {
@@ -15,6 +16,7 @@ export interface LoadedAction {
   /** Nobody can publish it. */
   readonly isBuiltIn: boolean;
   readonly isRetired: boolean;
+  /** What to publish to instead: of its successors the first that is not retired. */
   readonly successor: string | null;
   /** While it is deprecated. */
   readonly deprecation: Deprecation | undefined;
@@ -62,6 +64,14 @@ export class ActionCache {
     this.#loading.delete(name);
   }
 
+  /** To be called when one was deprecated, retired or neither any more: others may lead there. */
+  forgetLeading(): void {
+    for (const [name, { isRetired, deprecation }] of this.#loaded.entries()) {
+      if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
+    }
+    this.#loading.clear();
+  }
+
   /** To be called when the store found this one stale; many callers may find that out at once. */
   outdated(name: string, action: LoadedAction): void {
     if (this.#loaded.get(name) === action) this.#loaded.delete(name);
@@ -70,14 +80,18 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#store.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision, isBuiltIn, retired: isRetired, successor } = stored;
+    const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
+    const successor = await firstOpen(this.#store, stored.successor);
     const validator = compileSchema(stored.schemata);
-    const deprecation = deprecationOf(stored);
+    const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }
 }
 
-function deprecationOf({ action, deprecatedMs, successor }: StoredAction): Deprecation | undefined {
+function deprecationOf(
+  { action, deprecatedMs }: StoredAction,
+  successor: string | null,
+): Deprecation | undefined {
   if (deprecatedMs === null) return undefined;
   // The header has seconds, and every port tells the same.
   return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };

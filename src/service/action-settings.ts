@@ -4,6 +4,7 @@ import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { notFound } from "./answers.ts";
+import { chainFrom } from "./successors.ts";
 
 const SETTINGS = ["compatibility", "compatibility_against", "deprecated", "retired", "successor"] as const;
 
@@ -47,6 +48,14 @@ async function checkSuccessor(
   const reach = ["read", "write"] as const;
   if (found === undefined || !reach.some((scope) => access.allows(scope, found.application))) {
     throw notFound("action", successor, "successor");
+  }
+  const refuse = (why: string): never => {
+    throw invalidField("successor", `${why}; name another, or none`, successor);
+  };
+  if (found.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
+  if (found.retired) refuse("is retired, so nobody can publish to it");
+  for await (const next of chainFrom(store, found.successor)) {
+    if (next.action === action) refuse(`leads back to ${action}`);
   }
 }
 

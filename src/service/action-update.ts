@@ -86,6 +86,7 @@ async function revise(
     return revised;
   } finally {
     actions.forget(stored.action);
+    if (change.settings !== undefined) actions.forgetLeading();
   }
 }
 

@@ -14,7 +14,7 @@ const validators = new Map<BodySchema, Validator>();
  * Holds a request's body to its schema.
  * @param checks for members that are strings, done before the schema looks at them
  * @returns the members, checked; the caller names their type
- * @throws `invalid` with `{ field, message, value }`, the value of a `writeOnly` member left out
+ * @throws `invalid` with `{ field, message, value }`, the value of a `writeOnly` member and of a header left out
  */
 export function readBody(
   schema: BodySchema,
@@ -36,15 +36,15 @@ export function readBody(
   throw new EvregError("invalid", `${field}: ${message}`, {
     field,
     message,
-    value: isWriteOnly(schema, field) ? null : value,
+    value: isKeptBack(schema, field) ? null : value,
   });
 }
 
-/** Whether a fault is in, or inside, a member that is never to be shown. */
-function isWriteOnly(schema: BodySchema, field: string): boolean {
+/** Whether a fault is in, or inside, a member that is never to be shown, or that people put credentials into. */
+function isKeptBack(schema: BodySchema, field: string): boolean {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
-  return properties[member]?.writeOnly === true;
+  return member === "headers" || properties[member]?.writeOnly === true;
 }
 
 /** For a member that is a time: the same times are taken everywhere. */

@@ -4,9 +4,9 @@ import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
-async function open(data: string, command = "actions list", engine = false): Promise<Evreg> {
+async function open(data: string, command = "actions list"): Promise<Evreg> {
   const surroundings = { config: configFor(data), version: "1.2.3", logger: silentLogger };
-  return closing(await openLocal({ ...surroundings, command, engine }));
+  return closing(await openLocal({ ...surroundings, command }));
 }
 
 describe("the data folder opened in-process", () => {
@@ -20,14 +20,11 @@ describe("the data folder opened in-process", () => {
     expect((await second.actions.list({ application: "shop" })).data).toHaveLength(1);
   });
 
-  test("runs deliveries only when asked to", async () => {
+  test("delivers nothing; a server does", async () => {
     const data = dataFolder();
     const without = await open(data);
     expect((await without.health()).data.engine).toBe("stopped");
     await without.close();
-    const engine = await open(data, "publish", true);
-    expect((await engine.health()).data.engine).toBe("running");
-    await engine.close();
     const server = await start(data);
     expect((await server.evreg.health()).data.status).toBe("ok");
   });

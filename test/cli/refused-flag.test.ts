@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -28,6 +28,7 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
   ["events --limit 0", /^Error: --limit: must be a whole number from 1 to 500\n/],
   ["events --from yesterday", /^Error: --from: must be an ISO 8601 .*\n {2}value: yesterday\n/],
   ["events --from 2026-02-30", /^Error: --from: must be an ISO 8601 .*\n {2}value: 2026-02-30\n/],
+  ["events --from 1h", /^Error: --from: must be an ISO 8601 .*or a date alone, such as 2026-01-31/],
   ["deliveries --subscription 0", /^Error: --subscription: must be/],
   [
     "subscriptions create --application x --subscription y --action a --handler https://example.com --max-retries 99",
@@ -46,6 +47,51 @@ test("a refused value of a flag is a usage mistake under the flag's name, with a
     expect.soft(remote, line).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(told) });
     expect.soft(inFolder, line).toEqual(remote);
   }
+});
+
+const MISTAKEN: readonly (readonly [string, RegExp])[] = [
+  ["subscriptions update 1 --timeout 2m", /^Error: --timeout: must be .* from 100ms to 60s; not "2m"\./],
+  ["subscriptions update 1 --timeout 1.5s", /^Error: --timeout: must be a time such as 500ms/],
+  ["subscriptions update 1 --retry-schedule 0s,8d", /^Error: --retry-schedule: .* from 0s to 7d; not "8d"\./],
+  [
+    `subscriptions update 1 --retry-schedule ${"1s,".repeat(20)}1s`,
+    /^Error: --retry-schedule: takes at most 20 waits; these are 21\./,
+  ],
+  ["subscriptions rotate-secret 1 --overlap 31d", /^Error: --overlap: must be .* to 30d; not "31d"\./],
+  ["subscriptions update 1 --header none --header X-A:b", /^Error: --header none takes all headers away/],
+  ["subscriptions update 1 --ordered --no-ordered", /^Error: --ordered and --no-ordered: give one of them\./],
+];
+
+test("a flag out of its limits is told in the flag's own words and units, before anything is asked", async () => {
+  const nobody = ["--url", "http://127.0.0.1:9"];
+  const outcomes = await Promise.all(MISTAKEN.map(([line]) => run([...line.split(" "), ...nobody])));
+  for (const [at, [line, told]] of MISTAKEN.entries()) {
+    const expected = { code: 2, stdout: "", stderr: expect.stringMatching(told) as string };
+    expect.soft(outcomes[at], line).toMatchObject(expected);
+  }
+});
+
+test("what is wrong in a schema or a filter is told with the name of its file", async () => {
+  writeFileSync(join(folder.path, "bad.json"), '{"properties": {"a": {"type": "strin"}}}');
+  const filter =
+    "subscriptions create --application x --subscription y --action a --handler https://example.com";
+  for (const [words, place] of [
+    ["actions create b --application x --schema bad.json", "schemata.properties.a.type"],
+    ["actions check a --schema bad.json", "schemata.properties.a.type"],
+    [`${filter} --filter bad.json`, "filter.properties.a.type"],
+  ]) {
+    const outcome = await run([...words!.split(" "), "--url", server.url]);
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toContain(`Error: bad.json: ${place}: `);
+  }
+});
+
+test("a header that is none is refused without being repeated", async () => {
+  const line = ["subscriptions", "update", "1", "--header", "X-A: b", "--header", "Cookie=credential"];
+  const outcome = await run([...line, "--url", server.url]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toMatch(/--header takes 'NAME: VALUE' or none; number 2 of these/);
+  expect(outcome.stderr).not.toContain("credential");
 });
 
 test("with --json it is one document that names the flag", async () => {

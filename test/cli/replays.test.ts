@@ -142,11 +142,4 @@ test("in a folder without a server it is recorded, and goes on with the next one
   server = await startProgram(data, ["--dev"]);
   evreg = connect({ url: server.url });
   await receiver.received(before + EVENTS);
-  // Whoever waits for it without a server carries it on.
-  await evreg.close();
-  await server.end("SIGTERM");
-  const { data: waited } = await json<Replay>([...replay(id, "all"), "--wait"]);
-  expect(waited).toMatchObject({ status: "done", total: EVENTS, queued: EVENTS });
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
 });

@@ -79,3 +79,15 @@ test("a block keeps its line breaks and nothing else that acts on a terminal", (
   ];
   expect(renderRecord(block, ROWS[0] as Row, 40)).toBe('Payload\n  {\n  \\t"a": "\\e]0;x\\u0007"\n  }\n');
 });
+
+test("a value of several lines stands beside its title, a line each", () => {
+  const columns: Column<{ text: string }>[] = [
+    { title: "Id", of: () => 1 },
+    { title: "Headers", of: ({ text }) => text, lines: true },
+  ];
+  const record = { text: "X-A: 1\nX-B: \u001b[2J" };
+  expect(renderRecord(columns, record, undefined)).toBe(
+    "Id       1\nHeaders  X-A: 1\n         X-B: \\e[2J\n",
+  );
+  expect(renderRecord(columns, { text: "" }, 40)).toContain("Headers  -\n");
+});

@@ -95,9 +95,13 @@ test("with --wait and a token that may only publish, it is told what was publish
   const narrow = await json<{ token: string }>(["tokens", "create", "publisher", ...scope]);
   const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", server.url];
   const outcome = await run(words, { env: { EVREG_TOKEN: narrow.data.token } });
-  expect(outcome.code).toBe(4);
-  const { rowid } = (JSON.parse(outcome.stdout) as { data: { rowid: number } }).data;
-  expect(outcome.stderr).toContain(`Event ${rowid} is published`);
+  // Not 4: a script would take that for a publish that was refused, and try again.
+  expect(outcome.code).toBe(1);
+  const { data: event, meta } = JSON.parse(outcome.stdout) as { data: { rowid: number }; meta: object };
+  expect(meta).toEqual({ outcome: "unknown" });
+  expect(outcome.stderr).toMatch(
+    new RegExp(`^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read`),
+  );
 });
 
 test("a server that is not there ends with 6 and a next step", async () => {
@@ -126,10 +130,20 @@ test("without a server the data folder itself is used, and deliveries wait for o
   expect(stored.stderr).toContain("evreg serve");
   expect(receiver.requests).toHaveLength(0);
 
-  // With --wait the deliveries are made by the command itself.
-  const delivered = await inFolder(["publish", "in.folder", '{"n":2}', "--wait"]);
-  expect(delivered).toMatchObject({ code: 0, stdout: expect.stringContaining("delivered") });
-  expect(receiver.requests.length).toBeGreaterThan(0);
+  // What is due belongs to others too, and this shell's settings are not theirs.
+  const words = "subscriptions replay 1 --from 2020-01-01 --status all --wait".split(" ");
+  for (const refused of [
+    await inFolder(["publish", "in.folder", '{"n":2}', "--wait"]),
+    await inFolder(words),
+  ]) {
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(/--wait needs a server.*Nothing was done.*evreg serve.*leave --wait out/);
+  }
+  expect(receiver.requests).toHaveLength(0);
+  expect((await fromFolder<unknown[]>(["deliveries"])).data).toMatchObject([
+    { event_id: 1, status: "pending" },
+  ]);
+  expect((await fromFolder<unknown[]>(["replays"])).data).toEqual([]);
   await receiver.close();
 });
 

@@ -121,6 +121,47 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect((await actions.get(OLD)).data).toMatchObject({ deprecated: false, successor: null });
     });
 
+    it("takes no successor that leads back, is retired, or tells of evreg itself", async () => {
+      const { actions } = under.evreg;
+      await actions.create(newAction({ action: "third" }));
+      await actions.update(OLD, { deprecated: true, successor: NEXT });
+      await actions.update(NEXT, { deprecated: true, successor: "third" });
+      const back = await refusal(actions.update("third", { deprecated: true, successor: OLD }), "invalid");
+      expect(back.details).toMatchObject({
+        field: "successor",
+        value: OLD,
+        message: "leads back to third; name another, or none",
+      });
+      await actions.update(NEXT, { retired: true });
+      const ended = await refusal(
+        actions
+          .update(OLD, { retired: true, successor: "third" })
+          .then(() => actions.update(OLD, { successor: NEXT })),
+        "invalid",
+      );
+      expect(ended.details).toMatchObject({
+        message: "is retired, so nobody can publish to it; name another, or none",
+      });
+      const own = actions.update(OLD, { successor: "evreg.delivery.failed" });
+      expect((await refusal(own, "invalid")).details).toMatchObject({ field: "successor" });
+      expect((await actions.get(OLD)).data.successor).toBe("third");
+    });
+
+    it("names the first of its successors that takes events, also when one is retired later", async () => {
+      const { actions } = under.evreg;
+      await actions.create(newAction({ action: "third" }));
+      await actions.update(OLD, { retired: true, successor: NEXT });
+      const instead = async () => (await refusal(publish(under.evreg, event), "gone")).details["successor"];
+      expect(await instead()).toBe(NEXT);
+      await actions.update(NEXT, { retired: true, successor: "third" });
+      expect(await instead()).toBe("third");
+      expect((await actions.get(OLD)).data.successor).toBe(NEXT);
+      await actions.update("third", { retired: true });
+      expect(await instead()).toBeNull();
+      await actions.update(NEXT, { retired: false });
+      expect(await instead()).toBe(NEXT);
+    });
+
     it("does not tell of a successor to whoever may not know of it", async () => {
       await under.evreg.actions.create(newAction({ action: "shop.a", application: "shop" }));
       const { actions } = await under.as(["write:crm", "read:crm"]);

@@ -28,6 +28,14 @@ const REFUSED: readonly (readonly [object, field: string])[] = [
   [{ headers: { Authorization: "Bearer x" } }, 'headers["Authorization"]'],
   [{ headers: { "content-length": "0" } }, 'headers["content-length"]'],
   [{ headers: { "X-Team": "a\r\nHost: b" } }, 'headers["X-Team"]'],
+  [{ headers: { "X-Team": "credential".repeat(200) } }, 'headers["X-Team"]'],
+  [{ headers: { "X-Team": ["credential"] } }, 'headers["X-Team"]'],
+  [{ headers: { X_Evreg_Signature: "credential" } }, 'headers["X_Evreg_Signature"]'],
+  [{ headers: JSON.parse('{"__proto__": "credential"}') as object }, 'headers["__proto__"]'],
+  [
+    { headers: Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, "x".repeat(1_000)])) },
+    "headers",
+  ],
   [{ retry_schedule: [] }, "retry_schedule"],
   [{ retry_schedule: [-1] }, "retry_schedule[0]"],
   [{ retry_schedule: Array.from({ length: 21 }, () => 1) }, "retry_schedule"],
@@ -98,6 +106,7 @@ export function settingsContract(open: OpenEvreg): void {
       for (const [settings, field] of REFUSED) {
         const error = await refusal(subscribe(under.evreg, { ...settings, action: "any" }), "invalid");
         expect(error.details, JSON.stringify(settings)).toMatchObject({ field });
+        expect(JSON.stringify(error.body())).not.toContain("credential");
         const again = await refusal(under.evreg.subscriptions.update(rowid, settings), "invalid");
         expect(again.details).toMatchObject({ field });
       }

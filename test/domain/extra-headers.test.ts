@@ -19,7 +19,6 @@ describe("headers of a subscription", () => {
     ["Cookie", "a=b; c=d"],
     ["X-Empty", ""],
     ["X-Odd!#$%&'*+.^_`|~", "a b"],
-    ["__proto__", "x"],
   ])("may be %s: %s", (name, value) => {
     expect(refusal(JSON.parse(JSON.stringify({ [name]: value })) as Record<string, string>)).toBeUndefined();
   });
@@ -49,8 +48,15 @@ describe("headers of a subscription", () => {
     "Date",
     "Accept-Encoding",
     "Via",
+    "X_Evreg_Signature",
+    "webhook_id",
+    "CONTENT_LENGTH",
+    "x-evreg_event",
+    "transfer_encoding",
+    "__proto__",
   ])("may not be %s, which the service or the connection says", (name) => {
-    expect(refusal({ [name]: "x" })).toMatchObject({ code: "invalid" });
+    const named = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, string>;
+    expect(refusal(named)).toMatchObject({ code: "invalid" });
   });
 
   it.each(["", " X", "X Y", "X:", "Ä", "X\r\nHost", "x".repeat(129)])("may not have the name %j", (name) => {
@@ -70,6 +76,22 @@ describe("headers of a subscription", () => {
 
   it("may not name one twice in other capitals", () => {
     expect(refusal({ "X-Team": "a", "x-team": "b" })).toMatchObject({ code: "invalid" });
+    expect(refusal({ "X-Team": "a", X_Team: "b" })).toMatchObject({ code: "invalid" });
+  });
+
+  it("may be 8 KiB in all, names and values, and not a byte more", () => {
+    const full = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`X-Of-${at}`, "x".repeat(1_018)]));
+    expect(refusal(full)).toBeUndefined();
+    expect(refusal({ ...full, "X-Of-7": "x".repeat(1_019) })).toMatchObject({
+      code: "invalid",
+      details: { field: "headers", message: expect.stringContaining("these are 8193") as string },
+    });
+  });
+
+  it("may not have a value that is too long, which is not repeated", () => {
+    const error = refusal({ "X-Long": "secret".repeat(200) });
+    expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Long"]' } });
+    expect(JSON.stringify(error?.body())).not.toContain("secret");
   });
 
   it("points to the bearer value for Authorization", () => {

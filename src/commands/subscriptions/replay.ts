@@ -44,7 +44,8 @@ export default class SubscriptionsReplay extends EvregCommand {
     })(),
     "dry-run": Flags.boolean({ summary: "Only count them.", exclusive: ["wait"] }),
     wait: Flags.boolean({
-      summary: "Follow it to its end; Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
+      summary:
+        "Follow it to its end, which needs a running server; Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
     }),
   };
 
@@ -54,6 +55,7 @@ export default class SubscriptionsReplay extends EvregCommand {
     const input = { from, status, ...given({ to }) };
     const options = { subscription: args.id, input, dryRun: flags["dry-run"], wait };
     const output = this.outputFor(flags);
-    return this.withEvreg(flags, (evreg) => replayMany(evreg, { ...options, output }), { engine: wait });
+    const serverFor = wait ? "--wait" : undefined;
+    return this.withEvreg(flags, (evreg) => replayMany(evreg, { ...options, output }), { serverFor });
   }
 }

@@ -1,11 +1,11 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { durationWithin } from "../../cli/duration-flag.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
-import { usage } from "../../cli/usage.ts";
-import { MINUTES_AND_UP, parseDurationMs } from "../../domain/duration.ts";
+import { SUBSCRIPTION_LIMITS } from "../../domain/subscription.ts";
 
 export default class SubscriptionsRotateSecret extends EvregCommand {
   static override summary = "Give a subscription a new secret. It is printed once, here.";
@@ -53,7 +53,6 @@ export default class SubscriptionsRotateSecret extends EvregCommand {
 
 function overlapOf(text: string | undefined): { overlap_ms?: number } {
   if (text === undefined) return {};
-  const overlap = parseDurationMs(text, MINUTES_AND_UP);
-  if (overlap !== undefined) return { overlap_ms: overlap };
-  throw usage(`--overlap: must be a time such as 30m, 12h or 2d; not ${JSON.stringify(text)}.`);
+  const limits = { minMs: 0, maxMs: SUBSCRIPTION_LIMITS.overlapMaxMs, such: "30m, 12h or 2d" };
+  return { overlap_ms: durationWithin("overlap", text, limits) };
 }

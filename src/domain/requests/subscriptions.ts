@@ -74,8 +74,7 @@ const settings = {
     type: ["object", "null"],
     maxProperties: SETTINGS_LIMITS.headers,
     additionalProperties: { type: "string", maxLength: SETTINGS_LIMITS.headerValueLength },
-    description:
-      "Sent with each delivery beside the service's own, which they cannot replace. They are shown: a credential belongs into `bearer_token`.",
+    description: `Sent with each delivery beside the service's own, which they cannot replace; at most ${SETTINGS_LIMITS.headersBytes} bytes of names and values together. They are shown: a credential belongs into \`bearer_token\`.`,
     examples: [{ "X-Team": "billing" }],
   },
   retry_schedule: {

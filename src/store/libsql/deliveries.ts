@@ -39,8 +39,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     throw conflict(row, `its subscription ${row.subscription} was deleted, so it cannot be sent again`);
   }
   if (!RETRIABLE.has(row.status)) {
-    const next = row.status === "held" ? "reactivate its subscription first" : "it is on its way already";
-    throw conflict(row, `it is ${row.status}; ${next}`);
+    throw conflict(row, `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
   }
   sql.run(
     "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
@@ -49,6 +48,24 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   );
   const again = findRow(sql, id);
   return again === undefined ? undefined : deliveryOf(again);
+}
+
+/** In the order of publication one that waits for its turn may stand behind another for long. */
+function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
+  if (status === "held") return "reactivate its subscription first";
+  const onItsWay = "it is on its way already";
+  if (status !== "pending") return onItsWay;
+  const first = sql.first<{ readonly id: number; readonly failures: number }>(
+    `SELECT d.rowid AS id, d.failures FROM delivery AS d INDEXED BY delivery_due
+      WHERE d.subscription_id = (SELECT s.rowid FROM delivery AS own JOIN subscription AS s ON s.rowid = own.subscription_id
+          WHERE own.rowid = ? AND s.ordered = 1)
+        AND d.due_ms IS NOT NULL
+      ORDER BY d.due_ms, d.rowid LIMIT 1`,
+    id,
+  );
+  if (first === undefined || first.id === id) return onItsWay;
+  const why = first.failures === 0 ? "" : "has failed so far and ";
+  return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
 }
 
 function conflict(row: DeliveryRow, why: string): EvregError {

@@ -68,6 +68,29 @@ export function orderedSuite(open: OpenStore): void {
     return events;
   }
 
+  it("says what keeps the one that a person asks for", async () => {
+    const { action } = await ordered({ on_exhausted: "block" }, 0);
+    await on.publish(action, 2);
+    const [second, first] = await on.store.listDeliveries({ limit: 10 });
+    const ask = (): Promise<unknown> => on.store.retryDelivery(second!.rowid, NOW);
+    await expect(ask()).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`is ordered, and delivery ${first!.rowid} goes before it.`) as string,
+    });
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await expect(ask()).rejects.toMatchObject({
+      message: expect.stringContaining(
+        `is ordered, and delivery ${first!.rowid} has failed so far and goes before it.`,
+      ) as string,
+    });
+    // The one in front can be asked for, and what it kept is then on its way.
+    await on.store.retryDelivery(first!.rowid, NOW);
+    await on.finish(await claimOne(), { kind: "delivered" });
+    await expect(ask()).rejects.toMatchObject({
+      message: expect.stringContaining("it is on its way already") as string,
+    });
+  });
+
   it("gives the first ones in the order of publication, and nothing more while one of them is leased", async () => {
     const { action } = await ordered();
     const events = await on.publish(action, 5);
