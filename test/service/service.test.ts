@@ -42,7 +42,7 @@ describe("waking the engine", () => {
     await publish(local.evreg);
     await local.evreg.events.publishBatch([newEvent()]);
     expect(local.wakes()).toBe(0);
-    const { rowid } = await subscribe(local.evreg);
+    await subscribe(local.evreg);
     expect(local.wakes()).toBe(0);
     await publish(local.evreg, { ...newEvent(), idempotency_key: "k" });
     expect(local.wakes()).toBe(1);
@@ -50,10 +50,18 @@ describe("waking the engine", () => {
     expect(local.wakes()).toBe(1);
     await local.evreg.events.publishBatch([newEvent(), newEvent()]);
     expect(local.wakes()).toBe(2);
-    await local.evreg.subscriptions.update(rowid, { active: false });
-    expect(local.wakes()).toBe(2);
-    await local.evreg.subscriptions.update(rowid, { active: true });
-    expect(local.wakes()).toBe(3);
+  });
+
+  it("happens with each change of a subscription, as what is leased ahead goes by it", async () => {
+    const { rowid } = await subscribe(local.evreg);
+    const { subscriptions } = local.evreg;
+    await subscriptions.update(rowid, {});
+    expect(local.wakes()).toBe(0);
+    await subscriptions.update(rowid, { active: false });
+    await subscriptions.update(rowid, { active: true });
+    await subscriptions.rotateSecret(rowid);
+    await subscriptions.delete(rowid);
+    expect(local.wakes()).toBe(4);
   });
 
   it("happens when a delivery is sent again", async () => {
