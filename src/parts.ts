@@ -61,6 +61,10 @@ export async function buildParts(
     published.told(counts);
     engine?.wake();
   };
+  const onReplayed = (queued: number): void => {
+    published.replayedDeliveries += queued;
+    engine?.wake();
+  };
   const delivered = new DeliveryCounts();
   const onFailed = (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 });
   const encryption = encryptionKeys(config.encryption);
@@ -117,11 +121,7 @@ export async function buildParts(
     },
     async createReplayRunner() {
       const { ReplayRunner } = await import("./delivery/replay-runner.ts");
-      const wake = (queued: number): void => {
-        published.replayedDeliveries += queued;
-        engine?.wake();
-      };
-      replays = new ReplayRunner({ store, clock, logger, wake });
+      replays = new ReplayRunner({ store, clock, logger, wake: onReplayed });
       return replays;
     },
   };
