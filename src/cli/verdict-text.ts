@@ -1,4 +1,5 @@
 import type { CheckedEvents, SchemaVerdict } from "../domain/action.ts";
+import type { CompatibilityMode } from "../domain/compatibility.ts";
 import { annotationLine } from "./github-annotation.ts";
 import { breakLines } from "./break-lines.ts";
 import { printableLine } from "./printable.ts";
@@ -9,6 +10,8 @@ export interface Judged {
   /** Of the file; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
+  /** Where it was judged by another mode than the action's, to which an update is held. */
+  readonly modes?: { readonly asked: CompatibilityMode; readonly own: CompatibilityMode };
 }
 
 /** Failures that an annotation tells; a log shows few, and `--json` has them all. */
@@ -27,7 +30,7 @@ export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
       ({ pointer, message }) => `${place(pointer)}: Warning: ${printableLine(message)}`,
     ),
     ...(verdict.replay?.failures ?? []).map(failureText),
-    summary(verdict, judged.action),
+    summary(verdict, judged),
   ];
   return lines.map((line) => `${line}\n`).join("");
 }
@@ -61,15 +64,25 @@ function failureText({ event, field, message }: CheckedEvents["failures"][number
   return `Event ${event}: ${printableLine(`${field === "" ? "the payload" : field} ${message}`)}`;
 }
 
-function summary({ compatible, breaks, replay }: SchemaVerdict, action: string): string {
-  const verdict = compatible
+function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: Judged): string {
+  const count = `${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}`;
+  let verdict = compatible
     ? `Compatible: an update of ${action} with it would be applied.`
-    : `Not compatible: ${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}; an update of ${action} with it would be refused.`;
-  return replay === null ? verdict : `${verdict} ${eventsSummary(replay)}`;
+    : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
+  if (modes !== undefined) {
+    const judgement = compatible ? "Compatible" : "Not compatible";
+    const found = compatible ? "" : `: ${count}`;
+    verdict = `${judgement} in the mode ${modes.asked}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
+  }
+  if (replay === null) return verdict;
+  // What the old schema says nothing of is no promise, but may well be in events.
+  const but =
+    compatible && replay.failed > 0 ? " Yet events like those above would be refused from then on." : "";
+  return `${verdict}${but} ${eventsSummary(replay)}`;
 }
 
 function eventsSummary({ checked, failed }: CheckedEvents): string {
   if (checked === 0) return "There are no events to check.";
   const events = checked === 1 ? "The last event was checked" : `The last ${checked} events were checked`;
-  return `${events}: ${failed === 0 ? "all conform" : `${failed} would be refused`}.`;
+  return `${events}: ${failed === 0 ? "all conform" : `${failed} ${failed === 1 ? "does" : "do"} not conform`}.`;
 }

@@ -1,17 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Schemata } from "../domain/action.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Random } from "../runtime/random.ts";
 import { compileSchema, type Validator } from "../schema/compile.ts";
 import { FILTER_STEPS } from "../schema/limits.ts";
 import type { Claim, ClaimedEvent, ClaimedSubscription } from "../store/claims.ts";
 
-/** Compiled filters that are kept. */
-const MOST_KEPT = 1_000;
+/** What the compiled filters that are kept may take: some 6,000 of a few properties, or 950 of 300. */
+const KEPT_BYTES = 64 * 1024 * 1024;
+/** What one takes that cannot be compiled, and is kept so that it is not tried again for each event. */
+const UNUSABLE_BYTES = 1_024;
 
 interface Kept {
-  readonly filter: Schemata;
+  readonly subscriptionId: number;
+  filter: Schemata;
   /** `undefined` where it cannot be compiled. */
   readonly validator: Validator | undefined;
+  readonly bytes: number;
+}
+
+export interface FiltersParts {
+  readonly logger: Logger;
+  readonly random: Random;
+  readonly keptBytes?: number;
 }
 
 /**
@@ -22,16 +33,25 @@ interface Kept {
  */
 export class Filters {
   readonly #logger: Logger;
-  /** By subscription, those used last behind the others. */
-  readonly #kept = new Map<number, Kept>();
+  readonly #random: Random;
+  readonly #mostBytes: number;
+  /** By subscription: where it stands in the list. */
+  readonly #places = new Map<number, number>();
+  readonly #kept: Kept[] = [];
+  #keptBytes = 0;
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor(logger: Logger) {
+  constructor({ logger, random, keptBytes = KEPT_BYTES }: FiltersParts) {
     this.#logger = logger;
+    this.#random = random;
+    this.#mostBytes = keptBytes;
   }
 
-  /** Whether this delivery ends here. May take the thread some 25 ms, mostly some microseconds. */
+  /**
+   * Whether this delivery ends here. Takes the thread some microseconds, of a payload made for it some 25 ms, and where the
+   * filter is not kept what compiling it takes: a few milliseconds, for hundreds of properties some tens.
+   */
   keepsBack({ deliveryId, failures, event, subscription }: Claim): boolean {
     const { filter } = subscription.settings;
     if (filter === null || failures > 0) return false;
@@ -49,17 +69,42 @@ export class Filters {
   }
 
   #validatorOf({ subscriptionId }: ClaimedSubscription, filter: Schemata): Validator | undefined {
-    const kept = this.#kept.get(subscriptionId);
+    const place = this.#places.get(subscriptionId);
+    const kept = place === undefined ? undefined : this.#kept[place]!;
     // The same filter is nearly always the same object; to compare it takes far less than to compile it.
-    const isKept = kept !== undefined && (kept.filter === filter || isDeepStrictEqual(kept.filter, filter));
-    const validator = isKept ? kept.validator : this.#compile(subscriptionId, filter);
-    this.#kept.delete(subscriptionId);
-    this.#kept.set(subscriptionId, { filter, validator });
-    if (this.#kept.size > MOST_KEPT) {
-      const [oldest] = this.#kept.keys();
-      this.#kept.delete(oldest!);
+    if (kept !== undefined && (kept.filter === filter || isDeepStrictEqual(kept.filter, filter))) {
+      kept.filter = filter;
+      return kept.validator;
     }
+    if (place !== undefined) this.#remove(place);
+    const validator = this.#compile(subscriptionId, filter);
+    this.#keep({ subscriptionId, filter, validator, bytes: validator?.bytes ?? UNUSABLE_BYTES });
     return validator;
+  }
+
+  /**
+   * Those that go to make room are picked at random. An action's events ask its filters one after the other, and were the
+   * one used longest ago to go, one filter too many would have all of them compiled for each event.
+   */
+  #keep(one: Kept): void {
+    while (this.#kept.length > 0 && this.#keptBytes + one.bytes > this.#mostBytes) {
+      this.#remove(Math.floor(this.#random.fraction() * this.#kept.length));
+    }
+    this.#places.set(one.subscriptionId, this.#kept.length);
+    this.#kept.push(one);
+    this.#keptBytes += one.bytes;
+  }
+
+  /** The last one takes its place. */
+  #remove(place: number): void {
+    const { subscriptionId, bytes } = this.#kept[place]!;
+    const last = this.#kept.pop()!;
+    if (place < this.#kept.length) {
+      this.#kept[place] = last;
+      this.#places.set(last.subscriptionId, place);
+    }
+    this.#places.delete(subscriptionId);
+    this.#keptBytes -= bytes;
   }
 
   #compile(subscriptionId: number, filter: Schemata): Validator | undefined {

@@ -101,7 +101,7 @@ export class Run {
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    this.#filters = new Filters(logger);
+    this.#filters = new Filters({ logger, random });
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     const tempo = new Tempo();

@@ -16,8 +16,14 @@ import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
 import { finish, type Task } from "./task.ts";
 
+/** What a validator keeps, measured: so much by itself, and for each character of its schema. */
+const OWN_BYTES = 10 * 1024;
+const BYTES_PER_CHARACTER = 5;
+
 /** A compiled schema. */
 export interface Validator {
+  /** About what it keeps in memory. */
+  readonly bytes: number;
   /**
    * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
    * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
@@ -50,6 +56,7 @@ export function* compilingDocument(document: SchemaDocument): Task<Validator> {
   const parts = takeApart(document);
   checkCallGraph(document.schemata, parts);
   const table: PartTable = [];
+  const patterns = new PatternCompiler();
   // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
   const ajv = new Ajv({
     meta: false,
@@ -62,7 +69,7 @@ export function* compilingDocument(document: SchemaDocument): Task<Validator> {
     ownProperties: true,
     formats: FORMATS,
     // V8 optimises what is run often; Ajv's own passes take nine tenths of the time to compile and save none of it.
-    code: { regExp: new PatternCompiler().engine(), optimize: false },
+    code: { regExp: patterns.engine(), optimize: false },
   });
   addKeywords(ajv, table);
   for (const { schema } of parts) {
@@ -72,6 +79,7 @@ export function* compilingDocument(document: SchemaDocument): Task<Validator> {
     forget();
   }
   return {
+    bytes: OWN_BYTES + BYTES_PER_CHARACTER * JSON.stringify(document.schemata).length + patterns.bytes,
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
   };

@@ -83,7 +83,7 @@ test("diff compares revisions and files", async () => {
 test("check tells breaks beside the lines of the file, and ends with 5", async () => {
   const schema = file("broken.json", `{\n  "type": "object",\n  "required": ["id"],\n  "title": "x"\n}\n`);
   const check = ["actions", "check", "a.b", "--schema"];
-  const [fine, text, github, document, same, none, unread] = await Promise.all([
+  const [fine, text, github, document, same, none, unread, other, own] = await Promise.all([
     run([...check, "-"], { input: JSON.stringify({ ...WIDER, title: "x" }) }),
     run([...check, schema, "--replay", "10"]),
     run([...check, schema, "--format", "github", "--replay", "10"]),
@@ -91,22 +91,56 @@ test("check tells breaks beside the lines of the file, and ends with 5", async (
     run([...check, schema, "--json"]),
     run([...check, schema, "--mode", "none"]),
     run([...check, schema, "--mode", "none", "--replay", "1"]),
+    run([...check, schema, "--mode", "producer"]),
+    run([...check, schema, "--mode", "full"]),
   ]);
   expect(fine).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/^Compatible: /) });
   expect(text).toMatchObject({ code: 5, stderr: "" });
   expect(text.stdout).toMatch(/^broken\.json:3: \/required: .+\n/m);
   expect(text.stdout).toMatch(/^Event 1: id is required$/m);
   expect(text.stdout).toMatch(
-    /\nNot compatible: \d+ breaks; .* The last event was checked: 1 would be refused\.\n$/,
+    /\nNot compatible: \d+ breaks; .* The last event was checked: 1 does not conform\.\n$/,
   );
   expect(github).toMatchObject({ code: 5, stderr: "" });
   expect(github.stdout).toMatch(/^::error file=broken\.json,line=3,title=Breaks a\.b::\/required: /m);
   expect(github.stdout).toMatch(/^::error .*title=Events of a\.b::.*%0AEvent 1: id is required$/m);
   expect(document).toMatchObject({ code: 5, stderr: "", stdout: same.stdout });
   expect(JSON.parse(document.stdout)).toMatchObject({ data: { compatible: false, replay: null } });
-  expect(none).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Compatible: /) });
+  expect(none.code).toBe(0);
+  expect(none.stdout).toBe(
+    "Compatible in the mode none. An update of a.b is held to its own mode, full; leave out --mode to check for that.\n",
+  );
+  expect(other.stdout).toMatch(
+    /\nNot compatible in the mode producer: \d+ breaks?\. An update of a\.b is held/,
+  );
+  expect(own.stdout).toMatch(/\nNot compatible: \d+ breaks; an update of a\.b with it would be refused\.\n$/);
   expect(unread.code).toBe(5);
   expect((await evreg.actions.get("a.b")).data.revision).toBe(2);
+});
+
+test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
+  await evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
+  await evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });
+  const schema = file("wider.json", JSON.stringify(WIDER));
+  const checked = await run(["actions", "check", "a.open", "--schema", schema, "--replay", "9"]);
+  expect(checked).toMatchObject({ code: 5, stderr: "" });
+  expect(checked.stdout).toMatch(
+    /^Event \d+: note must be a string\nCompatible: an update of a\.open with it would be applied\. Yet events like those above would be refused from then on\. The last event was checked: 1 does not conform\.\n$/,
+  );
+});
+
+test("an update that changes nothing says so", async () => {
+  await evreg.actions.create({ action: "a.same", application: "shop", schemata: SCHEMA });
+  const update = ["actions", "update", "a.same", "--schema", "-"];
+  const same = await run(update, { input: JSON.stringify(SCHEMA) });
+  expect(same).toMatchObject({
+    code: 0,
+    stderr: "Nothing changed: a.same was like this already (revision 1).\n",
+  });
+  const changed = await run([...update, "--compatibility", "none"], {
+    input: JSON.stringify({ title: "x" }),
+  });
+  expect(changed).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("an earlier revision is applied again as the next one, when it may be", async () => {

@@ -9,7 +9,7 @@ import { verdictAnnotations, verdictText } from "../../cli/verdict-text.ts";
 export default class ActionsCheck extends EvregCommand {
   static override summary = "Tell what a schema would break of an action, and change nothing.";
   static override description =
-    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. --format github writes annotations that a GitHub workflow shows beside the lines of the file.";
+    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file.";
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
   static override examples = [
@@ -44,14 +44,19 @@ export default class ActionsCheck extends EvregCommand {
     const { args, flags } = await this.parse(ActionsCheck);
     const { schemata, lineOf } = await readSchemaSource(flags.schema);
     const candidate = { schemata, ...given({ mode: flags.mode, replay: flags.replay }) };
-    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.check(args.name, candidate));
+    const { mode: asked } = flags;
+    const { answer, own } = await this.withEvreg(flags, async ({ actions }) => ({
+      answer: await actions.check(args.name, candidate),
+      own: asked === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
+    }));
     const verdict = answer.data;
     const output = this.outputFor({ ...flags, json: flags.json || flags.format === "json" });
     if (output.format === "json") await output.document(answer);
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
       const file = flags.schema === "-" ? undefined : flags.schema;
-      const judged = { action: args.name, file, lineOf: await lineOf() };
+      const modes = asked === undefined || own === undefined || own === asked ? undefined : { asked, own };
+      const judged = { action: args.name, file, lineOf: await lineOf(), ...given({ modes }) };
       const write = flags.format === "github" ? verdictAnnotations : verdictText;
       await writeOut(write(verdict, judged));
     }

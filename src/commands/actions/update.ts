@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { againstFlag, given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
 import { readSchema } from "../../cli/schema-file.ts";
 import { usage } from "../../cli/usage.ts";
 
@@ -63,14 +65,22 @@ export default class ActionsUpdate extends EvregCommand {
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
     const options = given({ compatibility: flags.compatibility });
-    const answer = await this.withEvreg(flags, async ({ actions }) => {
+    const { answer, before } = await this.withEvreg(flags, async ({ actions }) => {
+      // Whoever may write need not be allowed to read.
+      const found = await actions.get(args.name).catch(() => undefined);
       const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
       const schemata = read ?? kept?.schemata;
-      return actions.update(args.name, { ...settings, ...given({ schemata }) }, options);
+      const updated = await actions.update(args.name, { ...settings, ...given({ schemata }) }, options);
+      return { answer: updated, before: found?.data };
     });
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_RECORD);
     this.tellWarnings(answer.meta, output);
+    if (isDeepStrictEqual(before, answer.data)) {
+      note(
+        `Nothing changed: ${answer.data.action} was like this already (revision ${answer.data.revision}).`,
+      );
+    }
     return EXIT.done;
   }
 }
