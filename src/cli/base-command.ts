@@ -20,7 +20,8 @@ export abstract class BaseCommand extends Command {
     await super.init();
     const end = this.argv.indexOf("--");
     const words = new Set(end === -1 ? this.argv : this.argv.slice(0, end));
-    for (const [name, flag] of Object.entries(this.ctor.flags)) {
+    // Spread, as a command that names no flags has none of its own, whatever the type says.
+    for (const [name, flag] of Object.entries({ ...this.ctor.flags })) {
       const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);
       if (both) throw usage(`--${name} and --no-${name}: give one of them.`);
     }
