@@ -2,6 +2,7 @@ import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, targetFlags } from "./flags.ts";
+import { rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
@@ -47,6 +48,7 @@ export abstract class EvregCommand extends BaseCommand {
     act: (evreg: Evreg) => Promise<T>,
     needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
   ): Promise<T> {
+    rememberTarget(flags);
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { evreg } = await openTarget(flags, { ...needs, command, version: this.config.version });
