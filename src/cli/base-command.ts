@@ -2,6 +2,7 @@ import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, targetFlags } from "./flags.ts";
+import { rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
@@ -20,7 +21,8 @@ export abstract class BaseCommand extends Command {
     await super.init();
     const end = this.argv.indexOf("--");
     const words = new Set(end === -1 ? this.argv : this.argv.slice(0, end));
-    for (const [name, flag] of Object.entries(this.ctor.flags)) {
+    // Spread, as a command that names no flags has none of its own, whatever the type says.
+    for (const [name, flag] of Object.entries({ ...this.ctor.flags })) {
       const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);
       if (both) throw usage(`--${name} and --no-${name}: give one of them.`);
     }
@@ -46,6 +48,7 @@ export abstract class EvregCommand extends BaseCommand {
     act: (evreg: Evreg) => Promise<T>,
     needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
   ): Promise<T> {
+    rememberTarget(flags);
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { evreg } = await openTarget(flags, { ...needs, command, version: this.config.version });

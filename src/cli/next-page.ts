@@ -1,3 +1,4 @@
+import { flagWords } from "./flag-words.ts";
 import { note, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
 
@@ -39,20 +40,4 @@ export function pageLine(
       : `${shown} of ${total.toLocaleString("en")} ${noun} shown`;
   if (after === undefined) return `${counts}; no more behind.`;
   return `${counts}. Next page: evreg ${command}${flagWords(flags)} --after ${after}`;
-}
-
-function flagWords(flags: object): string {
-  let words = "";
-  for (const [name, value] of Object.entries(flags) as [string, string | number | boolean | undefined][]) {
-    if (name === "after" || name === "page" || value === undefined || value === false) continue;
-    words += ` --${name}`;
-    // A token is not for the screen.
-    if (name === "token") words += " TOKEN";
-    else if (value !== true) words += ` ${shellWord(String(value))}`;
-  }
-  return words;
-}
-
-function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -14,6 +14,7 @@ import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
+import { nextCommand } from "./next-command.ts";
 import { note, writeOut, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { outcomeOf, type PublishOutcome, verdict } from "./publish-outcome.ts";
@@ -122,7 +123,7 @@ async function showUnknown(
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
   note(
-    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} Look at them later: evreg events deliveries ${event.rowid}`,
+    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} Look at them later: ${nextCommand(`events deliveries ${event.rowid}`)}`,
   );
   return EXIT.failed;
 }

@@ -2,6 +2,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import { EXIT } from "./exit-code.ts";
 import { progressOf } from "./follow-line.ts";
 import type { Followed } from "./follow.ts";
+import { nextCommand } from "./next-command.ts";
 import { note } from "./output.ts";
 
 /**
@@ -20,7 +21,7 @@ export function outcomeOf({ deliveries, end }: Followed): KnownOutcome {
 /** Says what the person should know of it, and answers the exit code. */
 export function verdict(followed: Followed, eventId: number, timeoutS: number | undefined): number {
   const { deliveries } = followed;
-  const later = `See how it goes on: evreg events deliveries ${eventId}`;
+  const later = `See how it goes on: ${nextCommand(`events deliveries ${eventId}`)}`;
   const outcome = outcomeOf(followed);
   switch (outcome) {
     case "delivered":
@@ -36,13 +37,13 @@ export function verdict(followed: Followed, eventId: number, timeoutS: number | 
       return EXIT.failed;
     case "held":
       note(
-        `The rest is held until its subscription is active again: evreg subscriptions update ${heldBy(deliveries)} --active. ${later}`,
+        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${heldBy(deliveries)} --active`)}. ${later}`,
       );
       return EXIT.failed;
     case "failed": {
       const missed = deliveries.filter((delivery) => !isWell(delivery));
       note(
-        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: evreg deliveries get ${missed[0]?.rowid}. Send it again: evreg deliveries retry ${missed[0]?.rowid}`,
+        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: ${nextCommand(`deliveries get ${missed[0]?.rowid}`)}. Send it again: ${nextCommand(`deliveries retry ${missed[0]?.rowid}`)}`,
       );
       return EXIT.failed;
     }

@@ -4,6 +4,7 @@ import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "./columns.ts";
 import { EXIT } from "./exit-code.ts";
 import { followReplay } from "./follow-replay.ts";
 import { interruption } from "./interruption.ts";
+import { nextCommand, serveCommand } from "./next-command.ts";
 import { note, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
 
@@ -53,16 +54,16 @@ export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<num
 async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
-    note("It begins with the next server on this data folder: evreg serve");
+    note(`It begins with the next server on this data folder: ${serveCommand()}`);
   // A token may be allowed to write and not to read.
   const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
   if (subscription?.data.active === false) {
     note(
-      `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`,
+      `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
     );
   }
 }
 
 function look({ rowid }: Replay): string {
-  return `Look at it: evreg replays get ${rowid}. End it: evreg replays cancel ${rowid}`;
+  return `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
 }

@@ -2,6 +2,7 @@ import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
 import { breakLines, shortDetail } from "./break-lines.ts";
+import { nextCommand } from "./next-command.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
 
@@ -82,7 +83,7 @@ function whereToLook({ message }: EvregError): string | undefined {
   const noun = MISSING_RECORD.exec(message)?.[1];
   if (noun === undefined) return undefined;
   const plural = noun === "delivery" ? "deliveries" : `${noun}s`;
-  return `See those there are: evreg ${plural}`;
+  return `See those there are: ${nextCommand(plural)}`;
 }
 
 /** Where only the command line knows what helps; other messages say themselves what to do. */
@@ -90,7 +91,7 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
   if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
   const { suggestion } = error.details;
   if (error.code === "conflict" && typeof suggestion === "string") {
-    return `As a new version: evreg actions create ${printableLine(suggestion)} --application NAME --schema FILE`;
+    return `As a new version: ${nextCommand(`actions create ${suggestion} --application NAME --schema FILE`)}`;
   }
   if (error.code === "forbidden") return "Make such a token: evreg tokens create --help";
   if (error.code === "not_found") return whereToLook(error);

@@ -1,4 +1,5 @@
 import type { Evreg } from "../evreg.ts";
+import { serveCommand } from "./next-command.ts";
 import { note } from "./output.ts";
 
 /**
@@ -13,5 +14,5 @@ export async function tellWhenWaiting(
 ): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine !== "stopped" || !(await isWaiting())) return;
-  note(`${what} wait for a server on this data folder: evreg serve`);
+  note(`${what} wait for a server on this data folder: ${serveCommand()}`);
 }

@@ -147,6 +147,15 @@ test("without a server the data folder itself is used, and deliveries wait for o
   await receiver.close();
 });
 
+test("the commands that are named next act where this one did", async () => {
+  const at = ["--url", server.url, "--token", token];
+  const missing = await run(["deliveries", "get", "99", ...at]);
+  expect(missing.stderr).toContain(
+    `See those there are: evreg deliveries --url ${server.url} --token TOKEN\n`,
+  );
+  expect(missing.stderr).not.toContain(token);
+});
+
 test("a command that only looks makes no data folder where there is none", async () => {
   const nowhere = join(folder.path, "nowhere");
   const outcomes = await Promise.all([

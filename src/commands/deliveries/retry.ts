@@ -2,6 +2,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { DELIVERY_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 import { note } from "../../cli/output.ts";
 import { tellWhenWaiting } from "../../cli/tell-when-waiting.ts";
 
@@ -22,7 +23,7 @@ export default class DeliveriesRetry extends EvregCommand {
       const { rowid, status, subscription_id: subscription } = answer.data;
       if (status === "held") {
         note(
-          `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: evreg subscriptions update ${subscription} --active`,
+          `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: ${nextCommand(`subscriptions update ${subscription} --active`)}`,
         );
       } else await tellWhenWaiting(evreg, "Deliveries", () => true);
     });

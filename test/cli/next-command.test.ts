@@ -1,0 +1,19 @@
+import { afterEach, expect, test } from "vitest";
+import { nextCommand, rememberTarget, serveCommand } from "../../src/cli/next-command.ts";
+
+afterEach(() => rememberTarget({}));
+
+test("a command that is named next is as bare as the one before it", () => {
+  expect(nextCommand("deliveries get 7")).toBe("evreg deliveries get 7");
+  expect(serveCommand()).toBe("evreg serve");
+});
+
+test("it acts where that one was told to, and says no token", () => {
+  rememberTarget({ url: "https://events.example.com", token: "evreg_secret" });
+  expect(nextCommand("deliveries get 7")).toBe(
+    "evreg deliveries get 7 --url https://events.example.com --token TOKEN",
+  );
+  rememberTarget({ data: "my data", config: "it's.yaml" });
+  expect(nextCommand("events")).toBe(String.raw`evreg events --data 'my data' --config 'it'\''s.yaml'`);
+  expect(serveCommand()).toBe(String.raw`evreg serve --data 'my data' --config 'it'\''s.yaml'`);
+});
