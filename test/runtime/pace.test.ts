@@ -101,14 +101,14 @@ describe("long runs on one event loop", () => {
   });
 
   test("may be made of steps that somebody else knows", async () => {
-    function* work(): Generator<void, string, void> {
+    const work = function* (): Generator<void, string, void> {
       for (let step = 0; step < 10; step++) {
         if (step > 0) yield;
         steps.push({ turn, name: "work" });
         nowMs += 1;
       }
       return "done";
-    }
+    };
     let answer: string | undefined;
     await countTurns(async () => (answer = await pace.walk(work())));
     expect(answer).toBe("done");
