@@ -75,14 +75,15 @@ test("lets others in while it goes through many events", async () => {
   expect(turns).toBeGreaterThan(30);
 });
 
+const costly = (branches: readonly Schemata[]) => ({
+  properties: { list: { items: { allOf: branches } } },
+});
+
 test("an event takes a tenth of the steps that publishing may; what needs more is told as a failure of its own", async () => {
   const list = Array.from({ length: 2_000 }, (_, index) => index);
   await publish(1, { list });
   // Each item takes some 900 steps of the whole, and of the ten first schemas 30.
   const bounds = Array.from({ length: 90 }, (_, index) => ({ minimum: -index, type: ["number", "string"] }));
-  const costly = (branches: readonly Schemata[]) => ({
-    properties: { list: { items: { allOf: branches } } },
-  });
   const check = async (schemata: Schemata) => {
     const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1 });
     return data.replay;
