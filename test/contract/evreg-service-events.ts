@@ -27,8 +27,8 @@ export function serviceEventsContract(open: OpenEvreg): void {
           revision: 1,
         });
         const update = () => actions.update(name, { schemata: ANY_OBJECT }, { compatibility: "none" });
-        const published = () => events.publish(newEvent({}, name));
-        for (const call of [update, published]) {
+        const send = () => events.publish(newEvent({}, name));
+        for (const call of [update, send]) {
           const { message, details } = await refusal(call(), "invalid");
           expect(message).toMatch(/tells of evreg itself and cannot be (changed|published) by anybody/);
           expect(details).toMatchObject({ field: "action", value: name });

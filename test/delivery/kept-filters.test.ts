@@ -25,6 +25,14 @@ function claim(subscriptionId: number, filter: Schemata, payload: object): Claim
   } as unknown as Claim;
 }
 
+const only = (country: number): Schemata => ({ properties: { country: { const: country } } });
+const properties = (count: number): Schemata => ({
+  properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "string" }])),
+});
+const patterns = (count: number): Schemata => ({
+  anyOf: Array.from({ length: count }, (_, at) => ({ pattern: `^(a|b${at}){1,9}x$` })),
+});
+
 /** Each compilation of it is told in the log. */
 const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 
@@ -50,7 +58,6 @@ test("a few too many, asked in turn, cost a few compilations and not all", () =>
 
 test("those that go and come again decide as before, and a changed one as it is now", () => {
   const filters = new Filters({ logger: silentLogger, random, keptBytes: 25 * 1024 });
-  const only = (country: number): Schemata => ({ properties: { country: { const: country } } });
   for (let asked = 0; asked < 200; asked++) {
     const [id, country] = [asked % 7, asked % 5];
     expect(filters.keepsBack(claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
@@ -59,14 +66,9 @@ test("those that go and come again decide as before, and a changed one as it is 
   expect(filters.keepsBack(claim(1, only(2), { country: 2 }))).toBe(false);
 });
 
+const bytes = (schemata: Schemata): number => compileSchema(schemata).bytes;
+
 test("what one takes grows with its properties and its patterns", () => {
-  const properties = (count: number): Schemata => ({
-    properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "string" }])),
-  });
-  const patterns = (count: number): Schemata => ({
-    anyOf: Array.from({ length: count }, (_, at) => ({ pattern: `^(a|b${at}){1,9}x$` })),
-  });
-  const bytes = (schemata: Schemata): number => compileSchema(schemata).bytes;
   expect(bytes(properties(1))).toBeLessThan(12 * 1024);
   expect(bytes(properties(300))).toBeGreaterThan(4 * bytes(properties(1)));
   // Measured: 2.1 MiB.

@@ -50,6 +50,15 @@ function stepsByTurn(): number[] {
   return [...counts.values()];
 }
 
+function* work(): Generator<void, string, void> {
+  for (let step = 0; step < 10; step++) {
+    if (step > 0) yield;
+    steps.push({ turn, name: "work" });
+    nowMs += 1;
+  }
+  return "done";
+}
+
 describe("long runs on one event loop", () => {
   test("that come together make no more steps in a turn than one alone", async () => {
     await countTurns(() => Promise.all(Array.from({ length: 8 }, (_, index) => run(`${index}`, 10))));
@@ -101,14 +110,6 @@ describe("long runs on one event loop", () => {
   });
 
   test("may be made of steps that somebody else knows", async () => {
-    const work = function* (): Generator<void, string, void> {
-      for (let step = 0; step < 10; step++) {
-        if (step > 0) yield;
-        steps.push({ turn, name: "work" });
-        nowMs += 1;
-      }
-      return "done";
-    };
     let answer: string | undefined;
     await countTurns(async () => (answer = await pace.walk(work())));
     expect(answer).toBe("done");
