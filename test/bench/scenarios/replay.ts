@@ -13,7 +13,7 @@ import type { Scenario } from "../scenario.ts";
 import { type BenchServer, startServer } from "../server.ts";
 import { DELIVERED_ACTION, WAITING_ACTION } from "../workload.ts";
 
-const REPLAYED_EVENTS = 100_000;
+const REPLAYED_EVENTS = 20_000;
 const RATE_PER_S = 100;
 const DURATION_MS = 3_000;
 const WARM_UP_MS = 300;
@@ -29,7 +29,7 @@ const LIVE = [
 
 export const replay: Scenario = {
   name: "replay",
-  summary: "Live deliveries while 100,000 events of the past are sent again.",
+  summary: "Live deliveries while 20,000 events of the past are sent again.",
   async run(rig) {
     const server = await serverWithPast(rig);
     const subscription = await subscriptionTo(server, WAITING_ACTION);
