@@ -1,7 +1,7 @@
 import { refusalGapMs } from "../domain/retry.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim } from "../store/claims.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
-import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { Pacer } from "./pacer.ts";
 import { FIRST_WINDOW, grown, shrunk } from "./window.ts";
 
@@ -29,7 +29,7 @@ export class Flow {
   /** There was no room for all that may be due. */
   hasMore = false;
   #window = FIRST_WINDOW;
-  /** That of the service, and its own. */
+  /** The service's limit to it; its own is among its settings. */
   readonly #mostWindow: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
   #isOutdated = false;
@@ -179,8 +179,9 @@ export class Flow {
 
   /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
   isHungry(nowMs: number): boolean {
-    const isAtRate = this.roomAtRate(nowMs) > 0 && this.waiting * 2 <= this.#atRate(nowMs);
-    if (!this.hasMore || !isAtRate) return false;
+    if (!this.hasMore) return false;
+    const atRate = this.#atRate(nowMs);
+    if (atRate === 0 || this.waiting * 2 > atRate) return false;
     if (this.isOrdered) return this.leased === 0;
     return this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs) + this.toFilter;
   }
