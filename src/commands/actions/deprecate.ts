@@ -3,6 +3,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, textArg } from "../../cli/flags.ts";
+import { successorFlag } from "../../cli/successor-flag.ts";
 
 export default class ActionsDeprecate extends EvregCommand {
   static override summary = "Tell publishers of an action to move on.";
@@ -14,11 +15,7 @@ export default class ActionsDeprecate extends EvregCommand {
   ];
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    successor: Flags.string({
-      summary: "The action to publish to instead.",
-      helpValue: "NAME",
-      exclusive: ["undo"],
-    }),
+    successor: successorFlag,
     undo: Flags.boolean({ summary: "Not deprecated any more." }),
   };
 
