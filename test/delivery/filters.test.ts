@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -7,20 +7,12 @@ import type { Engine } from "../../src/delivery/engine.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, SECRET, storeWith } from "./engine-setup.ts";
+import { type Bench, SECRET, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
 
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 const FRENCH: Schemata = { properties: { country: { const: "FR" } }, required: ["country"] };
 const GERMAN: Schemata = { properties: { country: { const: "DE" } }, required: ["country"] };

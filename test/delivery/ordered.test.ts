@@ -1,24 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Bench, countConcurrent, storeWith } from "./engine-setup.ts";
+import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
 
-beforeEach(async () => {
-  bench = await Bench.open();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await bench.close();
-  await receiver.close();
-});
+useBench((opened) => ({ bench, receiver } = opened));
 
 async function subscribe(
   settings: Partial<SubscriptionSettings> = {},
