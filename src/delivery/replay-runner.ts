@@ -7,16 +7,18 @@ import type { Store } from "../store/store.ts";
 import { Backoff } from "./backoff.ts";
 
 /**
- * A replay tops its subscription up to so many due deliveries, live ones included: a live one never waits for more than
- * these, however many are still to be replayed. With 100, half of the live ones took twice as long as without a replay.
+ * A replay tops its subscription up to so many due deliveries, those under way and live ones included: it never takes all
+ * of what a handler that answers slowly may have under way.
  */
 const MOST_DUE = 50;
+/** So many at a time, which are begun at once: a live one waits for them. With 50 it took three times as long. */
+const MOST_AT_ONCE = 12;
 /** It waits while the handler has left so many unfinished: a dead one is not sent the whole past at once. */
 const MOST_UNFINISHED = 1_000;
 /** A step of any replay is begun this long after the end of the last one, so that publishing has the store between them. */
 const REST_MS = 4;
-/** After a step that made deliveries due, the time in which a quick handler takes half of them. */
-const TOP_UP_MS = 20;
+/** After a step that made deliveries due: a quick handler has taken them. */
+const TOP_UP_MS = 5;
 const LONGEST_CROWDED_MS = 320;
 /** Reactivating wakes it earlier. */
 const PAUSED_MS = 5_000;
@@ -99,6 +101,7 @@ export class ReplayRunner {
       const step = (): Promise<ReplayProgress> =>
         store.stepReplay(rowid, {
           nowMs: clock.now(),
+          most: MOST_AT_ONCE,
           mostDue: MOST_DUE,
           mostUnfinished: MOST_UNFINISHED,
           ...noted,

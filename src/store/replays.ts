@@ -22,7 +22,9 @@ export interface ReplayPlan extends ReplayRequest {
 
 export interface ReplayStep {
   readonly nowMs: number;
-  /** Makes so many due at most, and only until the subscription has so many that are. */
+  /** Makes so many due at most. */
+  readonly most: number;
+  /** And only until the subscription has so many that are due; those under way count. */
   readonly mostDue: number;
   /** Nothing is made due while the subscription has so many unfinished deliveries, due or waiting for a retry. */
   readonly mostUnfinished: number;

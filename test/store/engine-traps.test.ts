@@ -6,6 +6,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { Connection } from "../../src/store/libsql/connection.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Sql } from "../../src/store/libsql/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
@@ -66,6 +67,14 @@ describe("the connection", () => {
     expect(setting("locking_mode")).toBe("exclusive");
     expect(setting("foreign_keys")).toBe(1);
     expect(setting("busy_timeout")).toBe(0);
+  });
+
+  it("waits for the disk unless a transaction may be durable later, and then again with the next", () => {
+    const connection = openConnection();
+    const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
+    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
   });
 
   it("refuses text that the engine would alter, and binds whole numbers as integers", () => {

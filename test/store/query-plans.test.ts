@@ -190,7 +190,7 @@ describe("what the engine does for each task", () => {
         complete(READS_IN_STEPS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
         sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
-        WRITES.stepReplay(sql, 1, { nowMs: 9, mostDue: 10, mostUnfinished: 10, total: 1 });
+        WRITES.stepReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });
         WRITES.cancelReplay(sql, 1, 9);
         READS.runningReplays(sql);
       }).filter((detail) => detail !== "SCAN delivery");

@@ -38,7 +38,7 @@ it.each<[ReplaySelection, number]>([
   const plan = complete(READS_IN_STEPS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
   const { count: total } = complete(READS_IN_STEPS.countReplay(connection.read, plan));
   expect(total).toBe(EVENTS);
-  const step = { nowMs: 5, mostDue: 4, mostUnfinished: 100, total };
+  const step = { nowMs: 5, most: 4, mostDue: 4, mostUnfinished: 100, total };
   connection.write((sql) => {
     WRITES.startReplay(sql, plan, 5);
     expect(WRITES.stepReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "going" });

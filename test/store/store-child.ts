@@ -78,7 +78,7 @@ async function replay(): Promise<void> {
       }),
       Date.now(),
     );
-    const step = { nowMs: Date.now(), mostDue: 7, mostUnfinished: 7 };
+    const step = { nowMs: Date.now(), most: 7, mostDue: 7, mostUnfinished: 7 };
     const { queued, state } = await store.stepReplay(1, step);
     print(state === "ended" ? state : String(queued));
     if (state === "ended") return;

@@ -3,6 +3,17 @@ import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
 import { type Database, type Sql, type Statement, Statements } from "./sql.ts";
 
+/**
+ * When what a transaction wrote is on the disk: before `write` returns, or with the next one that is `now`, or the next
+ * checkpoint. After a cut of the power the file holds all transactions up to some point, and none of the later ones.
+ */
+export type Durable = "now" | "later";
+
+const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
+  now: "PRAGMA synchronous = FULL",
+  later: "PRAGMA synchronous = NORMAL",
+};
+
 /** Set on the connection in this order, then read back. */
 const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: string | number])[] = [
   // A wait for a lock would block the whole thread, and with the file held alone there is nothing to wait for.
@@ -30,6 +41,7 @@ export class Connection {
   readonly #pool: ConnectionPool;
   readonly #database: Database;
   readonly #steps = new Map<string, Statement>();
+  #durable: Durable = "now";
   /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
   /** What the last commit took; whoever wants to know of a certain one clears it before. */
@@ -70,12 +82,15 @@ export class Connection {
   }
 
   /**
-   * Does `work` in one transaction; returns when it is committed, which here means fsync'd, into the file that is found
-   * at its path.
+   * Does `work` in one transaction; returns when it is committed, which means fsync'd unless it may be `later`, into the
+   * file that is found at its path.
    * What `work` throws undoes the transaction and comes out as it is; an engine's failure as `EngineFailure`.
    */
-  write<T>(work: (sql: Sql) => T): T {
+  write<T>(work: (sql: Sql) => T, durable: Durable = "now"): T {
     this.mustBeInPlace();
+    // Not inside a transaction, where the engine refuses it.
+    if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
+    this.#durable = durable;
     this.#step("begin", "BEGIN IMMEDIATE");
     try {
       const result = work(this.read);

@@ -1,8 +1,8 @@
 import { BytesOut } from "./bytes-out.ts";
-import { type Connection, inSavepoint } from "./connection.ts";
+import { type Connection, type Durable, inSavepoint } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
 import { toWireError, type WireOp, type WireOutcome } from "./messages.ts";
-import { MERGED_WRITES, type MergedName, type WriteName, WRITES } from "./operations.ts";
+import { DURABLE_LATER, MERGED_WRITES, type MergedName, type WriteName, WRITES } from "./operations.ts";
 import type { Sql } from "./sql.ts";
 
 /** Writes of a flight that are done together: one by itself, or all calls of one merged kind. */
@@ -15,7 +15,7 @@ interface Group {
 }
 
 /**
- * Does all writes of a flight in one transaction and answers once it is committed. A write that fails is undone and
+ * Does all writes of a flight in one transaction and answers once it is committed, and durable unless none has to be. A write that fails is undone and
  * answered by itself; the others go on.
  * @throws EngineFailure when the transaction as a whole is lost
  */
@@ -27,12 +27,14 @@ export function fly(
   const out = new BytesOut();
   const outcomes: WireOutcome[] = [];
   const groups = groupsOf(ops, bytes, out);
+  const durable = ops.every(({ name }) => DURABLE_LATER.has(name)) ? "later" : "now";
   const [only] = groups;
-  const rest = only !== undefined && groups.length === 1 ? flyAlone(connection, only, outcomes) : groups;
+  const rest =
+    only !== undefined && groups.length === 1 ? flyAlone(connection, only, outcomes, durable) : groups;
   if (rest.length > 0) {
     connection.write((sql) => {
       for (const group of rest) runGroup(sql, group, outcomes);
-    });
+    }, durable);
   }
   return { outcomes, bytes: out.pack() };
 }
@@ -41,9 +43,14 @@ export function fly(
  * A group that has the transaction to itself needs no savepoint, for which the engine would copy every page it changes.
  * Answers what is left to be done in another one.
  */
-function flyAlone(connection: Connection, group: Group, outcomes: WireOutcome[]): readonly Group[] {
+function flyAlone(
+  connection: Connection,
+  group: Group,
+  outcomes: WireOutcome[],
+  durable: Durable,
+): readonly Group[] {
   try {
-    const results = connection.write((sql) => group.run(sql));
+    const results = connection.write((sql) => group.run(sql), durable);
     for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
     return [];
   } catch (error) {

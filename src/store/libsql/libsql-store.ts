@@ -126,7 +126,7 @@ export function createLibsqlStore(
     planReplay: (request) => ask("planReplay", request),
     countReplay: (plan) => ask("countReplay", plan),
     startReplay: (plan, nowMs) => write("startReplay", plan, nowMs),
-    stepReplay: async (id, step) => heard((await writeRows(step.mostDue, "stepReplay", id, step)).value),
+    stepReplay: async (id, step) => heard((await writeRows(step.most, "stepReplay", id, step)).value),
     runningReplays: () => ask("runningReplays"),
     findReplay: (id) => ask("findReplay", id),
     listReplays: (query) => ask("listReplays", query),

@@ -91,6 +91,12 @@ export const MERGED_WRITES = {
     finishAttempts(sql, calls, bytes),
 } as const;
 
+/**
+ * Writes that a cut of the power may take back, as nobody hears of them: they give nothing an id. What was claimed is due
+ * again then, as after any end of the process.
+ */
+export const DURABLE_LATER: ReadonlySet<string> = new Set<WriteName>(["claimDue", "releaseExpired"]);
+
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
 type WithoutOut<A extends unknown[]> = A extends [...infer Rest, BytesOut] ? Rest : A;
 type ResultOf<F> = F extends (...args: never[]) => infer R ? R : never;

@@ -1,6 +1,6 @@
 import type { ReplayProgress, ReplayStep } from "../replays.ts";
 import { insertLateDeliveries } from "./late-deliveries.ts";
-import { behind, type Chosen, choose, windowEnd } from "./replay-walk.ts";
+import { behind, type Chosen, chooseNext } from "./replay-walk.ts";
 import { findReplay, loadRunning } from "./replays.ts";
 import { type Telling, tellReplay } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
@@ -20,10 +20,8 @@ export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<Repl
   const room = roomOf(sql, plan.subscription, step);
   if (room === 0) return untold({ queued: 0, state: "crowded" });
 
-  const high = windowEnd(sql, plan, range);
-  const chosen = choose(sql, plan, { low: range.low, high }, room);
+  const { chosen, passed } = chooseNext(sql, plan, range, room);
   makeDue(sql, plan.subscription, chosen, step.nowMs);
-  const passed = chosen.length < room ? high : (chosen.at(-1)?.event ?? high);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
     JSON.stringify(behind(plan.ranges, passed).map(({ low, high: end }) => [low, end])),
@@ -38,10 +36,14 @@ function untold(answer: ReplayProgress): Telling<ReplayProgress> {
 }
 
 /**
- * How many deliveries may be made due now: none before half of those that were are sent, so that steps are few and large.
- * Both counts end where they are enough.
+ * How many deliveries may be made due now: none before half of the most that may be are sent, as the next few steps would
+ * find no room. Both counts end where they are enough.
  */
-function roomOf(sql: Sql, subscription: number, { nowMs, mostDue, mostUnfinished }: ReplayStep): number {
+function roomOf(
+  sql: Sql,
+  subscription: number,
+  { nowMs, most, mostDue, mostUnfinished }: ReplayStep,
+): number {
   const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
     `SELECT
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
@@ -53,7 +55,7 @@ function roomOf(sql: Sql, subscription: number, { nowMs, mostDue, mostUnfinished
     mostDue,
     mostUnfinished,
   )!;
-  return due > mostDue / 2 ? 0 : Math.min(mostDue - due, mostUnfinished - unfinished);
+  return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
 }
 
 function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowMs: number): void {

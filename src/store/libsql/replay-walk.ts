@@ -10,6 +10,8 @@ export interface Chosen {
 
 /** Events looked at in one go: a millisecond or so. */
 const WINDOW = 4_000;
+/** Where most are to be sent, so many for each that is asked for will do. */
+const NARROW = 4;
 
 interface Walk {
   /** The events to look at, in their order: ?1 subscription, ?2 action, from ?3 to ?4. */
@@ -46,11 +48,29 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
 
 type Walked = Pick<ReplayPlan, "subscription" | "actionId" | "selection">;
 
-/** Where the next window ends: at the end of the range, or so far that it holds as many events as are looked at in one go. */
+/** The first `most` of the range that are to be sent, or those among the events looked at in one go; and how far that is. */
+export function chooseNext(
+  sql: Sql,
+  plan: Walked,
+  range: EventRange,
+  most: number,
+): { readonly chosen: readonly Chosen[]; readonly passed: number } {
+  for (const width of [Math.min(NARROW * most, WINDOW), WINDOW]) {
+    const high = windowEnd(sql, plan, range, width);
+    const chosen = choose(sql, plan, { low: range.low, high }, most);
+    const last = chosen.at(-1);
+    if (last !== undefined && chosen.length === most) return { chosen, passed: last.event };
+    if (width === WINDOW || high === range.high) return { chosen, passed: high };
+  }
+  throw new Error("the widest window ends the search");
+}
+
+/** Where the next window ends: at the end of the range, or so far that it holds `width` events. */
 export function windowEnd(
   sql: Sql,
   { subscription, actionId, selection }: Walked,
   { low, high }: EventRange,
+  width = WINDOW,
 ): number {
   const last = sql.first<{ event: number }>(
     `${WALKS[selection].candidates} LIMIT 1 OFFSET ?5`,
@@ -58,13 +78,12 @@ export function windowEnd(
     actionId,
     low,
     high,
-    WINDOW - 1,
+    width - 1,
   );
   return last?.event ?? high;
 }
 
-/** The first `most` in a window that are to be sent. */
-export function choose(
+function choose(
   sql: Sql,
   { subscription, actionId, selection }: Walked,
   { low, high }: EventRange,

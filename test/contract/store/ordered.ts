@@ -316,7 +316,7 @@ export function orderedSuite(open: OpenStore): void {
     await on.finish(await claimOne(), { kind: "delivered" });
     const plan = await on.store.planReplay({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
     const { rowid } = (await on.store.startReplay(plan!, NOW + 2_000))!;
-    const step = { nowMs: NOW + 2_000, mostDue: 100, mostUnfinished: 1_000 };
+    const step = { nowMs: NOW + 2_000, most: 100, mostDue: 100, mostUnfinished: 1_000 };
     expect(await on.store.stepReplay(rowid, step)).toMatchObject({ queued: 3 });
     expect(await drain()).toEqual([...missed, ...live]);
   });
