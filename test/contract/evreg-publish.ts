@@ -142,6 +142,15 @@ export function publishContract(open: OpenEvreg): void {
         expect(error.details).toMatchObject({ field });
       }
     });
+
+    it.each(["", "x".repeat(256), "é", "a\nb", "\u007f", 7])(
+      "refuses the idempotency key %j",
+      async (key) => {
+        const event = { ...newEvent(), idempotency_key: key } as NewEvent;
+        const error = await refusal(under.evreg.events.publish(event), "invalid");
+        expect(error.details).toMatchObject({ field: "idempotency_key" });
+      },
+    );
   });
 
   describe("idempotency keys", () => {
@@ -231,12 +240,6 @@ export function publishContract(open: OpenEvreg): void {
       for (const key of ["k", "K", "k ", "~", "x".repeat(255)]) {
         expect((await under.evreg.events.publish(keyed(key))).replayed).toBe(false);
       }
-    });
-
-    it.each(["", "x".repeat(256), "é", "a\nb", "\u007f", 7])("cannot be %j", async (key) => {
-      const event = { ...newEvent(), idempotency_key: key } as NewEvent;
-      const error = await refusal(under.evreg.events.publish(event), "invalid");
-      expect(error.details).toMatchObject({ field: "idempotency_key" });
     });
   });
 }

@@ -214,46 +214,46 @@ export function subscriptionsContract(open: OpenEvreg): void {
       await publish(under.evreg);
       expect((await under.evreg.deliveries.list()).data).toHaveLength(1);
     });
+  });
 
-    describe("refused", () => {
-      const refusing = useSharedEvreg(open, async (all) => {
-        await prepare(all);
-        await subscribe(all.evreg);
-      });
+  describe("subscriptions refused", () => {
+    const under = useSharedEvreg(open, async (all) => {
+      await prepare(all);
+      await subscribe(all.evreg);
+    });
 
-      it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
-        const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
-        const created = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
-        expect(created.details).toMatchObject({ field: "handler" });
-        const update = refusing.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
-        expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
-      });
+    it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
+      const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
+      const created = await refusal(under.evreg.subscriptions.create(input), "invalid");
+      expect(created.details).toMatchObject({ field: "handler" });
+      const update = under.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
+      expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
+    });
 
-      it.each([
-        ["max_retries", -1],
-        ["max_retries", 21],
-        ["max_retries", 2.5],
-        ["max_retries", "5"],
-        ["max_retries", null],
-        ["active", "true"],
-        ["active", null],
-        ["subscription", ""],
-        ["subscription", "a\nb"],
-        ["application", " "],
-        ["action", "a..b"],
-        ["secret", "whsec_mine"],
-        ["rowid", 1],
-      ])("refuses %s %j", async (field, value) => {
-        const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
-        const error = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
-        expect(error.details).toMatchObject({ field });
-      });
+    it.each([
+      ["max_retries", -1],
+      ["max_retries", 21],
+      ["max_retries", 2.5],
+      ["max_retries", "5"],
+      ["max_retries", null],
+      ["active", "true"],
+      ["active", null],
+      ["subscription", ""],
+      ["subscription", "a\nb"],
+      ["application", " "],
+      ["action", "a..b"],
+      ["secret", "whsec_mine"],
+      ["rowid", 1],
+    ])("refuses %s %j", async (field, value) => {
+      const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
+      const error = await refusal(under.evreg.subscriptions.create(input), "invalid");
+      expect(error.details).toMatchObject({ field });
+    });
 
-      it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
-        const { [member as "action"]: _, ...rest } = newSubscription();
-        const error = await refusal(refusing.evreg.subscriptions.create(rest as NewSubscription), "invalid");
-        expect(error.details).toMatchObject({ field: member, value: null });
-      });
+    it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
+      const { [member as "action"]: _, ...rest } = newSubscription();
+      const error = await refusal(under.evreg.subscriptions.create(rest as NewSubscription), "invalid");
+      expect(error.details).toMatchObject({ field: member, value: null });
     });
   });
 }

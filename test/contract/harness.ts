@@ -35,7 +35,7 @@ export function useEvreg(open: OpenEvreg): EvregUnderTest {
 /** One evreg for all tests of a block: for those that change nothing, or nothing the others look at. */
 export function useSharedEvreg(
   open: OpenEvreg,
-  prepare: (under: EvregUnderTest) => Promise<unknown>,
+  prepare: (under: EvregUnderTest) => Promise<unknown> = () => Promise.resolve(),
 ): EvregUnderTest {
   const slot: Slot = { current: undefined };
   beforeAll(async () => {
@@ -98,6 +98,14 @@ export const USER_SCHEMA: Schemata = {
   },
   required: ["email"],
 };
+
+let names = 0;
+
+/** An action's name that no other test has, for those that share an evreg. */
+export function freshName(): string {
+  names += 1;
+  return `user.created${names}`;
+}
 
 /** A schema that any object conforms to. */
 export const ANY_OBJECT: Schemata = { type: "object" };
