@@ -19,7 +19,7 @@ export function actionChecksContract(open: OpenEvreg): void {
       name = freshName();
     });
     const create = () => under.evreg.actions.create(newAction({ action: name }));
-    const event = () => newEvent(undefined, name);
+    const ownEvent = () => newEvent(undefined, name);
     const check = async (candidate: SchemaCandidate) =>
       (await under.evreg.actions.check(name, candidate)).data;
 
@@ -92,7 +92,7 @@ export function actionChecksContract(open: OpenEvreg): void {
 
     it("goes through more events than it reads at once, and lists the first 100 that fail", async () => {
       await create();
-      const { data } = await under.evreg.events.publishBatch(Array.from({ length: 250 }, event));
+      const { data } = await under.evreg.events.publishBatch(Array.from({ length: 250 }, ownEvent));
       const { replay } = await check({ schemata: BREAKING, replay: 240 });
       expect(replay).toMatchObject({ checked: 240, failed: 240 });
       expect(replay?.failures.map(({ event }) => event)).toEqual(
@@ -105,7 +105,7 @@ export function actionChecksContract(open: OpenEvreg): void {
 
     it("answers several checks that come together", async () => {
       await create();
-      await publish(under.evreg, event());
+      await publish(under.evreg, ownEvent());
       const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
       expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
     });

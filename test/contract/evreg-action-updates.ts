@@ -17,7 +17,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       name = freshName();
     });
     const create = async () => (await under.evreg.actions.create(newAction({ action: name }))).data;
-    const event = () => newEvent(undefined, name);
+    const ownEvent = () => newEvent(undefined, name);
 
     it("applies a compatible schema as the next revision", async () => {
       const before = await create();
@@ -70,7 +70,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const none = { compatibility: "none" } as const;
       const { data } = await under.evreg.actions.update(name, { schemata: BREAKING }, none);
       expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
-      await refusal(publish(under.evreg, event()), "invalid");
+      await refusal(publish(under.evreg, ownEvent()), "invalid");
     });
 
     it("knows no other way to weigh compatibility", async () => {
@@ -113,7 +113,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
         application: "crm",
         schemata: WIDER,
       });
-      await expect(publish(under.evreg, event())).resolves.toMatchObject({ action: name });
+      await expect(publish(under.evreg, ownEvent())).resolves.toMatchObject({ action: name });
     });
 
     it("refuses what it refuses at creation", async () => {
@@ -154,7 +154,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
 
     it("holds payloads to the schema in force, and each event to its revision", async () => {
       await create();
-      const first = await publish(under.evreg, event());
+      const first = await publish(under.evreg, ownEvent());
       const schemata = { ...WIDER, properties: { ...properties, phone: { type: "string" } } };
       await under.evreg.actions.update(name, { schemata });
       const withPhone = newEvent({ email: "ada@example.com", phone: 7 }, name);
@@ -162,7 +162,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
         field: "phone",
         value: 7,
       });
-      const second = await publish(under.evreg, event());
+      const second = await publish(under.evreg, ownEvent());
       expect([first.revision, second.revision]).toEqual([1, 2]);
       expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);
     });
@@ -172,7 +172,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const work = Array.from({ length: 60 }, (_, index) =>
         index % 10 === 5
           ? under.evreg.actions.update(name, { schemata: { ...USER_SCHEMA, title: `${index}` } })
-          : publish(under.evreg, event()),
+          : publish(under.evreg, ownEvent()),
       );
       await Promise.all(work);
       expect((await under.evreg.events.list({ action: name })).meta.total).toBe(54);
