@@ -11,7 +11,7 @@ const SOURCE = join(ROOT, "src/store/libsql/worker.ts");
 const NAMED = `"./worker.ts"`;
 
 /**
- * Has the store's thread start from one file, as it does in the built program, made of the source as it is now. Hundreds
+ * Has the store's thread start from one file, as in the single executable, made of the source as it is now. Hundreds
  * of tests open a store, and to load the sixty modules of its thread one by one takes a third of each opening.
  */
 export function storeThreadInOneFile(): Plugin {
