@@ -127,6 +127,12 @@ export async function publish(evreg: Evreg, event: NewEvent = newEvent()): Promi
   return (await evreg.events.publish(event)).data;
 }
 
+/** How many events of these actions there are. */
+export async function totalOf({ events }: Evreg, ...actions: readonly string[]): Promise<number> {
+  const lists = await Promise.all(actions.map((action) => events.list({ action, limit: 1 })));
+  return lists.reduce((sum, { meta }) => sum + meta.total, 0);
+}
+
 export function newSubscription(input: Partial<NewSubscription> = {}): NewSubscription {
   return {
     application: "billing",
