@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { storeThreadInOneFile } from "./test/support/store-thread.ts";
 
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
@@ -16,6 +17,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
  * executable, and the end-to-end ones with it in the place of the installed program.
  */
 export default defineConfig(({ mode }) => ({
+  plugins: [storeThreadInOneFile()],
   test: {
     include: TESTS[mode] ?? ["test/!(exe)/**/*.test.ts"],
     env: {

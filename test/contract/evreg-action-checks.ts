@@ -1,23 +1,27 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
-import { newAction, newEvent, publish, refusal, USER_SCHEMA, useEvreg } from "./harness.ts";
+import { freshName, newAction, newEvent, publish, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
-const NAME = "user.created";
 const properties = USER_SCHEMA["properties"] as Schemata;
 const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 
-function failure(event: number) {
+function failure(event: number | undefined) {
   return { event, field: "name", message: "is required" };
 }
 
 export function actionChecksContract(open: OpenEvreg): void {
   describe("checking a schema", () => {
-    const under = useEvreg(open);
-    const create = () => under.evreg.actions.create(newAction());
+    const under = useSharedEvreg(open);
+    let name: string;
+    beforeEach(() => {
+      name = freshName();
+    });
+    const create = () => under.evreg.actions.create(newAction({ action: name }));
+    const ownEvent = () => newEvent(undefined, name);
     const check = async (candidate: SchemaCandidate) =>
-      (await under.evreg.actions.check(NAME, candidate)).data;
+      (await under.evreg.actions.check(name, candidate)).data;
 
     it("tells that it would be applied, and applies nothing", async () => {
       const before = (await create()).data;
@@ -27,14 +31,14 @@ export function actionChecksContract(open: OpenEvreg): void {
         warnings: [],
         replay: null,
       });
-      expect((await under.evreg.actions.get(NAME)).data).toEqual(before);
+      expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });
 
     it("tells what it would break, as the update would", async () => {
       await create();
       const verdict = await check({ schemata: BREAKING });
       expect(verdict.compatible).toBe(false);
-      const { details } = await refusal(under.evreg.actions.update(NAME, { schemata: BREAKING }), "conflict");
+      const { details } = await refusal(under.evreg.actions.update(name, { schemata: BREAKING }), "conflict");
       expect(details["changes"]).toEqual(verdict.breaks);
       expect(verdict.breaks).toMatchObject([
         { revision: 1, pointer: "/required", was: ["email"], is: ["email", "name"] },
@@ -47,7 +51,7 @@ export function actionChecksContract(open: OpenEvreg): void {
         compatible: true,
         breaks: [],
       });
-      await under.evreg.actions.update(NAME, { compatibility: "none" });
+      await under.evreg.actions.update(name, { compatibility: "none" });
       expect((await check({ schemata: BREAKING })).compatible).toBe(true);
       expect((await check({ schemata: BREAKING, mode: "full" })).compatible).toBe(false);
     });
@@ -61,22 +65,22 @@ export function actionChecksContract(open: OpenEvreg): void {
     it("validates the last events of the action against it, newest first", async () => {
       await create();
       await under.evreg.actions.create(newAction({ action: "user.deleted" }));
-      for (const name of ["Ada", undefined, "Bo", undefined]) {
-        await publish(
-          under.evreg,
-          newEvent({ email: "ada@example.com", ...(name === undefined ? {} : { name }) }),
-        );
+      const nameless: number[] = [];
+      for (const given of [{ name: "Ada" }, {}, { name: "Bo" }, {}]) {
+        const { rowid } = await publish(under.evreg, newEvent({ email: "ada@example.com", ...given }, name));
+        if (given.name === undefined) nameless.push(rowid);
         await publish(under.evreg, newEvent({ email: "ada@example.com" }, "user.deleted"));
       }
+      const [first, last] = nameless;
       expect((await check({ schemata: BREAKING, replay: 10_000 })).replay).toEqual({
         checked: 4,
         failed: 2,
-        failures: [failure(7), failure(3)],
+        failures: [failure(last), failure(first)],
       });
       expect((await check({ schemata: BREAKING, replay: 2 })).replay).toEqual({
         checked: 2,
         failed: 1,
-        failures: [failure(7)],
+        failures: [failure(last)],
       });
       expect((await check({ schemata: WIDER, replay: 3 })).replay).toEqual({
         checked: 3,
@@ -88,18 +92,20 @@ export function actionChecksContract(open: OpenEvreg): void {
 
     it("goes through more events than it reads at once, and lists the first 100 that fail", async () => {
       await create();
-      const batch = Array.from({ length: 250 }, () => newEvent());
-      await under.evreg.events.publishBatch(batch);
+      const { data } = await under.evreg.events.publishBatch(Array.from({ length: 250 }, ownEvent));
       const { replay } = await check({ schemata: BREAKING, replay: 240 });
       expect(replay).toMatchObject({ checked: 240, failed: 240 });
       expect(replay?.failures.map(({ event }) => event)).toEqual(
-        Array.from({ length: 100 }, (_, index) => 250 - index),
+        data
+          .map((one) => one?.rowid)
+          .toReversed()
+          .slice(0, 100),
       );
     });
 
     it("answers several checks that come together", async () => {
       await create();
-      await publish(under.evreg);
+      await publish(under.evreg, ownEvent());
       const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
       expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
     });
@@ -115,7 +121,7 @@ export function actionChecksContract(open: OpenEvreg): void {
         [{ schemata: WIDER, replays: 1 }, "replays"],
       ] as const;
       for (const [candidate, field] of bad) {
-        const call = under.evreg.actions.check(NAME, candidate as unknown as SchemaCandidate);
+        const call = under.evreg.actions.check(name, candidate as unknown as SchemaCandidate);
         expect((await refusal(call, "invalid")).details).toMatchObject({ field });
       }
       await refusal(under.evreg.actions.check("nobody", { schemata: WIDER }), "not_found");

@@ -1,28 +1,42 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import {
+  ANY_OBJECT,
+  freshName,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  subscribe,
+  useSharedEvreg,
+} from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
-
-const OLD = "user.created";
-const NEXT = "user.created.v2";
 
 export function actionEndsContract(open: OpenEvreg): void {
   describe("the end of actions", () => {
-    const under = useEvreg(open);
+    const under = useSharedEvreg(open);
+    let old: string;
+    let next: string;
+    let event: NewEvent;
+    /** What is told of an action that came to its end now. */
+    let told: { action: string; since: string; successor: string };
     beforeEach(async () => {
-      for (const action of [OLD, NEXT]) {
+      old = freshName();
+      next = `${old}.v2`;
+      for (const action of [old, next]) {
         await under.evreg.actions.create(newAction({ action, schemata: ANY_OBJECT }));
       }
       await under.clock.advance(1_234);
+      event = newEvent({}, old);
+      const wholeSecondMs = Math.floor(under.clock.now() / 1_000) * 1_000;
+      told = { action: old, since: new Date(wholeSecondMs).toISOString(), successor: next };
     });
-
-    const told = { action: OLD, since: "2026-01-01T00:00:01.000Z", successor: NEXT };
-    const event = newEvent({}, OLD);
 
     it("tells whoever publishes to a deprecated action since when, and what to use instead", async () => {
       expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
-      const { data } = await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
-      expect(data).toMatchObject({ deprecated: true, retired: false, successor: NEXT, revision: 1 });
-      expect((await under.evreg.actions.list({ application: data.application })).data[0]).toEqual(data);
+      const { data } = await under.evreg.actions.update(old, { deprecated: true, successor: next });
+      expect(data).toMatchObject({ deprecated: true, retired: false, successor: next, revision: 1 });
+      expect((await under.evreg.actions.list({ application: data.application })).data).toContainEqual(data);
       expect(await under.evreg.events.publish(event)).toMatchObject({ replayed: false, deprecation: told });
       const keyed = { ...event, idempotency_key: "k" };
       await under.evreg.events.publish(keyed);
@@ -30,63 +44,63 @@ export function actionEndsContract(open: OpenEvreg): void {
     });
 
     it("knows a deprecated action without a successor", async () => {
-      await under.evreg.actions.update(OLD, { deprecated: true });
+      await under.evreg.actions.update(old, { deprecated: true });
       const { deprecation } = await under.evreg.events.publish(event);
       expect(deprecation).toEqual({ ...told, successor: null });
     });
 
     it("tells of a batch which of its actions are deprecated, each once", async () => {
-      await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
-      const { meta } = await under.evreg.events.publishBatch([event, newEvent({}, NEXT), event]);
+      await under.evreg.actions.update(old, { deprecated: true, successor: next });
+      const { meta } = await under.evreg.events.publishBatch([event, newEvent({}, next), event]);
       expect(meta).toEqual({ accepted: 3, rejected: 0, replayed: 0, deprecated: [told] });
-      const other = await under.evreg.events.publishBatch([newEvent({}, NEXT)]);
+      const other = await under.evreg.events.publishBatch([newEvent({}, next)]);
       expect(other.meta).not.toHaveProperty("deprecated");
     });
 
     it("forgets it when it is undone, and the successor with it", async () => {
-      await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
-      const { data } = await under.evreg.actions.update(OLD, { deprecated: false });
+      await under.evreg.actions.update(old, { deprecated: true, successor: next });
+      const { data } = await under.evreg.actions.update(old, { deprecated: false });
       expect(data).toMatchObject({ deprecated: false, successor: null });
       expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
     });
 
     it("refuses to publish to a retired action, and names the successor", async () => {
-      await under.evreg.actions.update(OLD, { retired: true, successor: NEXT });
+      await under.evreg.actions.update(old, { retired: true, successor: next });
       const error = await refusal(publish(under.evreg, event), "gone");
-      expect(error.details).toMatchObject({ field: "action", value: OLD, successor: NEXT });
-      expect(error.message).toContain(NEXT);
-      const { data, errors } = await under.evreg.events.publishBatch([event, newEvent({}, NEXT)]);
-      expect(data.map((one) => one?.action ?? null)).toEqual([null, NEXT]);
-      expect(errors).toMatchObject([{ index: 0, code: 410, details: { successor: NEXT } }]);
-      const atomic = await under.evreg.events.publishBatch([newEvent({}, NEXT), event], { atomic: true });
+      expect(error.details).toMatchObject({ field: "action", value: old, successor: next });
+      expect(error.message).toContain(next);
+      const { data, errors } = await under.evreg.events.publishBatch([event, newEvent({}, next)]);
+      expect(data.map((one) => one?.action ?? null)).toEqual([null, next]);
+      expect(errors).toMatchObject([{ index: 0, code: 410, details: { successor: next } }]);
+      const atomic = await under.evreg.events.publishBatch([newEvent({}, next), event], { atomic: true });
       expect(atomic.data).toEqual([null, null]);
     });
 
     it("answers a retry of what was accepted before it was retired", async () => {
       const keyed = { ...event, idempotency_key: "before" };
       const first = await publish(under.evreg, keyed);
-      await under.evreg.actions.update(OLD, { retired: true });
+      await under.evreg.actions.update(old, { retired: true });
       const again = await under.evreg.events.publish(keyed);
       expect(again).toMatchObject({ data: { rowid: first.rowid }, replayed: true });
       await refusal(publish(under.evreg, { ...keyed, idempotency_key: "after" }), "gone");
     });
 
     it("goes on being read, subscribed to and revised once retired", async () => {
-      await subscribe(under.evreg, { action: OLD });
+      await subscribe(under.evreg, { action: old });
       const { rowid } = await publish(under.evreg, event);
-      await under.evreg.actions.update(OLD, { retired: true });
-      expect((await under.evreg.events.get(rowid)).data.action).toBe(OLD);
+      await under.evreg.actions.update(old, { retired: true });
+      expect((await under.evreg.events.get(rowid)).data.action).toBe(old);
       expect((await under.evreg.events.deliveries(rowid)).data).toMatchObject([{ status: "pending" }]);
-      await subscribe(under.evreg, { action: OLD, subscription: "later" });
-      const { data } = await under.evreg.actions.update(OLD, { schemata: { ...ANY_OBJECT, title: "x" } });
+      await subscribe(under.evreg, { action: old, subscription: "later" });
+      const { data } = await under.evreg.actions.update(old, { schemata: { ...ANY_OBJECT, title: "x" } });
       expect(data).toMatchObject({ revision: 2, retired: true });
     });
 
     it("takes events again when it is undone", async () => {
-      await under.evreg.actions.update(OLD, { retired: true });
+      await under.evreg.actions.update(old, { retired: true });
       await refusal(publish(under.evreg, event), "gone");
-      await under.evreg.actions.update(OLD, { retired: false });
-      expect(await publish(under.evreg, event)).toMatchObject({ action: OLD });
+      await under.evreg.actions.update(old, { retired: false });
+      expect(await publish(under.evreg, event)).toMatchObject({ action: old });
     });
 
     it("stores nothing after the answer that it is retired, whatever was under way", async () => {
@@ -97,81 +111,83 @@ export function actionEndsContract(open: OpenEvreg): void {
           (error: { code: string }) => error.code,
         );
       const before = Array.from({ length: 40 }, attempt);
-      const retired = under.evreg.actions.update(OLD, { retired: true });
+      const retired = under.evreg.actions.update(old, { retired: true });
       const after = Array.from({ length: 40 }, attempt);
       await retired;
-      const { total } = (await under.evreg.events.list()).meta;
+      const { total } = (await under.evreg.events.list({ action: old })).meta;
       const ends = await Promise.all([...before, ...after]);
       expect(ends.filter((end) => end !== "stored" && end !== "gone")).toEqual([]);
-      expect((await under.evreg.events.list()).meta.total).toBe(total);
+      expect((await under.evreg.events.list({ action: old })).meta.total).toBe(total);
       expect(total).toBe(1 + ends.filter((end) => end === "stored").length);
     });
 
     it("takes as a successor another action that is there, of one that comes to its end", async () => {
       const { actions } = under.evreg;
-      const alone = await refusal(actions.update(OLD, { successor: NEXT }), "invalid");
+      const alone = await refusal(actions.update(old, { successor: next }), "invalid");
       expect(alone.details).toMatchObject({ field: "successor" });
-      await refusal(actions.update(OLD, { deprecated: true, successor: OLD }), "invalid");
-      await refusal(actions.update(OLD, { deprecated: true, successor: "a b" }), "invalid");
+      await refusal(actions.update(old, { deprecated: true, successor: old }), "invalid");
+      await refusal(actions.update(old, { deprecated: true, successor: "a b" }), "invalid");
       const missing = await refusal(
-        actions.update(OLD, { deprecated: true, successor: "nobody" }),
+        actions.update(old, { deprecated: true, successor: "nobody" }),
         "not_found",
       );
       expect(missing.details).toMatchObject({ field: "successor", value: "nobody" });
-      expect((await actions.get(OLD)).data).toMatchObject({ deprecated: false, successor: null });
+      expect((await actions.get(old)).data).toMatchObject({ deprecated: false, successor: null });
     });
 
     it("takes no successor that leads back, is retired, or tells of evreg itself", async () => {
       const { actions } = under.evreg;
-      await actions.create(newAction({ action: "third" }));
-      await actions.update(OLD, { deprecated: true, successor: NEXT });
-      await actions.update(NEXT, { deprecated: true, successor: "third" });
-      const back = await refusal(actions.update("third", { deprecated: true, successor: OLD }), "invalid");
+      const third = freshName();
+      await actions.create(newAction({ action: third }));
+      await actions.update(old, { deprecated: true, successor: next });
+      await actions.update(next, { deprecated: true, successor: third });
+      const back = await refusal(actions.update(third, { deprecated: true, successor: old }), "invalid");
       expect(back.details).toMatchObject({
         field: "successor",
-        value: OLD,
-        message: "leads back to third; name another, or none",
+        value: old,
+        message: `leads back to ${third}; name another, or none`,
       });
-      await actions.update(NEXT, { retired: true });
+      await actions.update(next, { retired: true });
       const ended = await refusal(
         actions
-          .update(OLD, { retired: true, successor: "third" })
-          .then(() => actions.update(OLD, { successor: NEXT })),
+          .update(old, { retired: true, successor: third })
+          .then(() => actions.update(old, { successor: next })),
         "invalid",
       );
       expect(ended.details).toMatchObject({
         message: "is retired, so nobody can publish to it; name another, or none",
       });
-      const own = actions.update(OLD, { successor: "evreg.delivery.failed" });
+      const own = actions.update(old, { successor: "evreg.delivery.failed" });
       expect((await refusal(own, "invalid")).details).toMatchObject({ field: "successor" });
-      expect((await actions.get(OLD)).data.successor).toBe("third");
+      expect((await actions.get(old)).data.successor).toBe(third);
     });
 
     it("names the first of its successors that takes events, also when one is retired later", async () => {
       const { actions } = under.evreg;
-      await actions.create(newAction({ action: "third" }));
-      await actions.update(OLD, { retired: true, successor: NEXT });
+      const third = freshName();
+      await actions.create(newAction({ action: third }));
+      await actions.update(old, { retired: true, successor: next });
       const instead = async () => (await refusal(publish(under.evreg, event), "gone")).details["successor"];
-      expect(await instead()).toBe(NEXT);
-      await actions.update(NEXT, { retired: true, successor: "third" });
-      expect(await instead()).toBe("third");
-      expect((await actions.get(OLD)).data.successor).toBe(NEXT);
-      await actions.update("third", { retired: true });
+      expect(await instead()).toBe(next);
+      await actions.update(next, { retired: true, successor: third });
+      expect(await instead()).toBe(third);
+      expect((await actions.get(old)).data.successor).toBe(next);
+      await actions.update(third, { retired: true });
       expect(await instead()).toBeNull();
-      await actions.update(NEXT, { retired: false });
-      expect(await instead()).toBe(NEXT);
+      await actions.update(next, { retired: false });
+      expect(await instead()).toBe(next);
     });
 
     it("does not tell of a successor to whoever may not know of it", async () => {
       await under.evreg.actions.create(newAction({ action: "shop.a", application: "shop" }));
       const { actions } = await under.as(["write:crm", "read:crm"]);
-      await refusal(actions.update(OLD, { deprecated: true, successor: "shop.a" }), "not_found");
-      expect((await actions.update(OLD, { deprecated: true, successor: NEXT })).data.successor).toBe(NEXT);
+      await refusal(actions.update(old, { deprecated: true, successor: "shop.a" }), "not_found");
+      expect((await actions.update(old, { deprecated: true, successor: next })).data.successor).toBe(next);
     });
 
     it("takes a whole action back with its end", async () => {
-      const { data } = await under.evreg.actions.update(OLD, { deprecated: true, successor: NEXT });
-      expect((await under.evreg.actions.update(OLD, data)).data).toEqual(data);
+      const { data } = await under.evreg.actions.update(old, { deprecated: true, successor: next });
+      expect((await under.evreg.actions.update(old, data)).data).toEqual(data);
     });
   });
 }

@@ -1,10 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import type { CompatibilityRule } from "../../src/domain/compatibility.ts";
-import { newAction, refusal, USER_SCHEMA, useEvreg } from "./harness.ts";
+import { freshName, newAction, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
-const NAME = "user.created";
 const properties = USER_SCHEMA["properties"] as Schemata;
 
 /** The schema with these optional properties more. */
@@ -19,46 +18,54 @@ const LOOSENED: Schemata = { ...USER_SCHEMA, required: [] };
 
 export function actionHistoryContract(open: OpenEvreg): void {
   describe("the history of actions", () => {
-    const under = useEvreg(open);
+    const under = useSharedEvreg(open);
+    let name: string;
+    beforeEach(() => {
+      name = freshName();
+    });
     const create = (rule: Partial<CompatibilityRule> = {}) =>
-      under.evreg.actions.create({ ...newAction(), ...rule });
+      under.evreg.actions.create({ ...newAction({ action: name }), ...rule });
 
     it("keeps each schema with its number and time, newest first, page by page", async () => {
+      const createdMs = under.clock.now();
       await create();
       await under.clock.advance(1_000);
-      await under.evreg.actions.update(NAME, { schemata: withMore("a") });
-      await under.evreg.actions.update(NAME, { schemata: withMore("a", "b") });
-      const { data } = await under.evreg.actions.revisions(NAME);
+      await under.evreg.actions.update(name, { schemata: withMore("a") });
+      await under.evreg.actions.update(name, { schemata: withMore("a", "b") });
+      const { data } = await under.evreg.actions.revisions(name);
       expect(data.map(({ revision }) => revision)).toEqual([3, 2, 1]);
       expect(data[2]).toEqual({
-        action: NAME,
+        action: name,
         revision: 1,
         schemata: USER_SCHEMA,
-        timestamped: "2026-01-01T00:00:00.000Z",
+        timestamped: new Date(createdMs).toISOString(),
       });
-      expect(data[1]).toMatchObject({ schemata: withMore("a"), timestamped: "2026-01-01T00:00:01.000Z" });
-      const paged = await under.evreg.actions.revisions(NAME, { limit: 1, after: 3 });
+      expect(data[1]).toMatchObject({
+        schemata: withMore("a"),
+        timestamped: new Date(createdMs + 1_000).toISOString(),
+      });
+      const paged = await under.evreg.actions.revisions(name, { limit: 1, after: 3 });
       expect(paged.data).toEqual([data[1]]);
-      expect(await under.evreg.actions.revision(NAME, 1)).toEqual({ data: data[2] });
+      expect(await under.evreg.actions.revision(name, 1)).toEqual({ data: data[2] });
     });
 
     it("has no other revisions", async () => {
       await create();
       const { actions } = under.evreg;
-      await refusal(actions.revision(NAME, 2), "not_found");
+      await refusal(actions.revision(name, 2), "not_found");
       await refusal(actions.revision("nobody", 1), "not_found");
       await refusal(actions.revisions("nobody"), "not_found");
-      for (const number of [0, -1, 1.5]) await refusal(actions.revision(NAME, number), "malformed");
-      await refusal(actions.revisions(NAME, { limit: 51 }), "malformed");
-      await refusal(actions.revisions(NAME, { page: 2 } as object), "malformed");
+      for (const number of [0, -1, 1.5]) await refusal(actions.revision(name, number), "malformed");
+      await refusal(actions.revisions(name, { limit: 51 }), "malformed");
+      await refusal(actions.revisions(name, { page: 2 } as object), "malformed");
     });
 
     it("rolls back by the schema of an earlier revision, which is an update like any other", async () => {
       await create();
-      await under.evreg.actions.update(NAME, { schemata: withMore("a") });
-      const { schemata } = (await under.evreg.actions.revision(NAME, 1)).data;
-      await refusal(under.evreg.actions.update(NAME, { schemata }), "conflict");
-      const { data } = await under.evreg.actions.update(NAME, { schemata }, { compatibility: "none" });
+      await under.evreg.actions.update(name, { schemata: withMore("a") });
+      const { schemata } = (await under.evreg.actions.revision(name, 1)).data;
+      await refusal(under.evreg.actions.update(name, { schemata }), "conflict");
+      const { data } = await under.evreg.actions.update(name, { schemata }, { compatibility: "none" });
       expect(data).toMatchObject({ revision: 3, schemata: USER_SCHEMA });
     });
 
@@ -69,50 +76,50 @@ export function actionHistoryContract(open: OpenEvreg): void {
     ] as const)("refuses in mode %s what breaks those it protects", async (mode, refused, applied) => {
       expect((await create({ compatibility: mode })).data.compatibility).toBe(mode);
       for (const schemata of refused) {
-        await refusal(under.evreg.actions.update(NAME, { schemata }), "conflict");
+        await refusal(under.evreg.actions.update(name, { schemata }), "conflict");
       }
       for (const schemata of applied) {
-        const { data } = await under.evreg.actions.check(NAME, { schemata });
+        const { data } = await under.evreg.actions.check(name, { schemata });
         expect(data).toMatchObject({ compatible: true, breaks: [] });
       }
-      const { data } = await under.evreg.actions.update(NAME, { schemata: withMore("a") });
+      const { data } = await under.evreg.actions.update(name, { schemata: withMore("a") });
       expect(data).toMatchObject({ revision: 2, compatibility: mode });
     });
 
     it("applies anything in mode none", async () => {
       await create({ compatibility: "none" });
       const writer = await under.as(["write"]);
-      const { data } = await writer.actions.update(NAME, { schemata: BREAKING });
+      const { data } = await writer.actions.update(name, { schemata: BREAKING });
       expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
     });
 
     it("compares with the last schema, or with all there were", async () => {
       await create();
       const { actions } = under.evreg;
-      await actions.update(NAME, { schemata: withMore("a") });
-      await actions.update(NAME, { schemata: USER_SCHEMA }, { compatibility: "none" });
+      await actions.update(name, { schemata: withMore("a") });
+      await actions.update(name, { schemata: USER_SCHEMA }, { compatibility: "none" });
       const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
-      await actions.update(NAME, { compatibility_against: "all" });
-      const { details } = await refusal(actions.update(NAME, { schemata: otherA }), "conflict");
+      await actions.update(name, { compatibility_against: "all" });
+      const { details } = await refusal(actions.update(name, { schemata: otherA }), "conflict");
       const changed = { revision: 2, pointer: "/properties/a/type", was: "string", is: "integer" };
       expect(details["changes"]).toMatchObject([
         { ...changed, side: "producer" },
         { ...changed, side: "consumer" },
       ]);
-      await actions.update(NAME, { compatibility_against: "last" });
-      expect((await actions.update(NAME, { schemata: otherA })).data.revision).toBe(4);
+      await actions.update(name, { compatibility_against: "last" });
+      expect((await actions.update(name, { schemata: otherA })).data.revision).toBe(4);
     });
 
     it("compares with revisions however long ago they were", async () => {
       await create({ compatibility: "none" });
       const { actions } = under.evreg;
       const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
-      await actions.update(NAME, { schemata: otherA });
+      await actions.update(name, { schemata: otherA });
       for (let index = 0; index < 22; index++) {
-        await actions.update(NAME, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } });
+        await actions.update(name, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } });
       }
-      await actions.update(NAME, { compatibility: "full", compatibility_against: "all" });
-      const { details } = await refusal(actions.update(NAME, { schemata: withMore("a") }), "conflict");
+      await actions.update(name, { compatibility: "full", compatibility_against: "all" });
+      const { details } = await refusal(actions.update(name, { schemata: withMore("a") }), "conflict");
       expect(details["changes"]).toEqual([
         expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "producer" }),
         expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "consumer" }),
@@ -121,8 +128,8 @@ export function actionHistoryContract(open: OpenEvreg): void {
 
     it("tells a break of several revisions once, of the newest", async () => {
       await create({ compatibility_against: "all" });
-      await under.evreg.actions.update(NAME, { schemata: withMore("a") });
-      const update = under.evreg.actions.update(NAME, {
+      await under.evreg.actions.update(name, { schemata: withMore("a") });
+      const update = under.evreg.actions.update(name, {
         schemata: { ...withMore("a"), required: ["email", "name"] },
       });
       const { details } = await refusal(update, "conflict");
@@ -131,13 +138,13 @@ export function actionHistoryContract(open: OpenEvreg): void {
 
     it("changes its mode without a revision, and holds the schema beside it to the new one", async () => {
       const before = (await create()).data;
-      const { data } = await under.evreg.actions.update(NAME, { compatibility: "producer" });
+      const { data } = await under.evreg.actions.update(name, { compatibility: "producer" });
       expect(data).toEqual({ ...before, compatibility: "producer" });
       const both = { compatibility: "none", schemata: BREAKING } as const;
-      expect((await under.evreg.actions.update(NAME, both)).data).toMatchObject({ ...both, revision: 2 });
+      expect((await under.evreg.actions.update(name, both)).data).toMatchObject({ ...both, revision: 2 });
       const back = { compatibility: "full", schemata: USER_SCHEMA } as const;
-      await refusal(under.evreg.actions.update(NAME, back), "conflict");
-      expect((await under.evreg.actions.get(NAME)).data).toMatchObject({
+      await refusal(under.evreg.actions.update(name, back), "conflict");
+      expect((await under.evreg.actions.get(name)).data).toMatchObject({
         compatibility: "none",
         revision: 2,
       });
@@ -151,20 +158,20 @@ export function actionHistoryContract(open: OpenEvreg): void {
         { compatibility: "none" },
         { compatibility_against: "last" },
       ] as const) {
-        const error = await refusal(writer.actions.update(NAME, looser), "forbidden");
+        const error = await refusal(writer.actions.update(name, looser), "forbidden");
         expect(error.details).toEqual({ scope: "admin" });
       }
       const stricter = { compatibility: "full" } as const;
-      expect((await writer.actions.update(NAME, stricter)).data).toMatchObject(stricter);
+      expect((await writer.actions.update(name, stricter)).data).toMatchObject(stricter);
       const admin = await under.as(["admin:crm"]);
       const none = { compatibility: "none" } as const;
-      expect((await admin.actions.update(NAME, none)).data).toMatchObject(none);
+      expect((await admin.actions.update(name, none)).data).toMatchObject(none);
     });
 
     it("refuses what is no mode", async () => {
       await create();
       for (const input of [{ compatibility: "backward" }, { compatibility_against: "first" }]) {
-        const error = await refusal(under.evreg.actions.update(NAME, input as object), "invalid");
+        const error = await refusal(under.evreg.actions.update(name, input as object), "invalid");
         expect(error.details).toMatchObject({ field: Object.keys(input)[0] });
         await refusal(
           under.evreg.actions.create({ ...newAction({ action: "b" }), ...input } as never),

@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { ActionUpdate, Schemata } from "../../src/domain/action.ts";
-import { newAction, newEvent, publish, refusal, USER_SCHEMA, useEvreg } from "./harness.ts";
+import { freshName, newAction, newEvent, publish, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const properties = USER_SCHEMA["properties"] as Schemata;
@@ -11,28 +11,33 @@ const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 
 export function actionUpdatesContract(open: OpenEvreg): void {
   describe("updating actions", () => {
-    const under = useEvreg(open);
-    const create = async () => (await under.evreg.actions.create(newAction())).data;
+    const under = useSharedEvreg(open);
+    let name: string;
+    beforeEach(() => {
+      name = freshName();
+    });
+    const create = async () => (await under.evreg.actions.create(newAction({ action: name }))).data;
+    const ownEvent = () => newEvent(undefined, name);
 
     it("applies a compatible schema as the next revision", async () => {
       const before = await create();
       await under.clock.advance(1_000);
-      const { data, meta } = await under.evreg.actions.update("user.created", { schemata: WIDER });
+      const { data, meta } = await under.evreg.actions.update(name, { schemata: WIDER });
       expect(data).toEqual({ ...before, schemata: WIDER, revision: 2 });
       expect(meta).toEqual({ warnings: [] });
-      expect((await under.evreg.actions.get("user.created")).data).toEqual(data);
+      expect((await under.evreg.actions.get(name)).data).toEqual(data);
     });
 
     it("makes no revision of the same schema, in whatever order its members come", async () => {
       const before = await create();
       const turned = Object.fromEntries(Object.entries(USER_SCHEMA).toReversed());
-      const { data } = await under.evreg.actions.update("user.created", { schemata: turned });
+      const { data } = await under.evreg.actions.update(name, { schemata: turned });
       expect(data).toEqual(before);
     });
 
     it("refuses a breaking schema with its changes and a name for it", async () => {
       const before = await create();
-      const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
+      const update = under.evreg.actions.update(name, { schemata: BREAKING });
       const { details, message } = await refusal(update, "conflict");
       expect(details["changes"]).toEqual([
         {
@@ -47,31 +52,31 @@ export function actionUpdatesContract(open: OpenEvreg): void {
           example: { email: expect.stringContaining("@") },
         },
       ]);
-      expect(details["suggestion"]).toBe("user.created.v2");
-      expect(message).toContain("user.created.v2");
-      expect((await under.evreg.actions.get("user.created")).data).toEqual(before);
+      expect(details["suggestion"]).toBe(`${name}.v2`);
+      expect(message).toContain(`${name}.v2`);
+      expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });
 
     it("suggests a name that is free", async () => {
       await create();
-      await under.evreg.actions.create(newAction({ action: "user.created.v2" }));
-      await under.evreg.actions.create(newAction({ action: "user.created.v3" }));
-      const update = under.evreg.actions.update("user.created", { schemata: BREAKING });
-      expect((await refusal(update, "conflict")).details["suggestion"]).toBe("user.created.v4");
+      await under.evreg.actions.create(newAction({ action: `${name}.v2` }));
+      await under.evreg.actions.create(newAction({ action: `${name}.v3` }));
+      const update = under.evreg.actions.update(name, { schemata: BREAKING });
+      expect((await refusal(update, "conflict")).details["suggestion"]).toBe(`${name}.v4`);
     });
 
     it("applies a breaking schema when told not to mind", async () => {
       await create();
       const none = { compatibility: "none" } as const;
-      const { data } = await under.evreg.actions.update("user.created", { schemata: BREAKING }, none);
+      const { data } = await under.evreg.actions.update(name, { schemata: BREAKING }, none);
       expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
-      await refusal(publish(under.evreg), "invalid");
+      await refusal(publish(under.evreg, ownEvent()), "invalid");
     });
 
     it("knows no other way to weigh compatibility", async () => {
       await create();
       const options = { compatibility: "full" } as unknown as { compatibility: "none" };
-      const update = under.evreg.actions.update("user.created", { schemata: WIDER }, options);
+      const update = under.evreg.actions.update(name, { schemata: WIDER }, options);
       expect((await refusal(update, "malformed")).details).toMatchObject({
         field: "compatibility",
         value: "full",
@@ -80,7 +85,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
 
     it("takes a whole action back", async () => {
       const before = await create();
-      const { data } = await under.evreg.actions.update("user.created", { ...before, schemata: WIDER });
+      const { data } = await under.evreg.actions.update(name, { ...before, schemata: WIDER });
       expect(data).toEqual({ ...before, schemata: WIDER, revision: 2 });
     });
 
@@ -92,23 +97,23 @@ export function actionUpdatesContract(open: OpenEvreg): void {
     ])("refuses a whole action whose %s does not agree", async (member, value) => {
       const before = await create();
       const input = { ...before, schemata: WIDER, [member]: value } as ActionUpdate;
-      const error = await refusal(under.evreg.actions.update("user.created", input), "invalid");
+      const error = await refusal(under.evreg.actions.update(name, input), "invalid");
       expect(error.details).toMatchObject({ field: member, value });
-      expect((await under.evreg.actions.get("user.created")).data).toEqual(before);
+      expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });
 
     it("moves an action to another application, with or without a new schema", async () => {
       await create();
       const moved = { schemata: USER_SCHEMA, application: " shop " };
-      const { data } = await under.evreg.actions.update("user.created", moved);
+      const { data } = await under.evreg.actions.update(name, moved);
       expect(data).toMatchObject({ application: "shop", schemata: USER_SCHEMA });
       expect((await under.evreg.actions.list({ application: "shop" })).data).toEqual([data]);
-      await under.evreg.actions.update("user.created", { schemata: WIDER, application: "crm" });
-      expect((await under.evreg.actions.get("user.created")).data).toMatchObject({
+      await under.evreg.actions.update(name, { schemata: WIDER, application: "crm" });
+      expect((await under.evreg.actions.get(name)).data).toMatchObject({
         application: "crm",
         schemata: WIDER,
       });
-      await expect(publish(under.evreg)).resolves.toMatchObject({ action: "user.created" });
+      await expect(publish(under.evreg, ownEvent())).resolves.toMatchObject({ action: name });
     });
 
     it("refuses what it refuses at creation", async () => {
@@ -122,26 +127,26 @@ export function actionUpdatesContract(open: OpenEvreg): void {
         [{ schemata: WIDER, aplication: "crm" }, "aplication"],
       ] as const;
       for (const [input, field] of bad) {
-        const error = await refusal(actions.update("user.created", input as ActionUpdate), "invalid");
+        const error = await refusal(actions.update(name, input as ActionUpdate), "invalid");
         expect(error.details).toMatchObject({ field });
       }
     });
 
     it("has nothing to update where there is no such action", async () => {
-      await refusal(under.evreg.actions.update("user.created", { schemata: WIDER }), "not_found");
+      await refusal(under.evreg.actions.update(name, { schemata: WIDER }), "not_found");
     });
 
     it("warns of what the new schema does not check", async () => {
       await create();
       const schemata = { ...WIDER, descripton: "slip" };
-      const { meta } = await under.evreg.actions.update("user.created", { schemata });
+      const { meta } = await under.evreg.actions.update(name, { schemata });
       expect(meta?.warnings).toEqual([{ pointer: "/descripton", message: expect.stringMatching(/./) }]);
     });
 
     it("applies each of several updates at the same time", async () => {
       await create();
       const updates = Array.from({ length: 8 }, (_, index) =>
-        under.evreg.actions.update("user.created", { schemata: { ...USER_SCHEMA, title: `no. ${index}` } }),
+        under.evreg.actions.update(name, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } }),
       );
       const revisions = (await Promise.all(updates)).map(({ data }) => data.revision);
       expect(revisions.toSorted((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
@@ -149,15 +154,15 @@ export function actionUpdatesContract(open: OpenEvreg): void {
 
     it("holds payloads to the schema in force, and each event to its revision", async () => {
       await create();
-      const first = await publish(under.evreg);
+      const first = await publish(under.evreg, ownEvent());
       const schemata = { ...WIDER, properties: { ...properties, phone: { type: "string" } } };
-      await under.evreg.actions.update("user.created", { schemata });
-      const withPhone = newEvent({ email: "ada@example.com", phone: 7 });
+      await under.evreg.actions.update(name, { schemata });
+      const withPhone = newEvent({ email: "ada@example.com", phone: 7 }, name);
       expect((await refusal(publish(under.evreg, withPhone), "invalid")).details).toMatchObject({
         field: "phone",
         value: 7,
       });
-      const second = await publish(under.evreg);
+      const second = await publish(under.evreg, ownEvent());
       expect([first.revision, second.revision]).toEqual([1, 2]);
       expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);
     });
@@ -166,12 +171,12 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       await create();
       const work = Array.from({ length: 60 }, (_, index) =>
         index % 10 === 5
-          ? under.evreg.actions.update("user.created", { schemata: { ...USER_SCHEMA, title: `${index}` } })
-          : publish(under.evreg),
+          ? under.evreg.actions.update(name, { schemata: { ...USER_SCHEMA, title: `${index}` } })
+          : publish(under.evreg, ownEvent()),
       );
       await Promise.all(work);
-      expect((await under.evreg.events.list()).meta.total).toBe(54);
-      expect((await under.evreg.actions.get("user.created")).data.revision).toBe(7);
+      expect((await under.evreg.events.list({ action: name })).meta.total).toBe(54);
+      expect((await under.evreg.actions.get(name)).data.revision).toBe(7);
     });
   });
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import type { NewAction } from "../../src/domain/action.ts";
-import { ANY_OBJECT, newAction, refusal, USER_SCHEMA, useEvreg, useSharedEvreg } from "./harness.ts";
+import { ANY_OBJECT, freshName, newAction, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 export function actionsContract(open: OpenEvreg): void {
   describe("actions", () => {
-    const under = useEvreg(open);
+    const under = useSharedEvreg(open);
 
     it("creates one with its first revision", async () => {
       const { data, meta } = await under.evreg.actions.create(newAction());
@@ -27,6 +27,69 @@ export function actionsContract(open: OpenEvreg): void {
       expect(await under.evreg.actions.get("user.created")).toEqual({ data });
     });
 
+    it("refuses unknown and empty filters rather than list more than was asked for", async () => {
+      const { actions } = under.evreg;
+      const unknown = await refusal(actions.list({ aplication: "crm" } as object), "malformed");
+      expect(unknown.details).toMatchObject({ field: "aplication", value: "crm" });
+      expect((await refusal(actions.list({ application: "" }), "malformed")).details).toMatchObject({
+        field: "application",
+      });
+    });
+
+    it("knows a name only once", async () => {
+      const action = freshName();
+      await under.evreg.actions.create(newAction({ action }));
+      await refusal(under.evreg.actions.create(newAction({ action, application: "other" })), "conflict");
+      expect((await under.evreg.actions.get(action)).data.application).toBe("crm");
+    });
+
+    it("takes names of 128 characters in dotted segments", async () => {
+      for (const action of ["a", "A_b-9.c.v2", "x".repeat(128), "constructor", "__proto__"]) {
+        expect((await under.evreg.actions.create(newAction({ action }))).data.action).toBe(action);
+        expect((await under.evreg.actions.get(action)).data.action).toBe(action);
+      }
+    });
+
+    it("trims an application's name", async () => {
+      const { data } = await under.evreg.actions.create(
+        newAction({ action: freshName(), application: "  Sales & Söhne " }),
+      );
+      expect(data.application).toBe("Sales & Söhne");
+    });
+
+    it("warns of what is legal but checks nothing", async () => {
+      const schemata = {
+        ...ANY_OBJECT,
+        properties: { email: { type: "string", fromat: "email" }, when: { format: "yesterday" } },
+      };
+      const { data, meta } = await under.evreg.actions.create(newAction({ action: freshName(), schemata }));
+      expect(data.schemata).toEqual(schemata);
+      expect(meta?.warnings.map(({ pointer }) => pointer).toSorted()).toEqual([
+        expect.stringMatching(/^\/properties\/email/),
+        expect.stringMatching(/^\/properties\/when/),
+      ]);
+    });
+
+    it("warns of a type that no payload has", async () => {
+      for (const type of ["string", ["array", "null"]]) {
+        const action = `of.${[type].flat().join(".")}`;
+        const { meta } = await under.evreg.actions.create(newAction({ action, schemata: { type } }));
+        expect(meta?.warnings).toEqual([
+          { pointer: "/type", message: expect.stringContaining(JSON.stringify(type)) },
+        ]);
+      }
+      const withObject = newAction({ action: freshName(), schemata: { type: ["object", "null"] } });
+      const { data, meta } = await under.evreg.actions.create(withObject);
+      expect(meta).toEqual({ warnings: [] });
+      const never = { schemata: { type: "null" } };
+      const updated = await under.evreg.actions.update(data.action, never, { compatibility: "none" });
+      expect(updated.meta?.warnings.map(({ pointer }) => pointer)).toEqual(["/type"]);
+    });
+  });
+
+  describe("actions listed", () => {
+    const under = useSharedEvreg(open);
+
     it("lists them by name, all or of one application", async () => {
       const { actions } = under.evreg;
       await actions.create(newAction({ action: "user.deleted" }));
@@ -45,122 +108,66 @@ export function actionsContract(open: OpenEvreg): void {
       expect(await names({ application: "Shop" })).toEqual([]);
       expect(await names({ application: "nobody" })).toEqual([]);
     });
+  });
 
-    it("refuses unknown and empty filters rather than list more than was asked for", async () => {
-      const { actions } = under.evreg;
-      const unknown = await refusal(actions.list({ aplication: "crm" } as object), "malformed");
-      expect(unknown.details).toMatchObject({ field: "aplication", value: "crm" });
-      expect((await refusal(actions.list({ application: "" }), "malformed")).details).toMatchObject({
-        field: "application",
-      });
+  describe("actions refused", () => {
+    const under = useSharedEvreg(open);
+
+    it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("has no action %j", async (name) => {
+      await refusal(under.evreg.actions.get(name), "not_found");
     });
 
-    it("knows a name only once", async () => {
-      await under.evreg.actions.create(newAction());
-      await refusal(under.evreg.actions.create(newAction({ application: "other" })), "conflict");
-      expect((await under.evreg.actions.get("user.created")).data.application).toBe("crm");
+    it.each(["", ".", "a.", ".a", "a..b", "a b", "a/b", "ä", "a\n", "x".repeat(129), 7, null, ["a"]])(
+      "refuses %j as a name",
+      async (action) => {
+        const input = { ...newAction(), action } as NewAction;
+        const error = await refusal(under.evreg.actions.create(input), "invalid");
+        expect(error.details).toMatchObject({ field: "action" });
+        expect(Object.keys(error.details).toSorted()).toEqual(["field", "message", "value"]);
+      },
+    );
+
+    it.each(["", "   ", "a\u0000b", "a\nb", "\u200b", "x".repeat(129), 7, null])(
+      "refuses %j as an application",
+      async (application) => {
+        const input = { ...newAction(), application } as NewAction;
+        const error = await refusal(under.evreg.actions.create(input), "invalid");
+        expect(error.details).toMatchObject({ field: "application" });
+      },
+    );
+
+    it.each(["action", "application", "schemata"])("asks for the member %s", async (member) => {
+      const { [member as keyof NewAction]: _, ...rest } = newAction();
+      const error = await refusal(under.evreg.actions.create(rest as unknown as NewAction), "invalid");
+      expect(error.details).toMatchObject({ field: member, value: null });
     });
 
-    it("takes names of 128 characters in dotted segments", async () => {
-      for (const action of ["a", "A_b-9.c.v2", "x".repeat(128), "constructor", "__proto__"]) {
-        expect((await under.evreg.actions.create(newAction({ action }))).data.action).toBe(action);
-        expect((await under.evreg.actions.get(action)).data.action).toBe(action);
-      }
+    it("refuses members it would lose", async () => {
+      const input = { ...newAction(), schema: {} };
+      const error = await refusal(under.evreg.actions.create(input), "invalid");
+      expect(error.details).toMatchObject({ field: "schema" });
     });
 
-    it("trims an application's name", async () => {
-      const { data } = await under.evreg.actions.create(newAction({ application: "  Sales & Söhne " }));
-      expect(data.application).toBe("Sales & Söhne");
+    it.each([
+      ["no object", true],
+      ["a list", []],
+      ["an unknown type", { type: "objekt" }],
+      ["a wrong keyword value", { type: "object", required: "email" }],
+      ["another draft", { $schema: "https://json-schema.org/draft/2020-12/schema" }],
+      ["a remote reference", { $ref: "https://example.com/schema.json" }],
+      ["an async schema", { $async: true, type: "object" }],
+      ["a pattern that is none", { properties: { a: { pattern: "(" } } }],
+    ])("refuses %s as a schema, saying where", async (_, schemata) => {
+      const input = { ...newAction(), schemata } as NewAction;
+      const error = await refusal(under.evreg.actions.create(input), "invalid");
+      expect(error.details["field"]).toMatch(/^schemata/);
+      await refusal(under.evreg.actions.get("user.created"), "not_found");
     });
 
-    it("warns of what is legal but checks nothing", async () => {
-      const schemata = {
-        ...ANY_OBJECT,
-        properties: { email: { type: "string", fromat: "email" }, when: { format: "yesterday" } },
-      };
-      const { data, meta } = await under.evreg.actions.create(newAction({ schemata }));
-      expect(data.schemata).toEqual(schemata);
-      expect(meta?.warnings.map(({ pointer }) => pointer).toSorted()).toEqual([
-        expect.stringMatching(/^\/properties\/email/),
-        expect.stringMatching(/^\/properties\/when/),
-      ]);
-    });
-
-    it("warns of a type that no payload has", async () => {
-      for (const type of ["string", ["array", "null"]]) {
-        const action = `of.${[type].flat().join(".")}`;
-        const { meta } = await under.evreg.actions.create(newAction({ action, schemata: { type } }));
-        expect(meta?.warnings).toEqual([
-          { pointer: "/type", message: expect.stringContaining(JSON.stringify(type)) },
-        ]);
-      }
-      const withObject = newAction({ schemata: { type: ["object", "null"] } });
-      const { data, meta } = await under.evreg.actions.create(withObject);
-      expect(meta).toEqual({ warnings: [] });
-      const never = { schemata: { type: "null" } };
-      const updated = await under.evreg.actions.update(data.action, never, { compatibility: "none" });
-      expect(updated.meta?.warnings.map(({ pointer }) => pointer)).toEqual(["/type"]);
-    });
-
-    describe("refused", () => {
-      const refusing = useSharedEvreg(open, () => Promise.resolve());
-
-      it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("has no action %j", async (name) => {
-        await refusal(refusing.evreg.actions.get(name), "not_found");
-      });
-
-      it.each(["", ".", "a.", ".a", "a..b", "a b", "a/b", "ä", "a\n", "x".repeat(129), 7, null, ["a"]])(
-        "refuses %j as a name",
-        async (action) => {
-          const input = { ...newAction(), action } as NewAction;
-          const error = await refusal(refusing.evreg.actions.create(input), "invalid");
-          expect(error.details).toMatchObject({ field: "action" });
-          expect(Object.keys(error.details).toSorted()).toEqual(["field", "message", "value"]);
-        },
-      );
-
-      it.each(["", "   ", "a\u0000b", "a\nb", "\u200b", "x".repeat(129), 7, null])(
-        "refuses %j as an application",
-        async (application) => {
-          const input = { ...newAction(), application } as NewAction;
-          const error = await refusal(refusing.evreg.actions.create(input), "invalid");
-          expect(error.details).toMatchObject({ field: "application" });
-        },
-      );
-
-      it.each(["action", "application", "schemata"])("asks for the member %s", async (member) => {
-        const { [member as keyof NewAction]: _, ...rest } = newAction();
-        const error = await refusal(refusing.evreg.actions.create(rest as unknown as NewAction), "invalid");
-        expect(error.details).toMatchObject({ field: member, value: null });
-      });
-
-      it("refuses members it would lose", async () => {
-        const input = { ...newAction(), schema: {} };
-        const error = await refusal(refusing.evreg.actions.create(input), "invalid");
-        expect(error.details).toMatchObject({ field: "schema" });
-      });
-
-      it.each([
-        ["no object", true],
-        ["a list", []],
-        ["an unknown type", { type: "objekt" }],
-        ["a wrong keyword value", { type: "object", required: "email" }],
-        ["another draft", { $schema: "https://json-schema.org/draft/2020-12/schema" }],
-        ["a remote reference", { $ref: "https://example.com/schema.json" }],
-        ["an async schema", { $async: true, type: "object" }],
-        ["a pattern that is none", { properties: { a: { pattern: "(" } } }],
-      ])("refuses %s as a schema, saying where", async (_, schemata) => {
-        const input = { ...newAction(), schemata } as NewAction;
-        const error = await refusal(refusing.evreg.actions.create(input), "invalid");
-        expect(error.details["field"]).toMatch(/^schemata/);
-        await refusal(refusing.evreg.actions.get("user.created"), "not_found");
-      });
-
-      it("names the place in a refused schema", async () => {
-        const schemata = { properties: { age: { type: "numbre" } } };
-        const error = await refusal(refusing.evreg.actions.create(newAction({ schemata })), "invalid");
-        expect(error.details["field"]).toBe("schemata.properties.age.type");
-      });
+    it("names the place in a refused schema", async () => {
+      const schemata = { properties: { age: { type: "numbre" } } };
+      const error = await refusal(under.evreg.actions.create(newAction({ schemata })), "invalid");
+      expect(error.details["field"]).toBe("schemata.properties.age.type");
     });
   });
 }

@@ -1,62 +1,82 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import { ANY_OBJECT, newAction, newEvent, rawEvent, refusal, subscribe, useEvreg } from "./harness.ts";
+import {
+  ANY_OBJECT,
+  freshName,
+  newAction,
+  newEvent,
+  rawEvent,
+  refusal,
+  subscribe,
+  totalOf,
+  useSharedEvreg,
+} from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
-
-function any(payload: unknown): NewEvent {
-  return newEvent(payload, "any");
-}
-
-function keyed(key: string, payload: unknown): NewEvent {
-  return { ...any(payload), idempotency_key: key };
-}
 
 export function batchContract(open: OpenEvreg): void {
   describe("publishing batches", () => {
-    const under = useEvreg(open);
-    const total = async (): Promise<number> => (await under.evreg.events.list()).meta.total;
+    const under = useSharedEvreg(open);
+    /** One that wants users, and one that takes any object. */
+    let users: string;
+    let anyone: string;
 
     beforeEach(async () => {
-      await under.evreg.actions.create(newAction());
-      await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
+      users = freshName();
+      anyone = `${users}.any`;
+      await under.evreg.actions.create(newAction({ action: users }));
+      await under.evreg.actions.create(newAction({ action: anyone, schemata: ANY_OBJECT }));
     });
 
+    const any = (payload: unknown): NewEvent => newEvent(payload, anyone);
+    const user = (payload?: unknown): NewEvent => newEvent(payload, users);
+    /** The key is the running test's own. */
+    const keyed = (key: string, payload: unknown): NewEvent => ({
+      ...any(payload),
+      idempotency_key: `${users} ${key}`,
+    });
+    const total = (): Promise<number> => totalOf(under.evreg, users, anyone);
+
     it("answers an event an item, in order", async () => {
-      const items = [any({ n: 0 }), newEvent(), any({ n: 2 })];
+      const items = [any({ n: 0 }), user(), any({ n: 2 })];
       const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+      const first = data[0]!.rowid;
       expect(data.map((event) => [event?.rowid, event?.action, event?.payload.text()])).toEqual([
-        [1, "any", '{"n":0}'],
-        [2, "user.created", '{"email":"ada@example.com"}'],
-        [3, "any", '{"n":2}'],
+        [first, anyone, '{"n":0}'],
+        [first + 1, users, '{"email":"ada@example.com"}'],
+        [first + 2, anyone, '{"n":2}'],
       ]);
       expect(errors).toEqual([]);
       expect(meta).toEqual({ accepted: 3, rejected: 0, replayed: 0 });
-      expect((await under.evreg.events.get(3)).data.payload.text()).toBe('{"n":2}');
+      expect((await under.evreg.events.get(first + 2)).data.payload.text()).toBe('{"n":2}');
     });
 
     it("stores all of a batch that is too much for one transaction, in order", async () => {
-      const many = Array.from({ length: 900 }, (_, n) => subscribe(under.evreg, { subscription: `s${n}` }));
+      const many = Array.from({ length: 900 }, (_, n) =>
+        subscribe(under.evreg, { action: users, subscription: `s${n}` }),
+      );
       await Promise.all(many);
       const items = Array.from({ length: 12 }, (_, n) =>
-        n % 4 === 3 ? newEvent({ email: "nobody" }) : newEvent({ email: `u${n}@example.com` }),
+        n % 4 === 3 ? user({ email: "nobody" }) : user({ email: `u${n}@example.com` }),
       );
       const { data, errors, meta } = await under.evreg.events.publishBatch(items);
       expect(meta).toEqual({ accepted: 9, rejected: 3, replayed: 0 });
       expect(errors.map(({ index }) => index)).toEqual([3, 7, 11]);
-      expect(data.flatMap((event) => (event === null ? [] : [event.rowid]))).toEqual([
-        1, 2, 3, 4, 5, 6, 7, 8, 9,
-      ]);
-      expect((await under.evreg.events.get(9)).data.payload.text()).toBe('{"email":"u10@example.com"}');
-      expect((await under.evreg.events.deliveries(9)).data).toHaveLength(900);
+      const first = data[0]!.rowid;
+      const ninth = first + 8;
+      expect(data.flatMap((event) => (event === null ? [] : [event.rowid]))).toEqual(
+        Array.from({ length: 9 }, (_, n) => first + n),
+      );
+      expect((await under.evreg.events.get(ninth)).data.payload.text()).toBe('{"email":"u10@example.com"}');
+      expect((await under.evreg.events.deliveries(ninth)).data).toHaveLength(900);
     });
 
     it("accepts the valid items and reports each of the others", async () => {
       const items = [
-        newEvent({ email: "nobody" }),
+        user({ email: "nobody" }),
         any({ n: 1 }),
         newEvent({}, "unknown"),
-        rawEvent("[]", "any"),
+        rawEvent("[]", anyone),
         any({ n: 4 }),
         { ...any({}), idempotency_key: "" },
       ];
@@ -94,7 +114,7 @@ export function batchContract(open: OpenEvreg): void {
     });
 
     it("can accept none", async () => {
-      const { data, errors, meta } = await under.evreg.events.publishBatch([newEvent({}), newEvent({})]);
+      const { data, errors, meta } = await under.evreg.events.publishBatch([user({}), user({})]);
       expect(data).toEqual([null, null]);
       expect(errors.map(({ index }) => index)).toEqual([0, 1]);
       expect(meta).toEqual({ accepted: 0, rejected: 2, replayed: 0 });
@@ -131,30 +151,32 @@ export function batchContract(open: OpenEvreg): void {
     });
 
     it("queues a delivery for each accepted event", async () => {
-      await subscribe(under.evreg, { action: "any" });
-      await under.evreg.events.publishBatch([any({}), newEvent(), any({}), newEvent({})]);
-      const { data } = await under.evreg.deliveries.list();
+      await subscribe(under.evreg, { action: anyone });
+      const published = await under.evreg.events.publishBatch([any({}), user(), any({}), user({})]);
+      const [first, , third] = published.data.map((event) => event?.rowid);
+      expect((await under.evreg.deliveries.list({ action: users })).data).toEqual([]);
+      const { data } = await under.evreg.deliveries.list({ action: anyone });
       expect(data.map(({ event_id, action }) => [event_id, action])).toEqual([
-        [3, "any"],
-        [1, "any"],
+        [third, anyone],
+        [first, anyone],
       ]);
     });
 
     it("holds each item to the schema in force", async () => {
-      await under.evreg.actions.update("any", { schemata: { ...ANY_OBJECT, title: "second" } });
-      const { data } = await under.evreg.events.publishBatch([any({}), newEvent()]);
+      await under.evreg.actions.update(anyone, { schemata: { ...ANY_OBJECT, title: "second" } });
+      const { data } = await under.evreg.events.publishBatch([any({}), user()]);
       expect(data.map((event) => event?.revision)).toEqual([2, 1]);
     });
 
     it("publishes whole batches while schemas change", async () => {
       const batches = Array.from({ length: 10 }, (_, n) =>
         under.evreg.events.publishBatch(
-          Array.from({ length: 20 }, (_item, m) => (m % 2 === 0 ? any({ n, m }) : newEvent())),
+          Array.from({ length: 20 }, (_item, m) => (m % 2 === 0 ? any({ n, m }) : user())),
           { atomic: n % 2 === 0 },
         ),
       );
       const updates = Array.from({ length: 5 }, (_, n) =>
-        under.evreg.actions.update("any", { schemata: { ...ANY_OBJECT, title: `${n}` } }),
+        under.evreg.actions.update(anyone, { schemata: { ...ANY_OBJECT, title: `${n}` } }),
       );
       const results = await Promise.all(batches);
       await Promise.all(updates);
@@ -168,14 +190,15 @@ export function batchContract(open: OpenEvreg): void {
       const atomic = { atomic: true };
 
       it("stores all where all are valid", async () => {
-        const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), newEvent()], atomic);
-        expect(data.map((event) => event?.rowid)).toEqual([1, 2]);
+        const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), user()], atomic);
+        const first = data[0]!.rowid;
+        expect(data.map((event) => event?.rowid)).toEqual([first, first + 1]);
         expect(errors).toEqual([]);
         expect(meta).toEqual({ accepted: 2, rejected: 0, replayed: 0 });
       });
 
       it("stores nothing where one is not, and reports only that one", async () => {
-        const items = [any({}), newEvent({}), any({}), newEvent({}, "unknown")];
+        const items = [any({}), user({}), any({}), newEvent({}, "unknown")];
         const { data, errors, meta } = await under.evreg.events.publishBatch(items, atomic);
         expect(data).toEqual([null, null, null, null]);
         expect(errors.map(({ index, code }) => [index, code])).toEqual([
@@ -187,8 +210,12 @@ export function batchContract(open: OpenEvreg): void {
       });
 
       it("reports every item with a fault, with or without a key", async () => {
-        const bad = newEvent({});
-        const items = [{ ...bad, idempotency_key: "a" }, any({}), { ...bad, idempotency_key: "b" }];
+        const bad = user({});
+        const items = [
+          { ...bad, idempotency_key: `${users} a` },
+          any({}),
+          { ...bad, idempotency_key: `${users} b` },
+        ];
         const keys = await under.evreg.events.publishBatch(items, atomic);
         expect(keys.errors.map(({ index, code }) => [index, code])).toEqual([
           [0, 422],
@@ -225,9 +252,9 @@ export function batchContract(open: OpenEvreg): void {
       });
 
       it("counts a replay as no fault", async () => {
-        await under.evreg.events.publish(keyed("a", { n: 0 }));
+        const { rowid } = (await under.evreg.events.publish(keyed("a", { n: 0 }))).data;
         const { data, meta } = await under.evreg.events.publishBatch([any({}), keyed("a", { n: 0 })], atomic);
-        expect(data.map((event) => event?.rowid)).toEqual([2, 1]);
+        expect(data.map((event) => event?.rowid)).toEqual([rowid + 1, rowid]);
         expect(meta).toEqual({ accepted: 2, rejected: 0, replayed: 1 });
       });
     });

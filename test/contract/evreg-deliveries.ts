@@ -198,39 +198,39 @@ export function deliveriesContract(open: OpenEvreg): void {
         await refusal(under.evreg.deliveries.retry(1), "conflict");
       });
     });
+  });
 
-    describe("refused", () => {
-      const refusing = useSharedEvreg(open, () => Promise.resolve());
+  describe("deliveries refused", () => {
+    const under = useSharedEvreg(open, () => Promise.resolve());
 
-      it.each([
-        ["limit", 0],
-        ["limit", 501],
-        ["after", 0],
-        ["event", 0],
-        ["event", 1.5],
-        ["subscription", "invoices"],
-        ["status", "lost"],
-        ["from", "2026-01-01"],
-        ["to", "2026-02-30T00:00:00Z"],
-        ["page", 2],
-        ["order", "asc"],
-      ])("is not listed by %s %j", async (field, value) => {
-        const query = { [field]: value } as DeliveryQuery;
-        const error = await refusal(refusing.evreg.deliveries.list(query), "malformed");
-        expect(error.details).toMatchObject({ field });
-      });
+    it.each([
+      ["limit", 0],
+      ["limit", 501],
+      ["after", 0],
+      ["event", 0],
+      ["event", 1.5],
+      ["subscription", "invoices"],
+      ["status", "lost"],
+      ["from", "2026-01-01"],
+      ["to", "2026-02-30T00:00:00Z"],
+      ["page", 2],
+      ["order", "asc"],
+    ])("is not listed by %s %j", async (field, value) => {
+      const query = { [field]: value } as DeliveryQuery;
+      const error = await refusal(under.evreg.deliveries.list(query), "malformed");
+      expect(error.details).toMatchObject({ field });
+    });
 
-      it("is not listed in a range that holds nothing", async () => {
-        const query = { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" };
-        await refusal(refusing.evreg.deliveries.list(query), "malformed");
-      });
+    it("is not listed in a range that holds nothing", async () => {
+      const query = { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" };
+      await refusal(under.evreg.deliveries.list(query), "malformed");
+    });
 
-      it("is not there until an event is on its way", async () => {
-        await refusal(refusing.evreg.deliveries.get(1), "not_found");
-        await refusal(refusing.evreg.deliveries.retry(1), "not_found");
-        await refusal(refusing.evreg.deliveries.get(0), "malformed");
-        await refusal(refusing.evreg.deliveries.retry(0), "malformed");
-      });
+    it("is not there until an event is on its way", async () => {
+      await refusal(under.evreg.deliveries.get(1), "not_found");
+      await refusal(under.evreg.deliveries.retry(1), "not_found");
+      await refusal(under.evreg.deliveries.get(0), "malformed");
+      await refusal(under.evreg.deliveries.retry(0), "malformed");
     });
   });
 }

@@ -145,7 +145,7 @@ export function eventListsContract(open: OpenEvreg): void {
   });
 
   describe("one event", () => {
-    const under = useEvreg(open);
+    const under = useSharedEvreg(open);
 
     it("is not there until it is published", async () => {
       await refusal(under.evreg.events.get(1), "not_found");

@@ -1,23 +1,34 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NewReplay, ReplayQuery } from "../../src/domain/replay.ts";
-import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 const FROM = "2026-01-01T00:00:00.000Z";
+
+/** Two events that the subscription missed. */
+async function prepare({ evreg, clock }: EvregUnderTest): Promise<void> {
+  await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
+  for (let n = 0; n < 2; n += 1) {
+    await publish(evreg, newEvent({}));
+    await clock.advance(60_000);
+  }
+  await subscribe(evreg);
+}
 
 export function replaysContract(open: OpenEvreg): void {
   describe("replays", () => {
     const under = useEvreg(open);
 
-    /** Two events that the subscription missed. */
-    beforeEach(async () => {
-      await under.evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
-      for (let n = 0; n < 2; n += 1) {
-        await publish(under.evreg, newEvent({}));
-        await under.clock.advance(60_000);
-      }
-      await subscribe(under.evreg);
-    });
+    beforeEach(() => prepare(under));
 
     it("are counted without being begun", async () => {
       const { data } = await under.evreg.replays.count(1, { from: FROM, status: "missed" });
@@ -89,6 +100,24 @@ export function replaysContract(open: OpenEvreg): void {
       await refusal(under.evreg.replays.start(1, { from: FROM, status: "all" }), "not_found");
     });
 
+    it("belong to the application of their subscription", async () => {
+      const from = FROM;
+      const billing = await under.as(["write:billing", "read:billing"]);
+      const other = await under.as(["write:crm", "read:crm"]);
+      await refusal(other.replays.start(1, { from, status: "all" }), "forbidden");
+      await refusal(other.replays.count(1, { from, status: "all" }), "forbidden");
+      expect((await billing.replays.start(1, { from, status: "all" })).data.rowid).toBe(1);
+      await refusal(other.replays.get(1), "not_found");
+      expect((await other.replays.list()).data).toEqual([]);
+      await refusal(other.replays.cancel(1), "forbidden");
+      await refusal((await under.as(["read"])).replays.cancel(1), "forbidden");
+      expect((await billing.replays.cancel(1)).data.status).toBe("cancelled");
+    });
+  });
+
+  describe("replays refused", () => {
+    const under = useSharedEvreg(open, prepare);
+
     it.each<[string, object]>([
       ["from", { status: "all" }],
       ["from", { from: "yesterday", status: "all" }],
@@ -109,20 +138,6 @@ export function replaysContract(open: OpenEvreg): void {
       for (const query of [{ limit: 501 }, { status: "lost" }, { page: 1 }]) {
         await refusal(under.evreg.replays.list(query as ReplayQuery), "malformed");
       }
-    });
-
-    it("belong to the application of their subscription", async () => {
-      const from = FROM;
-      const billing = await under.as(["write:billing", "read:billing"]);
-      const other = await under.as(["write:crm", "read:crm"]);
-      await refusal(other.replays.start(1, { from, status: "all" }), "forbidden");
-      await refusal(other.replays.count(1, { from, status: "all" }), "forbidden");
-      expect((await billing.replays.start(1, { from, status: "all" })).data.rowid).toBe(1);
-      await refusal(other.replays.get(1), "not_found");
-      expect((await other.replays.list()).data).toEqual([]);
-      await refusal(other.replays.cancel(1), "forbidden");
-      await refusal((await under.as(["read"])).replays.cancel(1), "forbidden");
-      expect((await billing.replays.cancel(1)).data.status).toBe("cancelled");
     });
   });
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SubscriptionUpdate } from "../../src/domain/subscription.ts";
-import { newAction, newSubscription, refusal, subscribe, useEvreg } from "./harness.ts";
+import { newAction, newSubscription, refusal, subscribe, useEvreg, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const DAY_MS = 86_400_000;
@@ -95,6 +95,13 @@ export function secretsContract(open: OpenEvreg): void {
       const none = await subscribe(under.evreg, { subscription: "other", bearer: "none" });
       expect(none.bearer).toBe("none");
     });
+  });
+
+  describe("secrets of subscriptions refused", () => {
+    const under = useSharedEvreg(open, async ({ evreg }) => {
+      await evreg.actions.create(newAction());
+      await subscribe(evreg);
+    });
 
     it.each([
       ["bearer_token", { bearer_token: "" }],
@@ -111,7 +118,6 @@ export function secretsContract(open: OpenEvreg): void {
       ["bearer", { bearer: "mine" }],
       ["bearer", { bearer: null }],
     ])("refuses a bad %s without a word of it: %j", async (field, members) => {
-      await subscribe(under.evreg);
       const create = newSubscription({ subscription: "other", ...(members as object) });
       for (const call of [
         under.evreg.subscriptions.create(create),

@@ -1,9 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import type { NewSubscription, SubscriptionUpdate } from "../../src/domain/subscription.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionUpdate,
+  SubscriptionWithSecret,
+} from "../../src/domain/subscription.ts";
 import {
   ANY_OBJECT,
+  freshName,
   newAction,
+  newEvent,
   newSubscription,
   publish,
   refusal,
@@ -38,18 +45,36 @@ async function prepare({ evreg }: EvregUnderTest): Promise<void> {
 
 export function subscriptionsContract(open: OpenEvreg): void {
   describe("subscriptions", () => {
-    const under = useEvreg(open);
+    const under = useSharedEvreg(open);
+    let action: string;
+    let other: string;
 
-    beforeEach(() => prepare(under));
+    beforeEach(async () => {
+      action = freshName();
+      other = `${action}.other`;
+      await under.evreg.actions.create(newAction({ action }));
+      await under.evreg.actions.create(newAction({ action: other, schemata: ANY_OBJECT }));
+    });
+
+    const bind = (input: Partial<NewSubscription> = {}): Promise<SubscriptionWithSecret> =>
+      subscribe(under.evreg, { action, ...input });
+    const send = async (): Promise<number> => (await publish(under.evreg, newEvent(undefined, action))).rowid;
+    /** Of both actions. */
+    const all = async (): Promise<Subscription[]> => {
+      const { subscriptions } = under.evreg;
+      const lists = [action, other].map((name) => subscriptions.list({ action: name }));
+      return (await Promise.all(lists)).flatMap(({ data }) => data);
+    };
 
     it("answers the secret at creation and never again", async () => {
-      const created = await subscribe(under.evreg);
+      const created = await bind();
       const { secret, ...record } = created;
+      const { rowid } = record;
       expect(record).toEqual({
-        rowid: 1,
+        rowid: expect.any(Number) as number,
         application: "billing",
         subscription: "invoices",
-        action: "user.created",
+        action,
         handler: "https://hooks.example.com/evreg",
         max_retries: 5,
         active: true,
@@ -62,16 +87,16 @@ export function subscriptionsContract(open: OpenEvreg): void {
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-      expect(await under.evreg.subscriptions.get(1)).toEqual({ data: record });
-      expect(await under.evreg.subscriptions.list()).toEqual({ data: [record] });
-      const update = await under.evreg.subscriptions.update(1, { max_retries: 5 });
+      expect(await under.evreg.subscriptions.get(rowid)).toEqual({ data: record });
+      expect(await under.evreg.subscriptions.list({ action })).toEqual({ data: [record] });
+      const update = await under.evreg.subscriptions.update(rowid, { max_retries: 5 });
       expect(update).toEqual({ data: record });
-      expect(await under.evreg.subscriptions.delete(1)).toEqual({ data: record });
+      expect(await under.evreg.subscriptions.delete(rowid)).toEqual({ data: record });
     });
 
     it("makes each secret anew", async () => {
-      const one = await subscribe(under.evreg, { subscription: "one" });
-      const two = await subscribe(under.evreg, { subscription: "two" });
+      const one = await bind({ subscription: "one" });
+      const two = await bind({ subscription: "two" });
       expect(one.secret).not.toBe(two.secret);
     });
 
@@ -83,34 +108,116 @@ export function subscriptionsContract(open: OpenEvreg): void {
         max_retries: 0,
         active: false,
       };
-      expect(await subscribe(under.evreg, input)).toMatchObject({
+      expect(await bind(input)).toMatchObject({
         ...input,
         application: "billing",
         subscription: "Rechnungen (täglich)",
       });
-      expect(await subscribe(under.evreg, { max_retries: 20 })).toMatchObject({ max_retries: 20 });
+      expect(await bind({ max_retries: 20 })).toMatchObject({ max_retries: 20 });
     });
 
     it("is unique by application, subscription and action", async () => {
-      await subscribe(under.evreg);
-      await refusal(subscribe(under.evreg, { handler: "https://other.example.com/" }), "conflict");
-      await refusal(subscribe(under.evreg, { application: " billing " }), "conflict");
-      await subscribe(under.evreg, { application: "shop" });
-      await subscribe(under.evreg, { subscription: "other" });
-      await subscribe(under.evreg, { action: "any" });
-      expect((await under.evreg.subscriptions.list()).data).toHaveLength(4);
+      await bind();
+      await refusal(bind({ handler: "https://other.example.com/" }), "conflict");
+      await refusal(bind({ application: " billing " }), "conflict");
+      await bind({ application: "shop" });
+      await bind({ subscription: "other" });
+      await bind({ action: other });
+      expect(await all()).toHaveLength(4);
     });
 
     it("can be made again after it was deleted", async () => {
-      const { rowid } = await subscribe(under.evreg);
+      const { rowid } = await bind();
       await under.evreg.subscriptions.delete(rowid);
-      expect((await subscribe(under.evreg)).rowid).toBeGreaterThan(rowid);
+      expect((await bind()).rowid).toBeGreaterThan(rowid);
     });
 
     it("needs an action that exists", async () => {
-      const error = await refusal(subscribe(under.evreg, { action: "user.deleted" }), "not_found");
+      const error = await refusal(bind({ action: "user.deleted" }), "not_found");
       expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
     });
+
+    it("changes what an update names and nothing else", async () => {
+      const { secret: _, ...before } = await bind();
+      const steps: SubscriptionUpdate[] = [
+        { handler: "https://new.example.com/" },
+        { max_retries: 0 },
+        { action: other },
+        { active: false },
+        { active: true, max_retries: 7 },
+        {},
+      ];
+      const expected = { ...before };
+      for (const step of steps) {
+        Object.assign(expected, step);
+        expect(await under.evreg.subscriptions.update(before.rowid, step)).toEqual({ data: expected });
+        expect((await under.evreg.subscriptions.get(before.rowid)).data).toEqual(expected);
+      }
+    });
+
+    it("refuses updates it would lose or cannot keep", async () => {
+      const { rowid } = await bind();
+      await bind({ action: other });
+      const update = (input: object): Promise<unknown> => under.evreg.subscriptions.update(rowid, input);
+      for (const field of ["application", "subscription", "secret", "retries"]) {
+        expect((await refusal(update({ [field]: "x" }), "invalid")).details).toMatchObject({ field });
+      }
+      expect((await refusal(update({ max_retries: 21 }), "invalid")).details).toMatchObject({
+        field: "max_retries",
+        value: 21,
+      });
+      await refusal(update({ action: other }), "conflict");
+      expect((await refusal(update({ action: "unknown" }), "not_found")).details).toMatchObject({
+        field: "action",
+      });
+    });
+
+    it("holds its deliveries while it is paused, queues none, and goes on where it was", async () => {
+      const { rowid } = await bind();
+      const states = async (): Promise<string[]> =>
+        (await under.evreg.deliveries.list({ subscription: rowid })).data.map(
+          ({ event_id, status }) => `${event_id} ${status}`,
+        );
+      const first = await send();
+      expect(await states()).toEqual([`${first} pending`]);
+      await under.evreg.subscriptions.update(rowid, { active: false });
+      expect(await states()).toEqual([`${first} held`]);
+      await send();
+      expect(await states()).toEqual([`${first} held`]);
+      await under.evreg.subscriptions.update(rowid, { active: true });
+      const third = await send();
+      expect(await states()).toEqual([`${third} pending`, `${first} pending`]);
+    });
+
+    it("gets events of the action it is bound to at the time", async () => {
+      const { rowid } = await bind();
+      const first = await send();
+      await under.evreg.subscriptions.update(rowid, { action: other });
+      await send();
+      const { data } = await under.evreg.deliveries.list({ subscription: rowid });
+      expect(data.map(({ event_id }) => event_id)).toEqual([first]);
+    });
+
+    it("leaves its deliveries behind, cancelled, when it is deleted", async () => {
+      const { rowid } = await bind();
+      const first = await send();
+      const { data } = await under.evreg.subscriptions.delete(rowid);
+      expect(data).toMatchObject({ rowid, subscription: "invoices" });
+      await refusal(under.evreg.subscriptions.get(rowid), "not_found");
+      await refusal(under.evreg.subscriptions.delete(rowid), "not_found");
+      expect(await all()).toEqual([]);
+      expect((await under.evreg.deliveries.list({ action })).data).toMatchObject([
+        { event_id: first, subscription_id: rowid, subscription: "invoices", status: "cancelled" },
+      ]);
+      await send();
+      expect((await under.evreg.deliveries.list({ action })).data).toHaveLength(1);
+    });
+  });
+
+  describe("subscriptions listed", () => {
+    const under = useEvreg(open);
+
+    beforeEach(() => prepare(under));
 
     it("is listed by exact filters", async () => {
       await subscribe(under.evreg, { subscription: "one" });
@@ -132,41 +239,6 @@ export function subscriptionsContract(open: OpenEvreg): void {
       }
     });
 
-    it("changes what an update names and nothing else", async () => {
-      const { secret: _, ...before } = await subscribe(under.evreg);
-      const steps: SubscriptionUpdate[] = [
-        { handler: "https://new.example.com/" },
-        { max_retries: 0 },
-        { action: "any" },
-        { active: false },
-        { active: true, max_retries: 7 },
-        {},
-      ];
-      const expected = { ...before };
-      for (const step of steps) {
-        Object.assign(expected, step);
-        expect(await under.evreg.subscriptions.update(before.rowid, step)).toEqual({ data: expected });
-        expect((await under.evreg.subscriptions.get(before.rowid)).data).toEqual(expected);
-      }
-    });
-
-    it("refuses updates it would lose or cannot keep", async () => {
-      const { rowid } = await subscribe(under.evreg);
-      await subscribe(under.evreg, { action: "any" });
-      const update = (input: object): Promise<unknown> => under.evreg.subscriptions.update(rowid, input);
-      for (const field of ["application", "subscription", "secret", "retries"]) {
-        expect((await refusal(update({ [field]: "x" }), "invalid")).details).toMatchObject({ field });
-      }
-      expect((await refusal(update({ max_retries: 21 }), "invalid")).details).toMatchObject({
-        field: "max_retries",
-        value: 21,
-      });
-      await refusal(update({ action: "any" }), "conflict");
-      expect((await refusal(update({ action: "unknown" }), "not_found")).details).toMatchObject({
-        field: "action",
-      });
-    });
-
     it("is not there until it is created", async () => {
       const { subscriptions } = under.evreg;
       await refusal(subscriptions.get(1), "not_found");
@@ -176,84 +248,46 @@ export function subscriptionsContract(open: OpenEvreg): void {
       await refusal(subscriptions.update(1.5, {}), "malformed");
       await refusal(subscriptions.delete(-1), "malformed");
     });
+  });
 
-    it("holds its deliveries while it is paused, queues none, and goes on where it was", async () => {
-      const { rowid } = await subscribe(under.evreg);
-      const states = async (): Promise<string[]> =>
-        (await under.evreg.deliveries.list()).data.map(({ event_id, status }) => `${event_id} ${status}`);
-      await publish(under.evreg);
-      expect(await states()).toEqual(["1 pending"]);
-      await under.evreg.subscriptions.update(rowid, { active: false });
-      expect(await states()).toEqual(["1 held"]);
-      await publish(under.evreg);
-      expect(await states()).toEqual(["1 held"]);
-      await under.evreg.subscriptions.update(rowid, { active: true });
-      await publish(under.evreg);
-      expect(await states()).toEqual(["3 pending", "1 pending"]);
+  describe("subscriptions refused", () => {
+    const under = useSharedEvreg(open, async (all) => {
+      await prepare(all);
+      await subscribe(all.evreg);
     });
 
-    it("gets events of the action it is bound to at the time", async () => {
-      const { rowid } = await subscribe(under.evreg);
-      await publish(under.evreg);
-      await under.evreg.subscriptions.update(rowid, { action: "any" });
-      await publish(under.evreg);
-      expect((await under.evreg.deliveries.list()).data.map(({ event_id }) => event_id)).toEqual([1]);
+    it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
+      const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
+      const created = await refusal(under.evreg.subscriptions.create(input), "invalid");
+      expect(created.details).toMatchObject({ field: "handler" });
+      const update = under.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
+      expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
     });
 
-    it("leaves its deliveries behind, cancelled, when it is deleted", async () => {
-      const { rowid } = await subscribe(under.evreg);
-      await publish(under.evreg);
-      const { data } = await under.evreg.subscriptions.delete(rowid);
-      expect(data).toMatchObject({ rowid, subscription: "invoices" });
-      await refusal(under.evreg.subscriptions.get(rowid), "not_found");
-      await refusal(under.evreg.subscriptions.delete(rowid), "not_found");
-      expect((await under.evreg.subscriptions.list()).data).toEqual([]);
-      expect((await under.evreg.deliveries.list()).data).toMatchObject([
-        { event_id: 1, subscription_id: rowid, subscription: "invoices", status: "cancelled" },
-      ]);
-      await publish(under.evreg);
-      expect((await under.evreg.deliveries.list()).data).toHaveLength(1);
+    it.each([
+      ["max_retries", -1],
+      ["max_retries", 21],
+      ["max_retries", 2.5],
+      ["max_retries", "5"],
+      ["max_retries", null],
+      ["active", "true"],
+      ["active", null],
+      ["subscription", ""],
+      ["subscription", "a\nb"],
+      ["application", " "],
+      ["action", "a..b"],
+      ["secret", "whsec_mine"],
+      ["rowid", 1],
+    ])("refuses %s %j", async (field, value) => {
+      const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
+      const error = await refusal(under.evreg.subscriptions.create(input), "invalid");
+      expect(error.details).toMatchObject({ field });
     });
 
-    describe("refused", () => {
-      const refusing = useSharedEvreg(open, async (all) => {
-        await prepare(all);
-        await subscribe(all.evreg);
-      });
-
-      it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
-        const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
-        const created = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
-        expect(created.details).toMatchObject({ field: "handler" });
-        const update = refusing.evreg.subscriptions.update(1, { handler } as SubscriptionUpdate);
-        expect((await refusal(update, "invalid")).details).toMatchObject({ field: "handler" });
-      });
-
-      it.each([
-        ["max_retries", -1],
-        ["max_retries", 21],
-        ["max_retries", 2.5],
-        ["max_retries", "5"],
-        ["max_retries", null],
-        ["active", "true"],
-        ["active", null],
-        ["subscription", ""],
-        ["subscription", "a\nb"],
-        ["application", " "],
-        ["action", "a..b"],
-        ["secret", "whsec_mine"],
-        ["rowid", 1],
-      ])("refuses %s %j", async (field, value) => {
-        const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
-        const error = await refusal(refusing.evreg.subscriptions.create(input), "invalid");
-        expect(error.details).toMatchObject({ field });
-      });
-
-      it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
-        const { [member as "action"]: _, ...rest } = newSubscription();
-        const error = await refusal(refusing.evreg.subscriptions.create(rest as NewSubscription), "invalid");
-        expect(error.details).toMatchObject({ field: member, value: null });
-      });
+    it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
+      const { [member as "action"]: _, ...rest } = newSubscription();
+      const error = await refusal(under.evreg.subscriptions.create(rest as NewSubscription), "invalid");
+      expect(error.details).toMatchObject({ field: member, value: null });
     });
   });
 }

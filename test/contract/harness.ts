@@ -35,7 +35,7 @@ export function useEvreg(open: OpenEvreg): EvregUnderTest {
 /** One evreg for all tests of a block: for those that change nothing, or nothing the others look at. */
 export function useSharedEvreg(
   open: OpenEvreg,
-  prepare: (under: EvregUnderTest) => Promise<unknown>,
+  prepare: (under: EvregUnderTest) => Promise<unknown> = () => Promise.resolve(),
 ): EvregUnderTest {
   const slot: Slot = { current: undefined };
   beforeAll(async () => {
@@ -99,6 +99,14 @@ export const USER_SCHEMA: Schemata = {
   required: ["email"],
 };
 
+let names = 0;
+
+/** An action's name that no other test has, for those that share an evreg. */
+export function freshName(): string {
+  names += 1;
+  return `user.created${names}`;
+}
+
 /** A schema that any object conforms to. */
 export const ANY_OBJECT: Schemata = { type: "object" };
 
@@ -117,6 +125,12 @@ export function rawEvent(text: string, action = "user.created"): NewEvent {
 
 export async function publish(evreg: Evreg, event: NewEvent = newEvent()): Promise<Event> {
   return (await evreg.events.publish(event)).data;
+}
+
+/** How many events of these actions there are. */
+export async function totalOf({ events }: Evreg, ...actions: readonly string[]): Promise<number> {
+  const lists = await Promise.all(actions.map((action) => events.list({ action, limit: 1 })));
+  return lists.reduce((sum, { meta }) => sum + meta.total, 0);
 }
 
 export function newSubscription(input: Partial<NewSubscription> = {}): NewSubscription {

@@ -292,10 +292,9 @@ describe("any address at all", () => {
   it("of IPv4 is refused where the registry says so, and nowhere else", () => {
     fc.assert(
       fc.property(v4, (address) => {
-        expect(closed.refusal(address) !== undefined).toBe(isSpecial(address));
-        expect(closed.refusal(`::ffff:${address}`) !== undefined).toBe(isSpecial(address));
-        expect(closed.refusal(`64:ff9b::${address}`) !== undefined).toBe(isSpecial(address));
-        expect(closed.refusal(`2a00:1::5efe:${address}`) !== undefined).toBe(isSpecial(address));
+        const forms = [address, `::ffff:${address}`, `64:ff9b::${address}`, `2a00:1::5efe:${address}`];
+        const wrong = forms.filter((form) => (closed.refusal(form) !== undefined) !== isSpecial(address));
+        if (wrong.length > 0) expect(wrong).toEqual([]);
       }),
       { numRuns: 3_000 },
     );
@@ -307,15 +306,15 @@ describe("any address at all", () => {
       fc.property(v4.filter(isSpecial), (address) => {
         const groups = hex(address.split(".").map(Number));
         const inverted = hex(address.split(".").map((part) => 255 - Number(part)));
-        for (const form of [
+        const forms = [
           `::ffff:0:${address}`,
           `64:ff9b::${address}`,
           `2002:${groups}::1`,
           `2001:0:${groups}:0:0:f7f7:f7f7`,
           `2001:0:808:808::${inverted}`,
-        ]) {
-          expect(rules.refusal(form), form).toEqual(expect.any(String));
-        }
+        ];
+        const taken = forms.filter((form) => typeof rules.refusal(form) !== "string");
+        if (taken.length > 0) expect(taken).toEqual([]);
       }),
       { numRuns: 1_000 },
     );
@@ -326,7 +325,8 @@ describe("any address at all", () => {
       fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended()), (text) => {
         const refusal = closed.refusal(text);
         if (refusal === undefined) expect(canonicalAddress(text)).toBeDefined();
-        expect(closed.refusal(text.toUpperCase())).toBe(refusal);
+        const ofCapitals = closed.refusal(text.toUpperCase());
+        if (ofCapitals !== refusal) expect(ofCapitals).toBe(refusal);
       }),
       { numRuns: 3_000 },
     );

@@ -189,15 +189,11 @@ describe("a batch", () => {
     const source = batch(...Array<string>(1_000).fill(`\n${bad}`));
     const results = await parseBatchBody(source, { payloadBytes: 20_000 }, unhurried);
     const column = bad.indexOf('"a":2') + 1;
-    for (const [index, result] of results.entries()) {
-      const byte = '{"events":['.length + index * (Buffer.byteLength(bad) + 2) + 1 + column;
-      expect((result as EvregError).details).toEqual({
-        line: index + 2,
-        column,
-        byte,
-        reason: "duplicate_key",
-      });
-    }
+    const byteOf = (index: number): number =>
+      '{"events":['.length + index * (Buffer.byteLength(bad) + 2) + 1 + column;
+    expect(results.map((result) => (result as EvregError).details)).toEqual(
+      results.map((_, index) => ({ line: index + 2, column, byte: byteOf(index), reason: "duplicate_key" })),
+    );
   }, 5_000);
 
   test("lets other work in before it begins, between its items and within one", async () => {
@@ -230,7 +226,7 @@ describe("a batch", () => {
   });
 
   test("a payload too large is not looked into, nor an item with a member twice", async () => {
-    const wide = `{${Array.from({ length: 1_000_000 }, (_, index) => `"m${index}":0`).join()}}`;
+    const wide = `{${Array.from({ length: 250_000 }, (_, index) => `"m${index}":0`).join()}}`;
     const twice = `{"action":"a","payload":{},"payload":{},"payload":${wide}}`;
     const second = `{"action":"a","payload":{},"payload":${wide}}`;
     const action = `{"action":"a","action":${wide},"payload":{}}`;
