@@ -26,8 +26,9 @@ export default defineConfig(({ mode }) => ({
     fileParallelism: mode !== "faults",
     // @oclif/test captures stdout itself and gets nothing through vitest's interception.
     disableConsoleIntercept: true,
-    testTimeout: mode === "exe" ? 60_000 : 20_000,
-    hookTimeout: 20_000,
+    // A limit is for what hangs: a slow machine must fail no test by it.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",
     // vitest would leave a core of two idle; half of the suite waits for disks, sockets and child processes.
