@@ -126,7 +126,7 @@ class Parts {
   }
 
   #narrow(schema: JsonObject): JsonObject {
-    const groups: unknown[] = [];
+    const groups: unknown[] = longNameLists(schema);
     for (const keyword of SPLIT_MAPS) {
       const map = schema[keyword];
       if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
@@ -168,6 +168,18 @@ function namesListed(schema: JsonObject | boolean): number {
     names += 1 + (Array.isArray(needed) ? needed.length : 0);
   }
   return names;
+}
+
+/** Takes lists of many names out of `dependencies`: Ajv makes one condition of each list, in the square of its length. */
+function longNameLists(schema: JsonObject): JsonObject[] {
+  const dependencies = (schema["dependencies"] ?? {}) as JsonObject;
+  const long = Object.entries(dependencies).filter(
+    (entry): entry is [string, string[]] => Array.isArray(entry[1]) && entry[1].length > WIDTH,
+  );
+  for (const [name] of long) delete dependencies[name];
+  return long.flatMap(([name, needed]) =>
+    grouped(needed).map((group) => ({ dependencies: { [name]: group } })),
+  );
 }
 
 /** The same, counting its steps when run. */

@@ -2,7 +2,7 @@ import { Ajv } from "ajv";
 import addFormatsModule from "ajv-formats";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { githubTypes, loosened, type GitHubType } from "../support/github.ts";
+import { githubDocument, githubTypes, loosened, type GitHubType } from "../support/github.ts";
 import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
 import { startReceiver, type ReceivedRequest, type Receiver } from "../support/receiver.ts";
 
@@ -51,11 +51,16 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** What plain Ajv says of each payload: the judge evreg has to agree with. */
+/**
+ * What plain Ajv says of each payload, by GitHub's own document: the judge evreg has to agree with. What several types
+ * refer to is compiled once, and without Ajv's own passes: they take most of the time and change no verdict.
+ */
+const judge = new Ajv({ strict: false, validateSchema: false, inlineRefs: false, code: { optimize: false } });
+addFormats(judge);
+judge.addSchema(githubDocument(), "github");
+
 function conforms(type: GitHubType): boolean[] {
-  const ajv = new Ajv({ strict: false });
-  addFormats(ajv);
-  const validate = ajv.compile(type.schemata);
+  const validate = judge.compile({ $ref: `github${String(type.schemata["$ref"])}` });
   return type.payloads.map((payload) => validate(payload));
 }
 
@@ -80,10 +85,15 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     expect(payloadCount).toBe(329);
   });
 
-  test("register as actions, with one handler each", async () => {
+  test("register as actions", async () => {
     for (const type of types) {
       const action = { action: type.name, application: "github", schemata: type.schemata };
       expect(await call("POST", "/v1/actions", action)).toMatchObject({ status: 201 });
+    }
+  });
+
+  test("have one handler each", async () => {
+    for (const type of types) {
       const { status, data } = await call("POST", "/v1/subscriptions", {
         application: "tests",
         subscription: `to ${type.name}`,
@@ -96,9 +106,15 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     }
   });
 
+  const verdictsOf = new Map<GitHubType, boolean[]>();
+
+  test("are judged by plain Ajv, which refuses recordings older than the schemas published beside them", () => {
+    for (const type of types) verdictsOf.set(type, conforms(type));
+    expect([...verdictsOf.values()].flat().filter((verdict) => !verdict)).toHaveLength(53);
+  });
+
   test("over HTTP: accepted where they conform to GitHub's own schema, refused with the field where not", async () => {
-    for (const type of types) {
-      const verdicts = conforms(type);
+    for (const [type, verdicts] of verdictsOf) {
       for (const [index, payload] of type.payloads.entries()) {
         const { status, data, details } = await publish(type, payload);
         expect(status, `${type.name} ${index}`).toBe(verdicts[index] === true ? 201 : 422);
@@ -109,17 +125,19 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
         }
       }
     }
-    // The recordings that are older than the schemas published beside them.
-    expect(refused).toHaveLength(53);
+    expect(expected.size + refused.length).toBe(payloadCount);
   });
 
-  test("with those schemas loosened by their owner, the rest is accepted as well", async () => {
+  test("those schemas can be loosened by their owner", async () => {
     for (const type of new Set(refused.map((one) => one.type))) {
       const change = { schemata: loosened(type.schemata) };
       expect(await call("PUT", `/v1/actions/${type.name}`, change)).toMatchObject({ status: 409 });
       const applied = await call("PUT", `/v1/actions/${type.name}?compatibility=none`, change);
       expect(applied).toMatchObject({ status: 200, data: { revision: 2 } });
     }
+  });
+
+  test("and then the rest is accepted as well", async () => {
     for (const { type, payload } of refused) {
       const { status, data } = await publish(type, payload);
       expect(status, type.name).toBe(201);

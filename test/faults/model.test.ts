@@ -3,7 +3,7 @@ import { afterAll, test } from "vitest";
 import { openLocalService, type LocalService } from "../support/local-service.ts";
 import { report, rounds } from "./length.ts";
 import { Model } from "./model.ts";
-import { agreeOnAttempts } from "./model-agrees.ts";
+import { agree, agreeOnAttempts } from "./model-agrees.ts";
 import { createActions, type Real, STEPS } from "./model-steps.ts";
 
 // The promise under test: whatever is asked in whatever order, lists, totals, states and what is due are those of a model
@@ -32,6 +32,7 @@ test(
       try {
         await createActions(model, real);
         await fc.asyncModelRun(() => ({ model, real }), commands);
+        await agree(model, real, done.runs);
         await agreeOnAttempts(model, real);
         for (const { rowid } of model.living) await real.evreg.subscriptions.delete(rowid);
         await real.store.releaseExpired(real.clock.now() + LONG_MS);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { budget } from "../../src/schema/budget.ts";
+import { compileSchema } from "../../src/schema/compile.ts";
 import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { githubTypes } from "../support/github.ts";
 import { accepted } from "./refused.ts";
@@ -121,7 +122,7 @@ describe("ordinary payloads are far within the budget", () => {
   test("every payload GitHub has recorded takes less than a hundredth", () => {
     let checked = 0;
     for (const { schemata, payloads } of githubTypes()) {
-      const schema = accepted(schemata);
+      const schema = compileSchema(schemata);
       for (const payload of payloads) {
         schema.validate(payload);
         expect(share()).toBeLessThan(0.01);
@@ -129,7 +130,7 @@ describe("ordinary payloads are far within the budget", () => {
       }
     }
     expect(checked).toBe(329);
-  }, 20_000);
+  });
 
   test.each<[unknown, number]>([
     [{ type: "object" }, 0.001],

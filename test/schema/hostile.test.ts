@@ -53,6 +53,13 @@ describe("schemas that multiply", () => {
     expect(accepted({ properties: { a: { $ref: "#" } } }).validate(deep)).toBeUndefined();
   });
 
+  test("a list of 8,000 names depended on is compiled in linear time", () => {
+    const names = many(8_000, (index) => `p${index}`);
+    const schema = accepted({ dependencies: { a: names } });
+    expect(schema.validate({ a: 1, ...map(7_999, () => 1) })).toMatchObject({ field: "p7999" });
+    expect(schema.validate({ a: 1, ...map(8_000, () => 1) })).toBeUndefined();
+  });
+
   test("a thousand schemas over a list of a million", () => {
     const schema = accepted({ allOf: many(450, () => ({ items: { type: "number" } })) });
     expect(schema.validate(Array(1_000_000).fill(1))).toEqual(TOO_MANY);

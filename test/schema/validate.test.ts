@@ -239,6 +239,16 @@ describe("wide schemas are compiled in parts, and mean the same", () => {
     expect(dependencies.validate({ p150: 1 })).toMatchObject({ field: "z" });
     expect(dependencies.validate({ p151: 1 })).toMatchObject({ message: "must have at least 2 properties" });
     expect(dependencies.validate({ p150: 1, z: 1 })).toBeUndefined();
+    const listed = accepted({ dependencies: { z: names, y: ["p0"], x: { minProperties: 2 } } });
+    expect(listed.validate({ ...filled, z: 1, y: 1, x: 1 })).toBeUndefined();
+    const { p150: left, ...rest } = filled;
+    expect(left).toBe(1);
+    expect(listed.validate(rest)).toBeUndefined();
+    expect(listed.validate({ ...rest, z: 1 })).toMatchObject({
+      field: "p150",
+      message: 'is required when "z" is present',
+    });
+    expect(listed.validate({ y: 1 })).toMatchObject({ field: "p0" });
     const all = accepted({ allOf: names.map((_, index) => ({ maximum: index + 10 })) });
     expect(all.validate(10)).toBeUndefined();
     expect(all.validate(11)).toMatchObject({ message: "must be at most 10" });

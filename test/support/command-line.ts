@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { runHosted } from "./command-host.ts";
 import { runProgram, type Outcome } from "./program.ts";
 
 export interface CommandOptions {
@@ -6,10 +7,17 @@ export interface CommandOptions {
   readonly env?: Record<string, string>;
 }
 
-/** Runs commands of the real program in one folder, with one environment. */
+/**
+ * Runs commands of the real program in one folder, with one environment: of the build in a process that takes one after
+ * the other, of the single executable in a process for each.
+ */
 export function commandLine(cwd: string, env: Record<string, string>) {
   const run = (words: readonly string[], options: CommandOptions = {}): Promise<Outcome> =>
-    runProgram(words, { cwd, ...options, env: { ...env, ...options.env } });
+    (process.env["TEST_EXECUTABLE"] ? runProgram : runHosted)(words, {
+      cwd,
+      ...options,
+      env: { ...env, ...options.env },
+    });
   /** The document of `--json` of a command that must succeed, with nothing else said. */
   // oxlint-disable-next-line no-unnecessary-type-parameters -- the caller knows what it asked for
   const json = async <T = Record<string, unknown>>(

@@ -17,9 +17,14 @@ export interface GitHubType {
   readonly payloads: readonly object[];
 }
 
+/** The Draft 7 schemas of all types, as GitHub publishes them. */
+export function githubDocument(): SchemaDocument {
+  return require("@octokit/webhooks-schemas") as SchemaDocument;
+}
+
 /** Each recorded type with its Draft 7 schema, cut down to the definitions it reaches. */
 export function githubTypes(): GitHubType[] {
-  const document = require("@octokit/webhooks-schemas") as SchemaDocument;
+  const document = githubDocument();
   const examples = require("@octokit/webhooks-examples") as readonly ExampleSet[];
   return examples.map(({ name, examples: payloads }) => ({
     name: `github.${name}`,

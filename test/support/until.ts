@@ -5,7 +5,7 @@
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  withinMs = 10_000,
+  withinMs = 50_000,
 ): Promise<void> {
   const endMs = performance.now() + withinMs;
   while (!(await holds())) {

@@ -1,0 +1,56 @@
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { commandLine, type CommandOptions } from "../support/command-line.ts";
+import {
+  cleanEnv,
+  PROGRAM,
+  runProgram,
+  startProgram,
+  temporaryFolder,
+  type RunningProgram,
+} from "../support/program.ts";
+
+// Most command lines of the tests run in one process, after others. A process of its own must make no difference.
+
+const folder = temporaryFolder();
+const served = join(folder.path, "served");
+const env = { EVREG_DATA: served };
+const { run } = commandLine(folder.path, env);
+let server: RunningProgram;
+
+beforeAll(async () => {
+  mkdirSync(served);
+  server = await startProgram(served, ["--dev"]);
+  await run("actions create a.b --application shop --schema -".split(" "), { input: '{"type":"object"}' });
+});
+afterAll(async () => {
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+const LINES: readonly (readonly [words: string, expected: object, options?: CommandOptions])[] = [
+  ["actions --output jsonl", { code: 0, stdout: expect.stringContaining('"a.b"'), stderr: "" }],
+  ["actions get a.b", { code: 0, stderr: "" }, { env: { NO_COLOR: "", FORCE_COLOR: "1", COLUMNS: "40" } }],
+  ["events get 9 --url SERVER", { code: 3, stdout: "" }],
+  ["events get 9", { code: 3, stdout: "", stderr: expect.stringMatching(/: evreg events\n$/) }],
+  ["publish a.b -", { code: 1, stdout: "" }, { input: "[]" }],
+  ["publish --batch - --json", { code: 7 }, { input: '{"action":"no.such","payload":{}}\n\n[]' }],
+  ["actions --url http://127.0.0.1:9 --json", { code: 6, stdout: "" }],
+  ["--version", { code: 0, stdout: expect.stringMatching(/^evreg\/\S+ /) }],
+];
+
+test("a command says and ends the same in a process of its own and after others", async () => {
+  for (const [line, expected, options = {}] of LINES) {
+    const words = line.replace("SERVER", server.url).split(" ");
+    const alone = await runProgram(words, { cwd: folder.path, ...options, env: { ...env, ...options.env } });
+    expect.soft(alone, line).toMatchObject(expected);
+    expect.soft(await run(words, options), line).toEqual(alone);
+  }
+});
+
+test("a stdin that nobody ends keeps no finished command alive", async () => {
+  const child = spawn(process.execPath, [PROGRAM, "publish", "a.b", "{}"], { env: cleanEnv(env) });
+  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+});
