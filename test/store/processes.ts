@@ -1,12 +1,17 @@
 import { type ChildProcess, spawn, spawnSync, type StdioOptions } from "node:child_process";
+import { getCompileCacheDir } from "node:module";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const at = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
+/** With the code kept that others have stripped and compiled: these programs are started often, from source. */
+const env = { ...process.env, NODE_COMPILE_CACHE: getCompileCacheDir() };
+
 /** Runs statements on a data file from another process, as any program with SQLite could; answers the last one's rows. */
 export function rawSql(path: string, ...statements: string[]): readonly Record<string, unknown>[] {
   const { stdout, stderr, status } = spawnSync(process.execPath, [at("raw-child.ts"), path, ...statements], {
+    env,
     encoding: "utf8",
     maxBuffer: 256 * 1024 * 1024,
   });
@@ -32,7 +37,7 @@ export function startChild(
 ): Child {
   const command = [process.execPath, at(file), ...args];
   const stdio: StdioOptions = ["pipe", "pipe", "ignore"];
-  const options = uid === undefined ? { stdio } : { stdio, uid, gid: uid };
+  const options = uid === undefined ? { stdio, env } : { stdio, env, uid, gid: uid };
   const [program = "", ...rest] =
     shell === undefined ? command : ["bash", "-c", `${shell}; exec "$@"`, "bash", ...command];
   const child = spawn(program, rest, options);

@@ -4,7 +4,7 @@ import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function actionSuite(open: OpenStore): void {
-  const on = Fixture.use(open);
+  const on = Fixture.fresh(open);
 
   it("answers what was created, whatever its schema holds", async () => {
     const schemata = {

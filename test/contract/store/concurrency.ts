@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function concurrencySuite(open: OpenStore): void {
-  const on = Fixture.use(open);
+  const on = Fixture.fresh(open);
 
   it("answers each of a burst with its own event", async () => {
     const action = await on.action();

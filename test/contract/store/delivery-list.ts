@@ -26,7 +26,7 @@ export function deliveryListSuite(open: OpenStore): void {
     const two = await on.subscription(a, { application: "y", subscription: "two" });
     const three = await on.subscription(b, { application: "x", subscription: "three" });
     const [first = 0] = await on.publish(a, 1, NOW);
-    await on.publish(b, 1, NOW + 1_000);
+    const [second = 0] = await on.publish(b, 1, NOW + 1_000);
     const [third = 0] = await on.publish(a, 1, NOW + 2_000);
     const seen = async (query: Partial<DeliverySelection>): Promise<(number | string)[][]> =>
       (await on.store.listDeliveries({ limit: 50, ...query })).map((delivery) => [
@@ -41,10 +41,10 @@ export function deliveryListSuite(open: OpenStore): void {
       [third, "one"],
       [first, "one"],
     ]);
-    expect(await seen({ action: "b" })).toEqual([[2, "three"]]);
+    expect(await seen({ action: "b" })).toEqual([[second, "three"]]);
     expect(await seen({ applications: ["x"] })).toEqual([
       [third, "one"],
-      [2, "three"],
+      [second, "three"],
       [first, "one"],
     ]);
     expect(await seen({ applications: ["x"], action: "a" })).toEqual([
@@ -53,12 +53,12 @@ export function deliveryListSuite(open: OpenStore): void {
     ]);
     expect(await seen({ applications: ["y"], subscription: one.rowid })).toEqual([]);
     expect(await seen({ event: third, subscription: two.rowid })).toEqual([[third, "two"]]);
-    expect(await seen({ fromMs: NOW + 1_000, toMs: NOW + 2_000 })).toEqual([[2, "three"]]);
+    expect(await seen({ fromMs: NOW + 1_000, toMs: NOW + 2_000 })).toEqual([[second, "three"]]);
     expect(await seen({ fromMs: NOW + 1, subscription: two.rowid })).toEqual([[third, "two"]]);
     expect(await seen({ applications: [] })).toEqual([]);
     expect(await seen({ event: 99 })).toEqual([]);
     expect(await seen({ action: "none" })).toEqual([]);
-    expect(await seen({ subscription: three.rowid, status: "pending" })).toEqual([[2, "three"]]);
+    expect(await seen({ subscription: three.rowid, status: "pending" })).toEqual([[second, "three"]]);
   });
 
   it("finds the deliveries of an action that the subscription has left", async () => {

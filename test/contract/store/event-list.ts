@@ -59,7 +59,7 @@ export function eventListSuite(open: OpenStore): void {
   it("shows only events of the applications a token may see", async () => {
     const [a, b, c] = [
       await on.action("a", "crm"),
-      await on.action("b", "shop"),
+      await on.action("shop.b", "shop"),
       await on.action("c", "crm"),
     ];
     const rowids: number[] = [];
@@ -67,7 +67,7 @@ export function eventListSuite(open: OpenStore): void {
     const [r1, , r3, r4, , r6] = rowids;
     expect(await on.rowids({ applications: ["crm"] })).toEqual([r6, r4, r3, r1]);
     expect(await on.rowids({ applications: ["crm"], limit: 2, page: 2 })).toEqual([r3, r1]);
-    expect(await on.rowids({ applications: ["crm"], action: "b" })).toEqual([]);
+    expect(await on.rowids({ applications: ["crm"], action: "shop.b" })).toEqual([]);
     expect(await on.rowids({ applications: [] })).toEqual([]);
     expect(await total({ applications: ["crm"] })).toBe(4);
     expect(await total({ applications: ["crm", "shop"] })).toBe(6);
@@ -137,7 +137,11 @@ export function eventListSuite(open: OpenStore): void {
   });
 
   it("is exact over thousands of events, wherever a page begins and an hour ends", async () => {
-    const actions = [await on.action("a", "crm"), await on.action("b", "crm"), await on.action("c", "shop")];
+    const actions = [
+      await on.action("a", "crm"),
+      await on.action("b", "crm"),
+      await on.action("shop.c", "shop"),
+    ];
     const [a, b, c] = actions;
     if (a === undefined || b === undefined || c === undefined) throw new Error("three were made");
     const all: { rowid: number; action: string; application: string; atMs: number }[] = [];
@@ -157,7 +161,7 @@ export function eventListSuite(open: OpenStore): void {
     const filters: Partial<EventSelection>[] = [
       {},
       { action: "a" },
-      { action: "c" },
+      { action: "shop.c" },
       { applications: ["crm"] },
     ];
     for (const filter of filters) {

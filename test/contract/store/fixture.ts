@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeEach } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { Claim, ClaimAnswer } from "../../../src/store/claims.ts";
@@ -16,22 +16,68 @@ export type OpenStore = (folder: string) => Promise<Store>;
 /** A moment the suites start from. */
 export const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
-/** A fresh store for each test, and the short words its stories are told in. */
+/** Later than whatever a test has done. */
+const FAR_MS = NOW + 100 * 365 * 86_400_000;
+/** More events than these take longer to remove than a new store takes to open. */
+const MOST_REMOVED = 1_000;
+
+/** A store without events and subscriptions for each test, and the short words its stories are told in. */
 export class Fixture {
   #store: Store | undefined;
   #folder = "";
+  /** The actions in the store, and which of them the running test made. */
+  readonly #actions = new Map<string, Action>();
+  readonly #own = new Set<string>();
 
+  /** One store for all tests of a block: what each left behind is removed, and where it cannot be, another is opened. */
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
-    beforeEach(async () => {
-      fixture.#folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
-      fixture.#store = await open(fixture.#folder);
-    });
+    beforeEach(() => fixture.#open(open));
     afterEach(async () => {
-      await fixture.#store?.close();
-      rmSync(fixture.#folder, { recursive: true, force: true });
+      if (!(await fixture.#sweep())) await fixture.#close();
     });
+    afterAll(() => fixture.#close());
     return fixture;
+  }
+
+  /** A new store for each test of a block. */
+  static fresh(open: OpenStore): Fixture {
+    const fixture = new Fixture();
+    beforeEach(() => fixture.#open(open));
+    afterEach(() => fixture.#close());
+    return fixture;
+  }
+
+  async #open(open: OpenStore): Promise<void> {
+    if (this.#store !== undefined) return;
+    this.#folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
+    this.#store = await open(this.#folder);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#store === undefined) return;
+    await this.#store.close();
+    this.#store = undefined;
+    this.#actions.clear();
+    this.#own.clear();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Whether the store is as the next test may find it; actions stay, as long as they are as they were made. */
+  async #sweep(): Promise<boolean> {
+    const { store } = this;
+    if (store.condition().status !== "ok") return false;
+    const actions = await Promise.all([...this.#own].map((name) => store.findAction(name)));
+    if (actions.some((action) => action?.edition !== 1)) return false;
+    this.#own.clear();
+    const subscriptions = await store.listSubscriptions({});
+    await Promise.all(subscriptions.map(({ rowid }) => store.deleteSubscription(rowid, FAR_MS)));
+    await store.releaseExpired(FAR_MS);
+    const { events, after } = await store.findExpired({ beforeMs: FAR_MS + 1, most: MOST_REMOVED });
+    if (after !== undefined) return false;
+    for (let left = events; left.length > 0;) left = left.slice((await store.removeEvents(left)).handled);
+    const { total } = await store.listEvents({ order: "desc", limit: 1, page: 1 });
+    return total === 0 && (await store.listDeliveries({ limit: 1 })).length === 0;
   }
 
   get store(): Store {
@@ -39,8 +85,15 @@ export class Fixture {
     return this.#store;
   }
 
-  action(action = "user.created", application = "crm"): Promise<Action> {
-    return this.store.createAction({ action, application, schemata: { type: "object" } }, NOW);
+  async action(action = "user.created", application = "crm"): Promise<Action> {
+    const earlier = this.#actions.get(action);
+    const isEarlier = earlier?.application === application && !this.#own.has(action);
+    const made = isEarlier
+      ? earlier
+      : await this.store.createAction({ action, application, schemata: { type: "object" } }, NOW);
+    this.#actions.set(action, made);
+    this.#own.add(action);
+    return made;
   }
 
   subscription(

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function tokenSuite(open: OpenStore): void {
-  const on = Fixture.use(open);
+  const on = Fixture.fresh(open);
 
   it("finds a token by its hash until it is revoked", async () => {
     const created = await on.store.createToken(
