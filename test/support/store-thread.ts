@@ -7,7 +7,8 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE = join(ROOT, "src/store/libsql/worker.ts");
-/** Where `worker-host.ts` names the thread's module as it lies in the source. */
+const HOST = "/src/store/libsql/worker-host.ts";
+/** Where it names the thread's module as it lies in the source. */
 const NAMED = `"./worker.ts"`;
 
 /**
@@ -17,8 +18,11 @@ const NAMED = `"./worker.ts"`;
 export function storeThreadInOneFile(): Plugin {
   return {
     name: "store-thread-in-one-file",
+    // What vitest keeps of earlier runs goes by that one module, and would start the thread as it was then.
+    configureVitest: ({ defineCacheKeyGenerator }) =>
+      defineCacheKeyGenerator(({ id }) => (id.endsWith(HOST) ? false : undefined)),
     async transform(code, id) {
-      if (!id.endsWith("/src/store/libsql/worker-host.ts")) return undefined;
+      if (!id.endsWith(HOST)) return undefined;
       if (!code.includes(NAMED)) throw new Error(`${id} names the thread's module no more as ${NAMED}`);
       const { file, inputs } = await bundleThread();
       for (const input of inputs) this.addWatchFile(join(ROOT, input));
