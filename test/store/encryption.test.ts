@@ -37,15 +37,18 @@ const secretOf = (n: number): string => `whsec_the-secret-of-number-${n}-`.padEn
 async function fill(store: Store, count: number): Promise<void> {
   await store.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
   const handler = "https://hooks.example.com/";
+  // Asked for at once, they are done in this order, and committed together.
+  const writes: Promise<unknown>[] = [];
   for (let n = 1; n <= count; n += 1) {
     const bearer = n % 3 === 0 ? ({ kind: "own", token: `bearer-of-${n}` } as const) : undefined;
     const named = { application: "x", subscription: `s${n}`, action: "a.b", handler, maxRetries: 5 };
     const record = { ...named, active: true, secret: secretOf(n) };
-    await store.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW);
+    writes.push(store.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW));
     if (n % 5 === 0) {
-      await store.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW);
+      writes.push(store.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW));
     }
   }
+  await Promise.all(writes);
 }
 
 /** What a delivery of each subscription would be signed with, by an event published now. */
@@ -125,12 +128,12 @@ describe("a file that gets its key later", () => {
   it("is encrypted at that start, and nothing plain stays behind, not of deleted subscriptions either", async () => {
     const plain = await open();
     await fill(plain, 600);
-    for (const n of upTo(600)) {
-      if (n % 2 === 0 || n <= 300) continue;
-      await plain.updateSubscription(n, { bearer: { kind: "own", token: `long-${"y".repeat(900)}` } }, NOW);
-      await plain.updateSubscription(n, { bearer: { kind: "secret" } }, NOW);
+    const changed = upTo(600).filter((n) => n > 300 && n % 2 === 1);
+    for (const bearer of [{ kind: "own", token: `long-${"y".repeat(900)}` }, { kind: "secret" }] as const) {
+      await Promise.all(changed.map((n) => plain.updateSubscription(n, { bearer }, NOW)));
     }
-    for (let n = 101; n <= 600; n += 1) await plain.deleteSubscription(n, NOW);
+    const deleted = upTo(600).filter((n) => n > 100);
+    await Promise.all(deleted.map((n) => plain.deleteSubscription(n, NOW)));
     await plain.close();
     expect(traces("whsec_")).toEqual(["evreg.db"]);
 

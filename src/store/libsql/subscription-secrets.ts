@@ -2,10 +2,20 @@ import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { BearerSetting } from "../subscriptions.ts";
 import { aboutSecret, Vault } from "../vault.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql, SqlValue } from "./sql.ts";
 
 // What deliveries are signed with, in a table of its own: no listing reads it, and all of it can be written anew when
-// the key changes.
+// the key changes. What a write takes out of it is overwritten at once: a page that it gives up may become another
+// table's, whose unused parts nobody overwrites when the file is encrypted later.
+
+function change(sql: Sql, text: string, ...values: SqlValue[]): void {
+  sql.run("PRAGMA secure_delete = ON");
+  try {
+    sql.run(text, ...values);
+  } finally {
+    sql.run("PRAGMA secure_delete = OFF");
+  }
+}
 
 /** @param key what it is encrypted with, where it is */
 export function insertSecrets(
@@ -16,7 +26,8 @@ export function insertSecrets(
 ): void {
   const vault = new Vault(key);
   const { kind, token } = keptBearer(vault, id, given.bearer ?? { kind: "secret" });
-  sql.run(
+  change(
+    sql,
     "INSERT INTO subscription_secret (subscription_id, secret, bearer, bearer_token) VALUES (?, ?, ?, ?)",
     id,
     vault.seal(aboutSecret(id, "secret"), given.secret),
@@ -27,7 +38,8 @@ export function insertSecrets(
 
 export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint8Array | undefined): void {
   const { kind, token } = keptBearer(new Vault(key), id, bearer);
-  sql.run(
+  change(
+    sql,
     "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
     kind,
     token,
@@ -52,7 +64,8 @@ export function replaceSecret(
   if (overlapMs > 0 && row.until_ms !== null) throw overlapping(row.until_ms);
   const vault = new Vault(key);
   const before = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), row.secret) : undefined;
-  sql.run(
+  change(
+    sql,
     `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
       WHERE subscription_id = ?`,
     vault.seal(aboutSecret(id, "secret"), secret),
@@ -64,14 +77,15 @@ export function replaceSecret(
 
 /** Those whose overlap has ended. */
 export function forgetPreviousSecrets(sql: Sql, nowMs: number): void {
-  sql.run(
+  change(
+    sql,
     `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,
     nowMs,
   );
 }
 
 export function deleteSecrets(sql: Sql, id: number): void {
-  sql.run("DELETE FROM subscription_secret WHERE subscription_id = ?", id);
+  change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
 function keptBearer(
