@@ -42,7 +42,10 @@ export async function openInput(path: string): Promise<Input> {
   try {
     const file = await open(path);
     const stat = await file.stat();
-    if (stat.isDirectory()) throw usage(`${path} is a folder; name a file.`);
+    if (stat.isDirectory()) {
+      await file.close();
+      throw usage(`${path} is a folder; name a file.`);
+    }
     const { size } = stat;
     return {
       stream: file.createReadStream({ highWaterMark: 256 * 1024 }),

@@ -1,42 +1,25 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
+import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { useServed } from "./served.ts";
 
 const SCHEMA = { type: "object", properties: { id: { type: "integer" } } };
 const WIDER = { ...SCHEMA, properties: { ...SCHEMA.properties, note: { type: "string" } } };
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let evreg: Evreg;
-
-function file(name: string, text: string): string {
-  writeFileSync(join(folder.path, name), text);
-  return name;
-}
-
-beforeAll(async () => {
-  mkdirSync(data);
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg }) => {
   for (const action of ["a.b", "a.old", "a.new", "a.settings"]) {
     await evreg.actions.create({ action, application: "shop", schemata: SCHEMA });
   }
   await evreg.actions.update("a.b", { schemata: WIDER });
   await evreg.events.publish({ action: "a.b", payload: RawJson.fromValue({ note: "x" }) });
 });
+const { folder, run, json } = served;
 
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  folder.remove();
-});
+function file(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return name;
+}
 
 test("history lists the revisions with what each changed; a page knows what is on the next", async () => {
   const [table, page, document] = await Promise.all([
@@ -115,12 +98,12 @@ test("check tells breaks beside the lines of the file, and ends with 5", async (
   );
   expect(own.stdout).toMatch(/\nNot compatible: \d+ breaks; an update of a\.b with it would be refused\.\n$/);
   expect(unread.code).toBe(5);
-  expect((await evreg.actions.get("a.b")).data.revision).toBe(2);
+  expect((await served.evreg.actions.get("a.b")).data.revision).toBe(2);
 });
 
 test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
-  await evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
-  await evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });
+  await served.evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
+  await served.evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });
   const schema = file("wider.json", JSON.stringify(WIDER));
   const checked = await run(["actions", "check", "a.open", "--schema", schema, "--replay", "9"]);
   expect(checked).toMatchObject({ code: 5, stderr: "" });
@@ -130,7 +113,7 @@ test("a compatible schema may still refuse events with what the old one says not
 });
 
 test("an update that changes nothing says so", async () => {
-  await evreg.actions.create({ action: "a.same", application: "shop", schemata: SCHEMA });
+  await served.evreg.actions.create({ action: "a.same", application: "shop", schemata: SCHEMA });
   const update = ["actions", "update", "a.same", "--schema", "-"];
   const same = await run(update, { input: JSON.stringify(SCHEMA) });
   expect(same).toMatchObject({

@@ -1,30 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
-import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { beforeEach, expect, test } from "vitest";
+import { useServed } from "./served.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let evreg: Evreg;
+const served = useServed();
+const { folder, run, json } = served;
 /** Each test has an application of its own on the one server. */
 let application = "";
 let tests = 0;
 
-beforeAll(async () => {
-  mkdirSync(data);
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
-});
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  folder.remove();
-});
 beforeEach(() => {
   application = `app${++tests}`;
 });
@@ -47,12 +31,12 @@ function registry(required: string, ...subscriptions: string[]): string {
 
 function file(text: string): string {
   const name = `${application}.json`;
-  writeFileSync(join(folder.path, name), text);
+  writeFileSync(join(folder, name), text);
   return name;
 }
 
 async function subscribed(): Promise<string[]> {
-  return (await evreg.subscriptions.list({ application })).data
+  return (await served.evreg.subscriptions.list({ application })).data
     .map(({ subscription }) => subscription)
     .toSorted();
 }
@@ -82,13 +66,13 @@ test("shows its plan on stdout, does it, and does nothing the second time", asyn
     const again = await run(["apply", "-f", path, ...more]);
     expect(again).toEqual({ code: 0, stdout: "Nothing to do; 3 as declared.\n", stderr: "" });
   }
-  const kept = readFileSync(join(folder.path, secrets), "utf8").trim().split("\n");
+  const kept = readFileSync(join(folder, secrets), "utf8").trim().split("\n");
   expect(kept.map((line) => (JSON.parse(line) as { subscription: string }).subscription).toSorted()).toEqual([
     "one",
     "two",
   ]);
   for (const line of kept) expect(line).toMatch(/"secret":"whsec_[A-Za-z0-9+/]{43}="}$/);
-  expect(statSync(join(folder.path, secrets)).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, secrets)).mode & 0o777).toBe(0o600);
 });
 
 test("a secret reaches a pipe only if that is asked for; nothing is created before it is known where to", async () => {
@@ -103,7 +87,7 @@ test("a secret reaches a pipe only if that is asked for; nothing is created befo
     code: 2,
     stderr: expect.stringMatching(/no\/such\/folder cannot be written/),
   });
-  expect((await evreg.actions.list({ application })).data).toEqual([]);
+  expect((await served.evreg.actions.list({ application })).data).toEqual([]);
   const shown = await run(["apply", "-f", path, "--secrets-file", "-"]);
   expect(shown.stdout).toMatch(
     new RegExp(`\nsecret of ${application}/one to ${application}.made: whsec_\\S+\n$`),
@@ -142,7 +126,7 @@ test("--json is one document of the plan with what became of it", async () => {
     { result: "done" },
     { result: "done", secret: expect.stringMatching(/^whsec_/) },
   ]);
-  expect(done.data[1]?.rowid).toBe((await evreg.subscriptions.list({ application })).data[0]?.rowid);
+  expect(done.data[1]?.rowid).toBe((await served.evreg.subscriptions.list({ application })).data[0]?.rowid);
   const lines = await run(["apply", "-f", "-", "--output", "jsonl"], { input: registry('["id"]') });
   expect(lines).toMatchObject({ code: 5, stderr: "" });
   expect(JSON.parse(lines.stdout)).toMatchObject({
@@ -215,7 +199,7 @@ test("a step that fails is told with the reason, and so is what was not tried; 7
 
 test("mistakes are told all at once, with their places, before anything is asked of the server", async () => {
   writeFileSync(
-    join(folder.path, "bad.yaml"),
+    join(folder, "bad.yaml"),
     "actions:\n  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n",
   );
   const { code, stdout, stderr } = await run(["apply", "-f", "bad.yaml", "--url", "http://127.0.0.1:9"]);
@@ -238,21 +222,24 @@ test("a token sees and changes what its scopes hold", async () => {
   await run(["apply", "-f", file(registry("[]"))]);
   application = `${application}-own`;
   const text = registry("[]", "one");
-  const { data: reader } = await evreg.tokens.create({ name: "reader", scopes: [`read:${application}`] });
-  const { data: writer } = await evreg.tokens.create({
+  const { data: reader } = await served.evreg.tokens.create({
+    name: "reader",
+    scopes: [`read:${application}`],
+  });
+  const { data: writer } = await served.evreg.tokens.create({
     name: "w",
     scopes: [`read:${application}`, `write:${application}`],
   });
   const by = (token: string, more: string[] = []) =>
     run(["apply", "-f", "-", "--secrets-file", "/dev/null", ...more], {
       input: text,
-      env: { EVREG_URL: server.url, EVREG_TOKEN: token },
+      env: { EVREG_URL: served.server.url, EVREG_TOKEN: token },
     });
   expect(await by(reader.token)).toMatchObject({ code: 4, stderr: expect.stringContaining("Failed:") });
   expect(await by(writer.token)).toMatchObject({ code: 0 });
   const stranger = await run(["apply", "-f", "-"], {
     input: text.replaceAll(`"action":"${application}.made","handler"`, `"action":"${others}.made","handler"`),
-    env: { EVREG_URL: server.url, EVREG_TOKEN: writer.token },
+    env: { EVREG_URL: served.server.url, EVREG_TOKEN: writer.token },
   });
   expect(stranger).toMatchObject({
     code: 2,
@@ -287,7 +274,7 @@ test("export writes what apply reads, to stdout, a file or a folder", async () =
   const asJson = await run(["export", ...only, "--json"]);
   expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
   expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
-  expect(readFileSync(join(folder.path, "export.yaml"), "utf8")).toBe(yaml.stdout);
+  expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe(yaml.stdout);
   expect(await run(["export", "--output-dir", "all"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
   const again = await run(["apply", "-f", "all", "--dry-run", "--exit-code", "--prune"]);
   expect(again).toMatchObject({

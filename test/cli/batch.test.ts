@@ -1,40 +1,23 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
-import { commandLine } from "../support/command-line.ts";
+import { expect, test } from "vitest";
+import { useServed } from "./served.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data, { mode: 0o700 });
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
-});
-
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  folder.remove();
-});
+const served = useServed();
+const { folder, data, run, json } = served;
 
 /** An action of its own for each test, so that what was published can be counted. */
 async function action(name: string): Promise<string> {
   const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
-  await evreg.actions.create({ action: name, application: "shop", schemata });
+  await served.evreg.actions.create({ action: name, application: "shop", schemata });
   return name;
 }
 
 async function idsOf(name: string): Promise<number[]> {
-  const { data: events } = await evreg.events.list({ action: name, order: "asc", limit: 500 });
+  const { data: events } = await served.evreg.events.list({ action: name, order: "asc", limit: 500 });
   return events.map((event) => (event.payload.value() as { id: number }).id);
 }
 
@@ -63,7 +46,7 @@ function withBadLines(name: string): string {
 
 test("refused lines are told with number and reason, the others published, and the exit code is 7", async () => {
   const name = await action("batch.continue");
-  writeFileSync(join(folder.path, "bad.ndjson"), withBadLines(name));
+  writeFileSync(join(folder, "bad.ndjson"), withBadLines(name));
   const { code, stdout, stderr } = await run(["publish", "--batch", "bad.ndjson"]);
   expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
   expect(stderr).toMatch(/^Line 3: .+\n/m);

@@ -1,26 +1,15 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
+import { afterAll, expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { useServed } from "./served.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let receiver: Receiver;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data);
-  [receiver, server] = await Promise.all([startReceiver(), startProgram(data, ["--dev"])]);
-  evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg }) => {
+  receiver = await startReceiver();
   const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
   for (const action of ["plain", "wanted", "refused", "stuck", "paused", "many", "sifted"]) {
     await evreg.actions.create({ action, application: "shop", schemata });
@@ -42,29 +31,26 @@ beforeAll(async () => {
     });
   }
 });
+const { folder, data, run, json } = served;
+let receiver: Receiver;
 
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  await receiver.close();
-  folder.remove();
-});
+afterAll(() => receiver.close());
 
 async function total(action: string): Promise<number> {
-  return (await evreg.events.list({ action, limit: 1 })).meta.total;
+  return (await served.evreg.events.list({ action, limit: 1 })).meta.total;
 }
 
 const EXACT = '{"z": 1,\n "id":12345678901234567890, "1": 1.0, "é": "\\u00e9"}';
 
 test("a payload is kept byte for byte, from an argument, a file or stdin", async () => {
-  writeFileSync(join(folder.path, "payload.json"), `${EXACT}\n`);
+  writeFileSync(join(folder, "payload.json"), `${EXACT}\n`);
   const published = await Promise.all([
     json<{ rowid: number }>(["publish", "plain", EXACT]),
     json<{ rowid: number }>(["publish", "plain", "--file", "payload.json"]),
     json<{ rowid: number }>(["publish", "plain", "-"], { input: `  ${EXACT}` }),
   ]);
   for (const { data: event } of published) {
-    const answer = await fetch(`${server.url}/v1/events/${event.rowid}`);
+    const answer = await fetch(`${served.server.url}/v1/events/${event.rowid}`);
     expect(await answer.text()).toContain(`"payload":${EXACT}`);
   }
   const [id] = published.map(({ data: event }) => String(event.rowid));
@@ -139,32 +125,35 @@ test("--wait ends by the outcome: 0 when all was delivered or filtered, 1 when n
 });
 
 test("a delivery sent again while its subscription is paused is held, and says so", async () => {
-  const { data: event } = await evreg.events.publish({
+  const { data: event } = await served.evreg.events.publish({
     action: "refused",
     payload: RawJson.fromText('{"id": 9}'),
   });
   const failed = async () =>
-    (await evreg.deliveries.list({ event: event.rowid })).data.find(({ status }) => status === "failed");
+    (await served.evreg.deliveries.list({ event: event.rowid })).data.find(
+      ({ status }) => status === "failed",
+    );
   await until("the delivery fails", async () => (await failed()) !== undefined);
   const delivery = (await failed())!;
-  await evreg.subscriptions.update(delivery.subscription_id, { active: false });
+  await served.evreg.subscriptions.update(delivery.subscription_id, { active: false });
   const retried = await run(["deliveries", "retry", String(delivery.rowid)]);
   expect(retried).toMatchObject({
     code: 0,
     stderr: `Delivery ${delivery.rowid} is held: it waits until subscription ${delivery.subscription_id} is active again: evreg subscriptions update ${delivery.subscription_id} --active\n`,
   });
   expect(retried.stdout).toMatch(/^Status +held$/m);
-  await evreg.subscriptions.update(delivery.subscription_id, { active: true });
+  await served.evreg.subscriptions.update(delivery.subscription_id, { active: true });
 });
 
 test("--wait ends when what is left is held, and says how to let it go", async () => {
   const handler = `${receiver.url}/refused`;
   const names = { application: "billing", subscription: "s", action: "paused" };
-  const { data: made } = await evreg.subscriptions.create({ ...names, handler, max_retries: 20 });
+  const { data: made } = await served.evreg.subscriptions.create({ ...names, handler, max_retries: 20 });
   const waited = run(["publish", "paused", '{"id": 1}', "--wait"]);
-  const status = async () => (await evreg.deliveries.list({ subscription: made.rowid })).data[0]?.status;
+  const status = async () =>
+    (await served.evreg.deliveries.list({ subscription: made.rowid })).data[0]?.status;
   await until("a retry waits", async () => (await status()) === "waiting");
-  await evreg.subscriptions.update(made.rowid, { active: false });
+  await served.evreg.subscriptions.update(made.rowid, { active: false });
   const { code, stderr } = await waited;
   expect(code).toBe(1);
   expect(stderr).toContain(

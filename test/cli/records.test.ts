@@ -1,12 +1,10 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
+import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { useServed } from "./served.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 
 const SCHEMA = {
   type: "object",
@@ -15,28 +13,14 @@ const SCHEMA = {
 };
 const HANDLER = "http://127.0.0.1:9/hook";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data);
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg }) => {
   await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
   await evreg.actions.create({ action: "order.shipped", application: "shop", schemata: { type: "object" } });
 });
-
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  folder.remove();
-});
+const { folder, data, run, json } = served;
 
 async function body(path: string): Promise<string> {
-  return (await fetch(server.url + path)).text();
+  return (await fetch(served.server.url + path)).text();
 }
 
 test("--json is the API's answer byte for byte, jsonl its records, and a table what a person reads", async () => {
@@ -56,7 +40,7 @@ test("--json is the API's answer byte for byte, jsonl its records, and a table w
 
 test("a schema comes from a file or from stdin, as JSON or as YAML; what checks nothing in it is warned of", async () => {
   writeFileSync(
-    join(folder.path, "schema.yaml"),
+    join(folder, "schema.yaml"),
     "type: object\nrequired: [id]\nproperties:\n  id: {type: integer}\n",
   );
   const [fromYaml, fromStdin, slip] = await Promise.all([
@@ -105,7 +89,7 @@ test("what cannot be done to an action says why, and ends with the code for it",
 
 test("a compatible schema becomes the next revision", async () => {
   const wider = { ...SCHEMA, properties: { ...SCHEMA.properties, total: { type: "number" } } };
-  await evreg.actions.create({ action: "a.wider", application: "shop", schemata: SCHEMA });
+  await served.evreg.actions.create({ action: "a.wider", application: "shop", schemata: SCHEMA });
   const { data: action } = await json(["actions", "update", "a.wider", "--schema", "-"], {
     input: JSON.stringify(wider),
   });
@@ -113,8 +97,12 @@ test("a compatible schema becomes the next revision", async () => {
 });
 
 test("a filter is taken from a file or stdin, checked, and goes with none", async () => {
-  await evreg.actions.create({ action: "a.sifted", application: "shop", schemata: { type: "object" } });
-  writeFileSync(join(folder.path, "filter.yaml"), "required: [id]\nrequird: [x]\n");
+  await served.evreg.actions.create({
+    action: "a.sifted",
+    application: "shop",
+    schemata: { type: "object" },
+  });
+  writeFileSync(join(folder, "filter.yaml"), "required: [id]\nrequird: [x]\n");
   const create =
     "subscriptions create --application billing --subscription sifted --action a.sifted --handler";
   const created = await run([...create.split(" "), HANDLER, "--filter", "filter.yaml"]);
@@ -136,7 +124,7 @@ test("a filter is taken from a file or stdin, checked, and goes with none", asyn
   expect((await json(["subscriptions", "update", id, "--filter", "none"])).data).toMatchObject({
     filter: null,
   });
-  await evreg.subscriptions.delete(Number(id));
+  await served.evreg.subscriptions.delete(Number(id));
 });
 
 test("a subscription is created, shown, paused, resumed and deleted; its secret is told once", async () => {
@@ -204,7 +192,7 @@ test("a token for an application that nothing has is created, with a warning", a
 
 test("at 40 columns nothing breaks out of the terminal's width", async () => {
   const note = "long ".repeat(30);
-  await evreg.events.publish({
+  await served.evreg.events.publish({
     action: "order.shipped",
     payload: RawJson.fromText(`{"id":1,"note":"${note}","wide":"注文"}`),
   });
@@ -237,7 +225,7 @@ test.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failur
 
 test("names and payloads from outside cannot steer the terminal", async () => {
   const evil = '{"id":2,"note":"\\u001b]0;gotcha\\u0007 and \u009b31m raw"}';
-  const { data: event } = await evreg.events.publish({
+  const { data: event } = await served.evreg.events.publish({
     action: "order.shipped",
     payload: RawJson.fromText(evil),
   });

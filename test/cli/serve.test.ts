@@ -1,15 +1,59 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { announcement } from "../../src/cli/serve-announcement.ts";
 import { SERVER_ENVIRONMENT } from "../../src/runtime/server-heap.ts";
-import { runProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+const home = temporaryFolder();
+let running: RunningProgram;
+beforeAll(async () => {
+  running = await startProgram(home.path, ["--dev"]);
+});
+afterAll(() => home.remove());
+
+test("--dev is refused where others could reach it, and a taken port is named", async () => {
+  const other = temporaryFolder();
+  const { port } = new URL(running.url);
+  const [open, taken] = await Promise.all([
+    runProgram(["serve", "--dev", "--host", "0.0.0.0", "--data", join(other.path, "x")]),
+    runProgram(["serve", "--data", other.path, "--port", port]),
+  ]);
+  expect(open).toMatchObject({ code: 2, stdout: "" });
+  expect(existsSync(join(other.path, "x"))).toBe(false);
+  expect(taken).toMatchObject({ code: 5, stdout: "" });
+  expect(taken.stderr).toContain(port);
+  other.remove();
+});
+
+/** Whether the process has what a server gives to Node and to the C library, and the options it has. */
+function heapOf({ child }: RunningProgram): { options: string[]; isSet: boolean } {
+  const [line = "", environment = ""] = ["cmdline", "environ"].map((name) =>
+    readFileSync(`/proc/${child.pid}/${name}`, "utf8"),
+  );
+  return {
+    options: line.split("\0").filter((word) => word.startsWith("--max-semi")),
+    isSet: Object.entries(SERVER_ENVIRONMENT).every(([name, value]) =>
+      environment.includes(`${name}=${value}`),
+    ),
+  };
+}
+
+test.skipIf(process.platform !== "linux")(
+  "the server's heap for short-lived objects is bounded, unless the operator says how large it may be",
+  async () => {
+    expect(heapOf(running)).toEqual({ options: ["--max-semi-space-size=8"], isSet: true });
+    const other = temporaryFolder();
+    const free = await startProgram(other.path, [], { NODE_OPTIONS: "--max-semi-space-size=32" });
+    expect(heapOf(free)).toEqual({ options: [], isSet: false });
+    expect((await free.end("SIGTERM")).code).toBe(0);
+    other.remove();
+  },
+);
 
 test("away from a terminal the server writes log lines only, to stderr, and ends with 0 when told to stop", async () => {
-  const folder = temporaryFolder();
-  const server = await startProgram(folder.path, ["--dev"]);
-  const { code, stdout, stderr } = await server.end("SIGTERM");
+  const { code, stdout, stderr } = await running.end("SIGTERM");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
   const lines = stderr
     .trimEnd()
@@ -18,29 +62,12 @@ test("away from a terminal the server writes log lines only, to stderr, and ends
   expect(lines).toContainEqual(
     expect.objectContaining({
       msg: "listening",
-      url: server.url,
-      addresses: [new URL(server.url).host],
-      data: folder.path,
+      url: running.url,
+      addresses: [new URL(running.url).host],
+      data: home.path,
     }),
   );
   expect(lines.at(-1)).toMatchObject({ msg: "stopped" });
-  folder.remove();
-});
-
-test("--dev is refused where others could reach it, and a taken port is named", async () => {
-  const [one, other] = [temporaryFolder(), temporaryFolder()];
-  const server = await startProgram(one.path, ["--dev"]);
-  const { port } = new URL(server.url);
-  const [open, taken] = await Promise.all([
-    runProgram(["serve", "--dev", "--host", "0.0.0.0", "--data", join(one.path, "x")]),
-    runProgram(["serve", "--data", other.path, "--port", port]),
-  ]);
-  expect(open).toMatchObject({ code: 2, stdout: "" });
-  expect(existsSync(join(one.path, "x"))).toBe(false);
-  expect(taken).toMatchObject({ code: 5, stdout: "" });
-  expect(taken.stderr).toContain(port);
-  await server.end("SIGTERM");
-  for (const folder of [one, other]) folder.remove();
 });
 
 test.skipIf(process.platform === "win32").each(["", "EPIPE"])(
@@ -99,28 +126,6 @@ const ABOUT = {
   cwd: "/srv/shop",
   program: "evreg",
 };
-
-test.skipIf(process.platform !== "linux")(
-  "the server's heap for short-lived objects is bounded, unless the operator says how large it may be",
-  async () => {
-    for (const [env, options] of [
-      [{}, ["--max-semi-space-size=8"]],
-      [{ NODE_OPTIONS: "--max-semi-space-size=32" }, []],
-    ] as const) {
-      const folder = temporaryFolder();
-      const server = await startProgram(folder.path, [], env);
-      const line = readFileSync(`/proc/${server.child.pid}/cmdline`, "utf8").split("\0");
-      expect(line.filter((word) => word.startsWith("--max-semi"))).toEqual(options);
-      const environment = readFileSync(`/proc/${server.child.pid}/environ`, "utf8");
-      const isSet = Object.entries(SERVER_ENVIRONMENT).every(([name, value]) =>
-        environment.includes(`${name}=${value}`),
-      );
-      expect(isSet).toBe(options.length > 0);
-      expect((await server.end("SIGTERM")).code).toBe(0);
-      folder.remove();
-    }
-  },
-);
 
 test("a terminal is told address, data folder, where the token is, and a command to type next", () => {
   const text = announcement(ABOUT);

@@ -1,10 +1,7 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
-import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { expect, test } from "vitest";
+import { useServed } from "./served.ts";
 import { compilerComplaints } from "../support/typescript.ts";
 
 const USER = {
@@ -25,28 +22,14 @@ const HARD = {
   properties: { code: { type: "string", pattern: "^[a-z]{40}$", allOf: [{ pattern: "^.{30}qxqxqxqxqx" }] } },
 };
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
-let server: RunningProgram;
-let evreg: Evreg;
-
-beforeAll(async () => {
-  mkdirSync(data);
-  server = await startProgram(data, ["--dev"]);
-  evreg = connect({ url: server.url });
+const served = useServed(async ({ evreg }) => {
   const create = (action: string, schemata: Record<string, unknown>) =>
     evreg.actions.create({ action, application: "shop", schemata });
   await create("user.created", USER);
   await create("order.paid", PAID);
   await create("never", { type: "object", required: ["a"], properties: { a: false } });
 });
-
-afterAll(async () => {
-  await evreg.close();
-  await server.end("SIGTERM");
-  folder.remove();
-});
+const { folder, run, json } = served;
 
 test(
   "types are a file that compiles, in which a delivery's action tells its payload",
@@ -99,7 +82,7 @@ export const used = [receive, paid];
 );
 
 test("--out writes the file, and leaves one alone that is the same", async () => {
-  const file = join(folder.path, "events.ts");
+  const file = join(folder, "events.ts");
   const first = await run(["actions", "types", "order.paid", "--out", "events.ts"]);
   expect(first).toMatchObject({ code: 0, stdout: "", stderr: "Wrote the types of 1 action.\n" });
   expect(readFileSync(file, "utf8")).toBe((await run(["actions", "types", "order.paid"])).stdout);
@@ -168,9 +151,9 @@ test("where no payload is found, it says so and what helps", async () => {
   }
   expect([unknown.code, none.code, many.code]).toEqual([3, 2, 2]);
   // Doing what it says helps.
-  await evreg.actions.create({ action: "hard", application: "shop", schemata: HARD });
+  await served.evreg.actions.create({ action: "hard", application: "shop", schemata: HARD });
   expect((await run(["actions", "sample", "hard"])).code).toBe(1);
-  await evreg.actions.update("hard", {
+  await served.evreg.actions.update("hard", {
     schemata: { ...HARD, examples: [{ code: `${"a".repeat(30)}qxqxqxqxqx` }] },
   });
   expect((await run(["actions", "sample", "hard"])).stdout).toContain(`${"a".repeat(30)}qxqxqxqxqx`);

@@ -45,6 +45,13 @@ interface Received {
   readonly status: number | undefined;
 }
 
+/** All that the data file says, in one question: each takes a process of its own. */
+const KEPT = `SELECT
+  (SELECT json_group_array(json_object('id', rowid, 'n', CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
+  (SELECT json_group_array(json_object('key', d.event_id || '_' || a.attempt, 'status', a.status_code))
+    FROM attempt AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
+  (SELECT json_group_array(event_id) FROM delivery WHERE state = 2) AS delivered,
+  (SELECT integrity_check FROM pragma_integrity_check) AS integrity`;
 const TAIL = /,"delivery_attempt":\d+\}$/;
 
 /**
@@ -96,19 +103,14 @@ export class Ledger {
 
   /** To be called when no process has the folder any more. */
   balance(folder: string): Balance {
-    const ask = <T>(sql: string): readonly T[] => rawSql(join(folder, "evreg.db"), sql) as readonly T[];
-    const stored = ask<{ id: number; n: number | null }>(
-      "SELECT rowid AS id, CAST(payload AS TEXT) ->> 'n' AS n FROM event",
-    );
-    const attempts = ask<{ key: string; status: number | null }>(
-      `SELECT d.event_id || '_' || a.attempt AS key, a.status_code AS status
-        FROM attempt AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id`,
-    );
-    const delivered = ask<{ event: number }>("SELECT event_id AS event FROM delivery WHERE state = 2");
-    const [check] = ask<{ integrity_check: string }>("PRAGMA integrity_check");
+    const [kept] = rawSql(join(folder, "evreg.db"), KEPT);
+    const rows = <T>(name: string): readonly T[] => JSON.parse(String(kept?.[name])) as readonly T[];
+    const stored = rows<{ id: number; n: number | null }>("stored");
+    const attempts = rows<{ key: string; status: number | null }>("attempts");
+    const delivered = rows<number>("delivered");
 
     const rowidOf = new Map(stored.map(({ id, n }) => [n, id]));
-    const deliveredIds = new Set(delivered.map(({ event }) => event));
+    const deliveredIds = new Set(delivered);
     const seenOk = new Set(this.#received.filter(isOk).map(({ eventId }) => eventId));
     const seen = new Map(this.#received.map((one) => [`${one.eventId}_${one.attempt}`, one]));
     const recorded = new Map(attempts.map(({ key, status }) => [key, status]));
@@ -135,7 +137,7 @@ export class Ledger {
           return rowidOf.get(n) !== eventId || noted === undefined || (noted !== null && noted !== status);
         }).length,
       unseen: attempts.filter(({ key, status }) => status !== null && !seen.has(key)).length,
-      integrity: check?.integrity_check ?? "",
+      integrity: String(kept?.["integrity"]),
     };
   }
 

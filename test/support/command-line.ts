@@ -9,15 +9,14 @@ export interface CommandOptions {
 
 /**
  * Runs commands of the real program in one folder, with one environment: of the build in a process that takes one after
- * the other, of the single executable in a process for each.
+ * the other, of the single executable in a process for each. A server always has its own, as its log goes past the streams.
  */
 export function commandLine(cwd: string, env: Record<string, string>) {
-  const run = (words: readonly string[], options: CommandOptions = {}): Promise<Outcome> =>
-    (process.env["TEST_EXECUTABLE"] ? runProgram : runHosted)(words, {
-      cwd,
-      ...options,
-      env: { ...env, ...options.env },
-    });
+  const run = (words: readonly string[], options: CommandOptions = {}): Promise<Outcome> => {
+    const isAlone = Boolean(process.env["TEST_EXECUTABLE"]) || words[0] === "serve";
+    const all = { cwd, ...options, env: { ...env, ...options.env } };
+    return isAlone ? runProgram(words, all) : runHosted(words, all);
+  };
   /** The document of `--json` of a command that must succeed, with nothing else said. */
   // oxlint-disable-next-line no-unnecessary-type-parameters -- the caller knows what it asked for
   const json = async <T = Record<string, unknown>>(

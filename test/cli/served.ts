@@ -1,0 +1,47 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { commandLine } from "../support/command-line.ts";
+import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+
+/** A server that runs for all tests of a file, and commands that act on it, typed in a folder of their own. */
+export interface Served extends ReturnType<typeof commandLine> {
+  readonly folder: string;
+  /** The data folder, which the commands find by their environment. */
+  readonly data: string;
+  readonly server: RunningProgram;
+  readonly evreg: Evreg;
+}
+
+/** @param prepare what all tests of the file build on */
+export function useServed(prepare: (served: Served) => Promise<unknown> = () => Promise.resolve()): Served {
+  const folder = temporaryFolder();
+  const data = join(folder.path, "data");
+  let server: RunningProgram;
+  let evreg: Evreg;
+  const served: Served = {
+    folder: folder.path,
+    data,
+    ...commandLine(folder.path, { EVREG_DATA: data }),
+    get server() {
+      return server;
+    },
+    get evreg() {
+      return evreg;
+    },
+  };
+  beforeAll(async () => {
+    mkdirSync(data, { mode: 0o700 });
+    server = await startProgram(data, ["--dev"]);
+    evreg = connect({ url: server.url });
+    await prepare(served);
+  });
+  afterAll(async () => {
+    await evreg?.close();
+    await server?.end("SIGTERM");
+    folder.remove();
+  });
+  return served;
+}
