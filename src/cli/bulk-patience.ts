@@ -19,11 +19,11 @@ export interface PatienceOptions {
 /**
  * Publishes again what a target could not take or did not answer, for two minutes at most: after 250 ms, then doubling up
  * to 5 s, or when `Retry-After` says. What may have been stored all the same is sent again only where every item has an
- * idempotency key; and a server that never answered is probably the wrong one, so that is told at once.
+ * idempotency key; and a server that was never there is probably the wrong one, so that is told at once.
  */
 export function patiently(publish: PublishItems, options: PatienceOptions): PublishItems {
   const { signal, nowMs, sleep, tell } = options;
-  let hasAnswered = false;
+  let wasThere = false;
   let isTold = false;
   return async (items, how) => {
     const isKeyed = items.every((item) => item instanceof EvregError || item.idempotency_key !== undefined);
@@ -32,7 +32,7 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
       let failure: unknown;
       try {
         const result = await publish(items, how);
-        hasAnswered = true;
+        wasThere = true;
         failure = isKeyed ? unstored(result) : undefined;
         if (failure === undefined) {
           isTold = false;
@@ -41,13 +41,12 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
       } catch (error) {
         failure = error;
       }
-      hasAnswered ||= failure instanceof EvregError && failure.code !== "unreachable";
+      wasThere ||= isThere(failure);
       untilMs ??= nowMs() + PATIENCE_MS;
       const waitMs = Math.max(askedMs(failure), Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
-      const isSafe = hasAnswered && (isKeyed || isCertain(failure));
+      const isSafe = wasThere && (isKeyed || isCertain(failure));
       if (!mayPass(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
-      if (!isTold)
-        tell(`${printableLine(failure.message)} Trying again for ${PATIENCE_MS / 60_000} minutes.`);
+      if (!isTold) tell(`${reason(failure)} Trying again for ${PATIENCE_MS / 60_000} minutes.`);
       isTold = true;
       try {
         await sleep(waitMs, signal);
@@ -56,6 +55,12 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
       }
     }
   };
+}
+
+/** Without the advice for those who do not try again by themselves. */
+function reason({ code, message, details }: EvregError): string {
+  if (code !== "unreachable") return printableLine(message);
+  return `The server did not answer (${String(details["cause"] ?? details["status"])}).`;
 }
 
 /** Some items of a batch can fail by the store while others are stored; with keys the whole of it can go again. */
@@ -72,14 +77,8 @@ const NEVER_SENT = new Set<unknown>([
   "EHOSTUNREACH",
   "ENETUNREACH",
 ]);
-const LOST = new Set<unknown>([
-  "ECONNRESET",
-  "EPIPE",
-  "UND_ERR_SOCKET",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "ETIMEDOUT",
-  "TimeoutError",
-]);
+const NEVER_CONNECTED = new Set<unknown>([...NEVER_SENT, "UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
+const LOST = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
 /** Of a proxy before a server that is away. */
 const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
 
@@ -88,7 +87,13 @@ function mayPass(failure: unknown): failure is EvregError {
   const { code, details } = failure;
   if (code === "rate_limited" || code === "unavailable") return true;
   const { cause, status } = details;
-  return code === "unreachable" && (NEVER_SENT.has(cause) || LOST.has(cause) || GATEWAY_STATUSES.has(status));
+  const isLost = NEVER_CONNECTED.has(cause) || LOST.has(cause) || GATEWAY_STATUSES.has(status);
+  return code === "unreachable" && isLost;
+}
+
+function isThere(failure: unknown): boolean {
+  if (!(failure instanceof EvregError)) return false;
+  return failure.code !== "unreachable" || !NEVER_CONNECTED.has(failure.details["cause"]);
 }
 
 /** Whether a failure says that nothing was stored. A refusal of the whole batch does. */

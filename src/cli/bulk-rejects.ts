@@ -25,13 +25,11 @@ export class Rejects {
     try {
       this.#file = openSync(path, bytes === 0 ? "w" : "r+", 0o600);
     } catch (error) {
-      throw this.#unwritten(error, usage);
+      throw bytes > 0 && (error as NodeJS.ErrnoException).code === "ENOENT"
+        ? tooShort(path)
+        : this.#unwritten(error, usage);
     }
-    if (fstatSync(this.#file).size < bytes) {
-      throw usage(
-        `--rejects: ${path} is shorter than the checkpoint says. Give the file of the run before, or begin anew with another --checkpoint.`,
-      );
-    }
+    if (fstatSync(this.#file).size < bytes) throw tooShort(path);
     ftruncateSync(this.#file, bytes);
     this.#bytes = bytes;
   }
@@ -74,6 +72,12 @@ export class Rejects {
     const [why] = (error as Error).message.split(", ");
     return make(`--rejects: ${this.#path} could not be written (${why}).`);
   }
+}
+
+function tooShort(path: string): Error {
+  return usage(
+    `--rejects: ${path} is not there or shorter than the checkpoint says. Give the file of the run before, or begin anew with another --checkpoint.`,
+  );
 }
 
 function textOf(bytes: Uint8Array): object {

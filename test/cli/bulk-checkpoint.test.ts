@@ -110,7 +110,8 @@ test("refused lines behind the checkpoint are taken back, so that each is there 
     { line: 2, code: 422, error: "No.", text: "y" },
     { line: 3, code: 422, error: "No." },
   ]);
-  expect(() => new Rejects(at("refused"), 10_000)).toThrow("is shorter than the checkpoint says");
+  expect(() => new Rejects(at("refused"), 10_000)).toThrow("shorter than the checkpoint says");
+  expect(() => new Rejects(at("gone"), 1)).toThrow("shorter than the checkpoint says");
   expect(() => new Rejects(folder.path, 0)).toThrow("could not be written (EISDIR");
 });
 

@@ -225,10 +225,13 @@ describe("patience", () => {
     expect(tries()).toBe(isTriedAgain ? 3 : 2);
   });
 
-  test("a server that never answered is not waited for", async () => {
+  test("a server that was never there is not waited for; one that broke off is", async () => {
     const { publish, tries } = unsteady(unreachable("ECONNREFUSED"));
     await expect(publish(KEYED, {})).rejects.toMatchObject({ code: "unreachable" });
     expect(tries()).toBe(1);
+    const restarted = unsteady(unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
+    expect(await restarted.publish(KEYED, {})).toEqual(taken(KEYED));
+    expect(restarted.told).toEqual(["The server did not answer (ECONNRESET). Trying again for 2 minutes."]);
   });
 
   test("items that the store failed for are sent again with the rest where all have keys", async () => {
