@@ -5,9 +5,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-if (process.argv[2] === "serve") {
-  const { limitServerHeap } = await import("../dist/runtime/server-heap.js");
-  limitServerHeap();
+const command = process.argv[2];
+if (command === "serve" || command === "publish") {
+  const { isBulk, limitBulkHeap, limitServerHeap } = await import("../dist/runtime/server-heap.js");
+  if (command === "serve") limitServerHeap();
+  else if (isBulk(process.argv.slice(2))) limitBulkHeap();
 }
 
 // Node's default place for compiled code is a fixed name in the shared /tmp, where another user could have put some first.

@@ -7,9 +7,9 @@ import type { Bundled } from "./plugins.ts";
 
 /** The program as the executable starts it. What it reads is all inside. */
 export async function runExecutable(bundled: readonly Bundled[]): Promise<void> {
-  if (process.argv[2] === "serve") {
-    const { limitServerMemory } = await import("../../src/runtime/server-heap.ts");
-    limitServerMemory();
+  if (process.argv[2] === "serve" || process.argv[2] === "publish") {
+    const { isBulk, limitServerMemory } = await import("../../src/runtime/server-heap.ts");
+    if (process.argv[2] === "serve" || isBulk(process.argv.slice(2))) limitServerMemory();
   }
   setEnvironmentData(ADDON_FOLDERS, addonFolders());
   const [{ main }, { pluginsOf }] = await Promise.all([

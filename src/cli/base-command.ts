@@ -42,18 +42,18 @@ export abstract class BaseCommand extends Command {
 export abstract class EvregCommand extends BaseCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
-  /** Opens the target, acts, and gives back what was held, also after a failure. */
+  /** Opens the target, acts, and gives back what was held, also after a failure. `place` is that of `Target`. */
   protected async withEvreg<T>(
     flags: TargetFlags,
-    act: (evreg: Evreg) => Promise<T>,
+    act: (evreg: Evreg, place: string) => Promise<T>,
     needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
   ): Promise<T> {
     rememberTarget(flags);
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
-    const { evreg } = await openTarget(flags, { ...needs, command, version: this.config.version });
+    const { evreg, place } = await openTarget(flags, { ...needs, command, version: this.config.version });
     try {
-      return await act(evreg);
+      return await act(evreg, place);
     } catch (error) {
       throw refusedFlag(error, flags);
     } finally {

@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { itemsOf, MAX_LINE_BYTES, parseLine, settledBy, type Pending } from "./bulk-line.ts";
-import type { BulkOptions, BulkOutcome } from "./bulk-publisher.ts";
+import { NOTHING_SETTLED, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
 
 /**
  * Publishes all lines in one transaction, or none when any is refused.
@@ -10,7 +10,6 @@ import type { BulkOptions, BulkOutcome } from "./bulk-publisher.ts";
 export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
   const batch: Pending[] = [];
   let bytes = 0;
-  const nothing = { accepted: 0, replayed: 0, refused: 0, settledLine: 0, settledBytes: 0 };
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
@@ -20,14 +19,15 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
       }
     }
   } catch (error) {
-    if (options.signal.aborted) return { ...nothing, end: "interrupted" };
+    if (options.signal.aborted) return { ...NOTHING_SETTLED, end: "interrupted" };
     throw error;
   }
   const last = batch.at(-1)?.line;
-  if (last === undefined) return { ...nothing, end: "all" };
+  if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
   const settled = settledBy(batch, await options.publish(itemsOf(batch), { atomic: true }));
   for (const { line, error } of settled.refused) options.refused(line, error);
-  if (settled.refused.length > 0) return { ...nothing, refused: settled.refused.length, end: "stopped" };
+  if (settled.refused.length > 0)
+    return { ...NOTHING_SETTLED, refused: settled.refused.length, end: "stopped" };
   await options.accepted(settled.accepted.map(({ event }) => event));
   const { accepted, replayed } = settled;
   const end = { settledLine: last.number, settledBytes: last.endsAt, end: "all" as const };

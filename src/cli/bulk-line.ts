@@ -12,6 +12,11 @@ export interface Pending {
   readonly item: NewEvent | EvregError;
 }
 
+export type PublishItems = (
+  items: readonly (NewEvent | EvregError)[],
+  options: { atomic?: boolean },
+) => Promise<BatchResult>;
+
 /** What became of the lines of one batch, in their order. */
 export interface Settled {
   readonly accepted: readonly { readonly line: Line; readonly event: Event }[];
@@ -20,8 +25,11 @@ export interface Settled {
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
 }
 
-/** The event on a line, or why it is none. How large a payload may be is for the target to say. */
-export function parseLine(line: Line): NewEvent | EvregError {
+/**
+ * The event on a line, or why it is none. How large a payload may be is for the target to say.
+ * @param keyOf the idempotency key of a line that names none
+ */
+export function parseLine(line: Line, keyOf?: (line: Line) => string): NewEvent | EvregError {
   if (line.bytes === undefined) {
     const most = MAX_LINE_BYTES.toLocaleString("en");
     return new EvregError(
@@ -37,7 +45,9 @@ export function parseLine(line: Line): NewEvent | EvregError {
     );
   }
   try {
-    return parseBatchItem(line.bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    const event = parseBatchItem(line.bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    if (keyOf === undefined || event.idempotency_key !== undefined) return event;
+    return { ...event, idempotency_key: keyOf(line) };
   } catch (error) {
     if (error instanceof EvregError) return placedInLine(error);
     throw error;
@@ -71,4 +81,29 @@ export function settledBy(batch: readonly Pending[], result: BatchResult): Settl
       return line === undefined ? [] : [{ line, error }];
     });
   return { accepted, replayed: result.meta.replayed, refused };
+}
+
+/**
+ * One batch. To stop at the first refused line, all is sent as all-or-nothing: when it is refused, what comes before the
+ * first refused line is sent again without the rest, so nothing behind that line is ever stored.
+ */
+export async function publishPending(
+  batch: readonly Pending[],
+  publish: PublishItems,
+  onError: "stop" | "continue",
+): Promise<Settled> {
+  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), {}));
+  let rest = batch;
+  let refused: Settled["refused"] = [];
+  while (rest.length > 0) {
+    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true }));
+    const [first] = settled.refused;
+    if (first === undefined) return { ...settled, refused };
+    refused = [first];
+    rest = rest.slice(
+      0,
+      rest.findIndex(({ line }) => line === first.line),
+    );
+  }
+  return { accepted: [], replayed: 0, refused };
 }

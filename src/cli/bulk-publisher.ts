@@ -1,24 +1,30 @@
-import type { ErrorBody, EvregError } from "../domain/error.ts";
-import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
-import { itemsOf, parseLine, settledBy, type Pending, type Settled } from "./bulk-line.ts";
+import type { ErrorBody } from "../domain/error.ts";
+import type { Event } from "../domain/event.ts";
+import { isCertain } from "./bulk-patience.ts";
+import { parseLine, publishPending, type Pending, type PublishItems, type Settled } from "./bulk-line.ts";
 import type { Line } from "./ndjson.ts";
 
-/** A batch is sent when it holds this many events or bytes, or when the input pauses. */
+/** A batch is sent when it holds this many events or bytes, or when the input pauses and there is room for a request. */
 const BATCH_ITEMS = 500;
-const BATCH_BYTES = 8 * 1024 * 1024;
+const BATCH_BYTES = 1024 * 1024;
+
 export interface BulkOptions {
   readonly lines: AsyncIterable<readonly Line[]>;
-  readonly publish: (
-    items: readonly (NewEvent | EvregError)[],
-    options: { atomic?: boolean },
-  ) => Promise<BatchResult>;
-  /** `stop`: nothing behind the first refused line is published, everything before it is. */
+  readonly publish: PublishItems;
+  /** Requests under way at once; with more than one, events are not stored in the order of the lines. */
+  readonly concurrency: number;
+  /** The idempotency key of a line that names none. */
+  readonly keyOf?: ((line: Line) => string) | undefined;
+  /** `stop`: nothing behind the first refused line is published, everything before it is. One request at a time only. */
   readonly onError: "stop" | "continue";
   readonly signal: AbortSignal;
+  /** Called when nothing more is sent, so that nobody waits for a producer that has paused; the lines then abort. */
+  readonly stopReading: () => void;
+  /** These three are called in the order of the lines, whatever order the answers come in. */
   readonly accepted: (events: readonly Event[]) => Promise<void> | void;
   readonly refused: (line: Line, error: ErrorBody) => void;
-  /** Called when a batch is settled. */
-  readonly progress: (state: BulkState) => void;
+  /** Called when a batch is settled, and all is told of it. */
+  readonly settled: (state: BulkState) => void;
 }
 
 export interface BulkState {
@@ -26,98 +32,161 @@ export interface BulkState {
   /** Of the accepted, those that were there already: their idempotency key stands for an earlier event. */
   readonly replayed: number;
   readonly refused: number;
-  /** Every line up to this one is published or refused; those behind it are as they were. */
+  /** Every line up to this one is published or refused. */
   readonly settledLine: number;
   /** Bytes of input up to that line's end. */
   readonly settledBytes: number;
 }
 
+export const NOTHING_SETTLED: BulkState = {
+  accepted: 0,
+  replayed: 0,
+  refused: 0,
+  settledLine: 0,
+  settledBytes: 0,
+};
+
 export interface BulkOutcome extends BulkState {
   readonly end: "all" | "stopped" | "interrupted" | "failed";
-  /** Of `failed`: what went wrong with the target, not with a line. */
+  /** What went wrong with the target, not with a line. */
   readonly failure?: unknown;
-  /** Of `failed`: the last line of a batch whose fate is not known. */
+  /** The last of the lines behind the settled ones that may be published or not. */
   readonly doubtfulLine?: number;
 }
 
-/** Publishes NDJSON lines in order, holding one batch at a time. */
-export async function publishLines(options: BulkOptions): Promise<BulkOutcome> {
-  const { signal, onError } = options;
-  const state = { accepted: 0, replayed: 0, refused: 0, settledLine: 0, settledBytes: 0 };
-  let batch: Pending[] = [];
-  let batchBytes = 0;
-
-  const settle = (line: Line) => {
-    state.settledLine = line.number;
-    state.settledBytes = line.endsAt;
-    options.progress({ ...state });
-  };
-  /** Answers whether to go on. */
-  const send = async (): Promise<boolean> => {
-    const sent = batch;
-    const last = sent.at(-1);
-    if (last === undefined) return true;
-    const { accepted, replayed, refused } = await publishBatch(sent, options);
-    batch = [];
-    batchBytes = 0;
-    state.accepted += accepted.length;
-    state.replayed += replayed;
-    await options.accepted(accepted.map(({ event }) => event));
-    state.refused += refused.length;
-    for (const { line, error } of refused) options.refused(line, error);
-    const stopAt = onError === "stop" ? refused[0]?.line : undefined;
-    settle(stopAt ?? last.line);
-    return stopAt === undefined;
-  };
-
-  try {
-    for await (const lines of options.lines) {
-      for (const line of lines) {
-        if (signal.aborted) return { ...state, end: "interrupted" };
-        const size = line.bytes?.length ?? 0;
-        if (batch.length >= BATCH_ITEMS || (batch.length > 0 && batchBytes + size > BATCH_BYTES)) {
-          if (!(await send())) return { ...state, end: "stopped" };
-        }
-        batch.push({ line, item: parseLine(line) });
-        batchBytes += size;
-      }
-      if (signal.aborted) return { ...state, end: "interrupted" };
-      if (!(await send())) return { ...state, end: "stopped" };
-      const last = lines.at(-1);
-      if (last !== undefined && last.number > state.settledLine) settle(last);
-    }
-    return { ...state, end: "all" };
-  } catch (failure) {
-    if (signal.aborted && isAbort(failure)) return { ...state, end: "interrupted" };
-    const doubtful = batch.at(-1)?.line.number;
-    return {
-      ...state,
-      end: "failed",
-      failure,
-      ...(doubtful === undefined ? {} : { doubtfulLine: doubtful }),
-    };
-  }
+/** Publishes NDJSON lines, holding one batch more than there are requests under way. */
+export function publishLines(options: BulkOptions, from: BulkState = NOTHING_SETTLED): Promise<BulkOutcome> {
+  return new BulkRun(options, from).run();
 }
 
-/**
- * One batch. To stop at the first refused line, all is sent as all-or-nothing: when it is refused, what comes before the
- * first refused line is sent again without the rest, so nothing behind that line is ever stored.
- */
-async function publishBatch(batch: readonly Pending[], { publish, onError }: BulkOptions): Promise<Settled> {
-  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), {}));
-  let rest = batch;
-  let refused: Settled["refused"] = [];
-  while (rest.length > 0) {
-    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true }));
-    const [first] = settled.refused;
-    if (first === undefined) return { ...settled, refused };
-    refused = [first];
-    rest = rest.slice(
-      0,
-      rest.findIndex(({ line }) => line === first.line),
-    );
+class BulkRun {
+  readonly #options: BulkOptions;
+  #state: BulkState;
+  #batch: Pending[] = [];
+  #batchBytes = 0;
+  /** Settles batches one after the other, in the order of the lines; the first is the next to be settled. */
+  readonly #underWay: Promise<void>[] = [];
+  /** No batch is sent any more. */
+  #end: "stopped" | "interrupted" | "failed" | undefined;
+  #failure: unknown;
+  #doubtfulLine = 0;
+  #isInputPaused = false;
+
+  constructor(options: BulkOptions, from: BulkState) {
+    this.#options = options;
+    this.#state = from;
   }
-  return { accepted: [], replayed: 0, refused };
+
+  async run(): Promise<BulkOutcome> {
+    const read = await this.#readAll().catch((error: unknown) => ({ error }));
+    while (this.#underWay.length > 0) await this.#underWay[0];
+    const isOver = this.#end !== undefined || this.#options.signal.aborted;
+    const isCut = typeof read === "object" && isOver && isAbort(read.error);
+    if (typeof read === "object" && !isCut) this.#fail(read.error);
+    const end = this.#end ?? (read === true ? "all" : "interrupted");
+    const isDoubtful = this.#doubtfulLine > this.#state.settledLine;
+    return {
+      ...this.#state,
+      end,
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
+      ...(isDoubtful ? { doubtfulLine: this.#doubtfulLine } : {}),
+    };
+  }
+
+  /** Answers whether all of the input was sent. */
+  async #readAll(): Promise<boolean> {
+    const { lines: groups, keyOf, signal } = this.#options;
+    for await (const lines of groups) {
+      this.#isInputPaused = false;
+      for (const line of lines) {
+        if (signal.aborted) return false;
+        const size = line.bytes?.length ?? 0;
+        if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
+          if (!(await this.#sendInTurn())) return false;
+        }
+        this.#batch.push({ line, item: parseLine(line, keyOf) });
+        this.#batchBytes += size;
+      }
+      this.#sendIfRoom();
+      this.#isInputPaused = true;
+    }
+    return !signal.aborted && (await this.#sendInTurn());
+  }
+
+  /** Waits until a request may begin. Answers whether to go on. */
+  async #sendInTurn(): Promise<boolean> {
+    while (this.#underWay.length >= this.#options.concurrency) await this.#underWay[0];
+    if (this.#end !== undefined || this.#options.signal.aborted) return false;
+    this.#send();
+    return true;
+  }
+
+  #sendIfRoom(): void {
+    const { concurrency, signal } = this.#options;
+    if (this.#end === undefined && !signal.aborted && this.#underWay.length < concurrency) this.#send();
+  }
+
+  #send(): void {
+    const batch = this.#batch;
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    this.#batch = [];
+    this.#batchBytes = 0;
+    const before = this.#underWay.at(-1);
+    const settling = this.#carry(batch, last.line, before).finally(() => {
+      void this.#underWay.shift();
+      // Lines of a producer that has paused do not wait for its next ones.
+      if (this.#isInputPaused) this.#sendIfRoom();
+    });
+    this.#underWay.push(settling);
+  }
+
+  /** Never rejects. @param before the batch before this one, settled first */
+  async #carry(batch: readonly Pending[], last: Line, before: Promise<void> | undefined): Promise<void> {
+    const { publish, onError } = this.#options;
+    try {
+      const publishing = publishPending(batch, publish, onError);
+      await Promise.allSettled([publishing, before]);
+      await this.#settle(await publishing, last);
+    } catch (error) {
+      if (!isCertain(error)) this.#doubtfulLine = last.number;
+      this.#fail(error);
+    }
+  }
+
+  async #settle({ accepted, replayed, refused }: Settled, last: Line): Promise<void> {
+    if (this.#end !== undefined) {
+      // Behind a batch that failed nothing counts as settled, even where it is published.
+      this.#doubtfulLine = last.number;
+      return;
+    }
+    const { onError, settled } = this.#options;
+    const stopAt = onError === "stop" ? refused[0]?.line : undefined;
+    if (stopAt !== undefined) this.#over("stopped");
+    const { number, endsAt } = stopAt ?? last;
+    this.#state = {
+      accepted: this.#state.accepted + accepted.length,
+      replayed: this.#state.replayed + replayed,
+      refused: this.#state.refused + refused.length,
+      settledLine: number,
+      settledBytes: endsAt,
+    };
+    await this.#options.accepted(accepted.map(({ event }) => event));
+    for (const { line, error } of refused) this.#options.refused(line, error);
+    settled(this.#state);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#end !== undefined) return;
+    // An interruption ends the wait for a server that cannot now by that server's failure.
+    this.#over(this.#options.signal.aborted ? "interrupted" : "failed");
+    this.#failure = error;
+  }
+
+  #over(end: "stopped" | "interrupted" | "failed"): void {
+    this.#end = end;
+    this.#options.stopReading();
+  }
 }
 
 function isAbort(error: unknown): boolean {

@@ -36,8 +36,11 @@ export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<
   }
 }
 
-/** A file argument as a stream, with its size where that is known; `-` is stdin. */
-export async function openInput(path: string): Promise<Input> {
+/**
+ * A file argument as a stream, with its size where that is known; `-` is stdin.
+ * @param fromByte where a file's stream begins
+ */
+export async function openInput(path: string, fromByte = 0): Promise<Input> {
   if (path === "-") return { stream: stdin(), size: undefined };
   try {
     const file = await open(path);
@@ -48,7 +51,7 @@ export async function openInput(path: string): Promise<Input> {
     }
     const { size } = stat;
     return {
-      stream: file.createReadStream({ highWaterMark: 256 * 1024 }),
+      stream: file.createReadStream({ highWaterMark: 256 * 1024, start: fromByte }),
       size: size === 0 ? undefined : size,
     };
   } catch (error) {
@@ -61,7 +64,7 @@ function stdin(): Readable {
   return process.stdin;
 }
 
-function unreadable(path: string, error: unknown): Error {
+export function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   const name = path === "-" ? "The standard input" : path;

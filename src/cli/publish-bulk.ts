@@ -1,11 +1,22 @@
 import { addAbortSignal } from "node:stream";
-import { EvregError, type ErrorBody } from "../domain/error.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ErrorBody } from "../domain/error.ts";
 import type { EventsPort, Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
-import { bulkProgress } from "./bulk-progress.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
+import { Checkpoint, identify } from "./bulk-checkpoint.ts";
 import { MAX_LINE_BYTES } from "./bulk-line.ts";
-import { publishLines, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
+import { patiently } from "./bulk-patience.ts";
+import { bulkProgress } from "./bulk-progress.ts";
+import {
+  NOTHING_SETTLED,
+  publishLines,
+  type BulkOptions,
+  type BulkOutcome,
+  type BulkState,
+} from "./bulk-publisher.ts";
+import { mustDiffer, Rejects } from "./bulk-rejects.ts";
+import { summary, type BulkFiles } from "./bulk-summary.ts";
 import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
@@ -16,23 +27,68 @@ import { printableJson, printableLine } from "./printable.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
 
-export interface PublishBulk {
-  /** Of the NDJSON file; `-` is stdin. */
-  readonly path: string;
+export interface PublishBulk extends BulkFiles {
   readonly atomic: boolean;
+  readonly concurrency: number;
   readonly onError: "continue" | "stop";
   readonly output: Output;
 }
 
-/** Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came. */
-export async function publishBulk(options: PublishBulk): Promise<(evreg: Evreg) => Promise<number>> {
-  const input = await openInput(options.path);
-  return async (evreg) => {
-    const { accepted, code } = await publishInput(evreg.events, input, options);
-    if (options.output.format === "table") {
-      await tellWhenWaiting(evreg, "Deliveries", async () => accepted > 0 && (await hasPending(evreg)));
+/** All that is open for a bulk. */
+interface Opened {
+  readonly input: Input;
+  readonly from: BulkState;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly rejects: Rejects | undefined;
+}
+
+const nowMs = () => performance.now();
+
+/**
+ * Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came.
+ * @returns what is to be done with the target and its `place`
+ */
+export async function publishBulk(
+  options: PublishBulk,
+): Promise<(evreg: Evreg, place: string) => Promise<number>> {
+  const { path, checkpoint, rejects, output } = options;
+  mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
+  const open = await opening(options);
+  return async (evreg, place) => {
+    const outcome = await publishOpened(evreg.events, await open(place), options);
+    if (output.format === "table") {
+      await tellWhenWaiting(
+        evreg,
+        "Deliveries",
+        async () => outcome.accepted > 0 && (await hasPending(evreg)),
+      );
     }
-    return code;
+    return exitCode(outcome, options);
+  };
+}
+
+async function opening({
+  path,
+  checkpoint: checkpointPath,
+  rejects: rejectsPath,
+}: PublishBulk): Promise<(target: string) => Promise<Opened>> {
+  const rejectsFrom = (bytes: number) =>
+    rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
+  if (checkpointPath === undefined) {
+    const input = await openInput(path);
+    return () =>
+      Promise.resolve({ input, from: NOTHING_SETTLED, checkpoint: undefined, rejects: rejectsFrom(0) });
+  }
+  const file = await identify(path);
+  return async (target) => {
+    const checkpoint = await Checkpoint.open({ path: checkpointPath, source: path, file, target, nowMs });
+    const { state: from, rejectsBytes } = checkpoint;
+    return {
+      input: await openInput(path, from.settledBytes),
+      from,
+      checkpoint,
+      rejects: rejectsFrom(rejectsBytes),
+    };
   };
 }
 
@@ -41,52 +97,81 @@ async function hasPending(evreg: Evreg): Promise<boolean> {
   return (pending?.data.length ?? 0) > 0;
 }
 
-async function publishInput(
-  events: EventsPort,
-  input: Input,
-  options: PublishBulk,
-): Promise<{ accepted: number; code: number }> {
-  const { path, atomic, onError, output } = options;
-  const signal = interruption();
+async function publishOpened(events: EventsPort, opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
+  const { path, atomic, concurrency, onError, output } = options;
+  const { input, from, checkpoint, rejects } = opened;
   const { stream, size } = input;
-  addAbortSignal(signal, stream);
-  const progress = await bulkProgress(size);
+  const signal = interruption();
+  const over = new AbortController();
+  addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
+  const progress = await bulkProgress({ size, from, nowMs });
   const tally = new RefusalTally();
   const toldOf = new Set<string>();
   const bulk: BulkOptions = {
-    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES),
-    async publish(items, how) {
-      const result = await events.publishBatch(items, how);
-      for (const deprecation of result.meta.deprecated ?? []) {
-        if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
-        toldOf.add(deprecation.action);
-      }
-      return result;
-    },
+    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, {
+      number: from.settledLine,
+      endsAt: from.settledBytes,
+    }),
+    publish: patiently(
+      async (items, how) => {
+        const result = await events.publishBatch(items, how);
+        for (const deprecation of result.meta.deprecated ?? []) {
+          if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
+          toldOf.add(deprecation.action);
+        }
+        return result;
+      },
+      {
+        signal,
+        nowMs,
+        sleep: (delayMs) => sleep(delayMs, undefined, { signal }),
+        tell: (line) => progress.tell(line),
+      },
+    ),
+    concurrency,
+    keyOf: checkpoint?.keyOf,
     onError,
     signal,
+    stopReading: () => over.abort(),
     accepted: (published) => (output.format === "jsonl" ? output.lines(published) : undefined),
-    refused: ({ number }, error) => {
+    refused: (line, error) => {
+      rejects?.add(line, error);
+      const { number } = line;
       if (output.format !== "table") progress.tell(refusalRecord(number, error));
       else if (tally.add(number, error.error)) progress.tell(`Line ${number}: ${printableLine(error.error)}`);
     },
-    progress: (state) => progress.update(state),
+    settled: (state) => {
+      checkpoint?.note(state, rejects);
+      progress.update(state);
+    },
   };
-  let outcome: BulkOutcome;
   try {
-    outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk));
+    const outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk, from));
+    // What went wrong before is told first; it may well be the disk that the checkpoint is on.
+    if (outcome.end !== "failed") checkpoint?.save(rejects);
+    else saveIfPossible(checkpoint, rejects);
+    return outcome;
   } finally {
     progress.stop();
     stream.destroy();
+    rejects?.close();
     for (const text of tally.untold()) note(printableLine(text));
   }
-  return { accepted: outcome.accepted, code: await report(outcome, options) };
 }
 
-async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBulk): Promise<number> {
+function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | undefined): void {
+  try {
+    checkpoint?.save(rejects);
+  } catch {
+    // The one before it stands, and lines behind that are sent again with their keys.
+  }
+}
+
+async function exitCode(outcome: BulkOutcome, options: PublishBulk): Promise<number> {
+  const { atomic, output } = options;
   const { accepted, replayed, refused, end } = outcome;
   if (output.format === "json") await output.document({ meta: { accepted, rejected: refused, replayed } });
-  if (output.format === "table" || end !== "all") note(summary(outcome, path));
+  if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;
@@ -96,44 +181,4 @@ async function report(outcome: BulkOutcome, { path, atomic, output }: PublishBul
 /** A refused line for a program: the API's error with the line's number. */
 function refusalRecord(number: number, error: ErrorBody): string {
   return printableJson(encodeJson({ line: number, ...error }));
-}
-
-function summary(outcome: BulkOutcome, path: string): string {
-  const { accepted, replayed, refused, end, settledLine, ...rest } = outcome;
-  const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
-  const counts = `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
-  if (end === "all") return refused === 0 ? counts : `${counts} Mend those and publish them by themselves.`;
-  const file = path === "-" ? "FILE" : path;
-  if (end === "stopped") {
-    return settledLine === 0
-      ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${counts} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: tail -n +${settledLine} ${file} | evreg publish --batch -`;
-  }
-  const place = end === "interrupted" ? "Interrupted" : "It came to an end";
-  const doubt =
-    rest.doubtfulLine === undefined || !mayHaveArrived(rest.failure)
-      ? ""
-      : ` Whether lines ${settledLine + 1} to ${rest.doubtfulLine} were published is not known; those with an idempotency_key can be sent again without harm.`;
-  const goOn =
-    settledLine === 0 ? "" : ` Go on with: tail -n +${settledLine + 1} ${file} | evreg publish --batch -`;
-  return `${counts} ${place} behind line ${settledLine}.${doubt}${goOn}`;
-}
-
-/** Before a connection stands nothing was sent, and a refusal of the whole batch says that nothing was done. */
-const NEVER_SENT = new Set<unknown>([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-]);
-
-function mayHaveArrived(failure: unknown): boolean {
-  if (!(failure instanceof EvregError)) return true;
-  if (failure.code === "unreachable") return !NEVER_SENT.has(failure.details["cause"]);
-  return failure.code === "unavailable" || failure.code === "internal";
-}
-
-function many(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
@@ -21,6 +21,8 @@ export interface Target {
   readonly kind: "remote" | "local";
   /** The address or the data folder, for a person. */
   readonly where: string;
+  /** The same from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
+  readonly place: string;
 }
 
 export interface TargetNeeds {
@@ -50,7 +52,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const { url, allowInsecureToken } = config.remote;
   if (url !== undefined && flags.data === undefined) {
     if (remoteRefusal !== undefined) throw usage(remoteRefusal);
-    return remote({ url, token: config.remote.token, allowInsecureToken });
+    return remote({ url, token: config.remote.token, allowInsecureToken }, url);
   }
 
   const server = await findServer(config.data);
@@ -60,7 +62,8 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
     const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
     const own = readTokenFile(config.data, server.otherUser);
     // It is on this machine, so nothing crosses a network, whichever address it listens at.
-    return remote({ url: server.url, token: token ?? own ?? configured, allowInsecureToken: true });
+    const address = { url: server.url, token: token ?? own ?? configured, allowInsecureToken: true };
+    return remote(address, realpathSync(config.data));
   }
 
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
@@ -68,20 +71,23 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const { openLocal } = await import("../app.ts");
   const { command, version } = needs;
   const evreg = await openLocal({ command, version, config, logger: stderrLogger });
-  return { evreg, kind: "local", where: config.data };
+  return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
 }
 
-async function remote({
-  token,
-  ...address
-}: {
-  readonly url: string;
-  readonly token: string | undefined;
-  readonly allowInsecureToken: boolean;
-}): Promise<Target> {
+async function remote(
+  {
+    token,
+    ...address
+  }: {
+    readonly url: string;
+    readonly token: string | undefined;
+    readonly allowInsecureToken: boolean;
+  },
+  place: string,
+): Promise<Target> {
   const { connect } = await import("../client/connect.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
-  return { evreg, kind: "remote", where: address.url };
+  return { evreg, kind: "remote", where: address.url, place };
 }
 
 function noFolder(data: string): EvregError {

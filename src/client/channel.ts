@@ -8,7 +8,7 @@ const CONNECTIONS = 32;
 
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   /** Statuses that are answers here although they tell of a failure. */
   readonly also?: readonly number[];
 }

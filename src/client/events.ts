@@ -3,6 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
 import type { Answer, EventsPort } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
+import { batchBody } from "./batch-body.ts";
 import { eventAnswer, eventsAnswer, jsonAnswer } from "./answers.ts";
 import type { Channel, Received } from "./channel.ts";
 import { deprecationIn } from "./deprecation.ts";
@@ -35,14 +36,6 @@ export function eventsOver(channel: Channel): EventsPort {
       return jsonAnswer(await channel.send("GET", `${PATH}/${id}/deliveries`)) as Answer<readonly Delivery[]>;
     },
   };
-}
-
-/**
- * An item that could not even be read goes as `null`, which the server refuses in its place: so the others keep their
- * numbers, and an atomic batch fails as it must.
- */
-function batchBody(items: readonly (NewEvent | EvregError)[]): string {
-  return encodeJson({ events: items.map((item) => (item instanceof EvregError ? null : item)) });
 }
 
 function batchResult(received: Received, items: readonly (NewEvent | EvregError)[]): BatchResult {

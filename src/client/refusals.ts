@@ -1,13 +1,21 @@
 import { codeOfStatus, EvregError } from "../domain/error.ts";
 import type { ErrorBody } from "../domain/error.ts";
+import { retryAfterMs } from "../domain/retry.ts";
 import type { Received } from "./channel.ts";
 import type { Target } from "./target.ts";
 
 /** The failure another evreg answered, as the error it was there; `undefined` when the answer is not in its shape. */
-export function refusal({ status, bytes }: Received): EvregError | undefined {
+export function refusal({ status, bytes, headers }: Received): EvregError | undefined {
   const body = parse(bytes);
   if (!isErrorBody(body) || body.code !== status) return undefined;
-  return new EvregError(codeOfStatus(status), body.error, body.details);
+  return askingToWait(new EvregError(codeOfStatus(status), body.error, body.details), headers);
+}
+
+function askingToWait(error: EvregError, headers: Received["headers"]): EvregError {
+  const value = headers["retry-after"];
+  const waitMs = typeof value === "string" ? retryAfterMs(value, Date.now()) : undefined;
+  if (waitMs !== undefined) error.retryAfterMs = waitMs;
+  return error;
 }
 
 /**
@@ -37,11 +45,12 @@ export function foreignAnswer({ status, headers, asked }: Received): EvregError 
     );
   }
   const type = headers["content-type"];
-  return new EvregError(
+  const foreign = new EvregError(
     "unreachable",
     `${asked} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
     { status },
   );
+  return askingToWait(foreign, headers);
 }
 
 function parse(bytes: Uint8Array): unknown {

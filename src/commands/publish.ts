@@ -5,18 +5,26 @@ import { publishBulk } from "../cli/publish-bulk.ts";
 import { publishOne } from "../cli/publish-one.ts";
 import { usage } from "../cli/usage.ts";
 
+/** Each holds up to a mebibyte of lines and as much of their answer. */
+const MOST_REQUESTS = 32;
+
 export default class Publish extends EvregCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
 --wait needs a running server, as only a server delivers. Its exit code is 1 when a delivery failed, when the time was over and when the deliveries could not be looked at, as with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
-With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json.`;
+With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json. A server that cannot take more for now is waited for, two minutes at most.
+
+With --checkpoint the same command goes on where one before it came to an end, crashed or not: each line without a key of its own gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A checkpoint of another file or another server is refused.
+
+Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
     "publish ACTION --sample [--seed NUMBER]",
     "publish --batch FILE|- [--on-error continue|stop] [--atomic]",
+    "publish --batch FILE --checkpoint FILE [--rejects FILE] [--concurrency NUMBER]",
   ];
   static override examples = [
     `<%= config.bin %> publish order.created '{"id": 7, "total": 12.5}'`,
@@ -36,6 +44,11 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
     {
       description: "A file of events, one a line",
       command: "<%= config.bin %> publish --batch events.ndjson",
+    },
+    {
+      description: "A large file, to be gone on with by the same command whatever happens",
+      command:
+        "<%= config.bin %> publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
     },
     {
       description: "All of a small file, or nothing",
@@ -76,6 +89,22 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
       summary: "All lines or none; at most 1,000 lines and 16 MiB.",
       dependsOn: ["batch"],
     }),
+    checkpoint: Flags.string({
+      summary: "File that keeps how far it came, to go on there after an interruption or a crash.",
+      helpValue: "FILE",
+      dependsOn: ["batch"],
+      exclusive: ["atomic"],
+    }),
+    rejects: Flags.string({
+      summary: "File for the refused lines, each with its number and the reason (NDJSON).",
+      helpValue: "FILE",
+      dependsOn: ["batch"],
+      exclusive: ["atomic"],
+    }),
+    concurrency: numberFlag(
+      `Requests under way at once, up to ${MOST_REQUESTS}; 1 (the default) keeps the order of the lines.`,
+      { dependsOn: ["batch"], exclusive: ["atomic"] },
+    ),
   };
 
   async run(): Promise<number> {
@@ -85,13 +114,36 @@ With --batch each line of the file is one event: {"action": "…", "payload": {�
       if (args.action !== undefined) {
         throw usage("With --batch each line names its own action; leave the arguments out.");
       }
-      const { batch: path, atomic, "on-error": onError = "continue" } = flags;
-      return this.withEvreg(flags, await publishBulk({ path, atomic, onError, output }));
+      const { batch: path, atomic, checkpoint, rejects, "on-error": onError = "continue" } = flags;
+      const { concurrency = 1 } = flags;
+      checkBulk({ concurrency, checkpoint, onError });
+      const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
+      return this.withEvreg(flags, await publishBulk(bulk));
     }
     const { action, payload } = args;
     const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
     const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
     const act = await publishOne(options);
     return this.withEvreg(flags, act, { serverFor: wait ? "--wait" : undefined });
+  }
+}
+
+function checkBulk(flags: {
+  concurrency: number;
+  checkpoint: string | undefined;
+  onError: "continue" | "stop";
+}): void {
+  const { concurrency, checkpoint, onError } = flags;
+  if (concurrency < 1 || concurrency > MOST_REQUESTS) {
+    throw usage(`--concurrency: must be from 1 to ${MOST_REQUESTS}, not ${concurrency}.`);
+  }
+  if (onError === "continue") return;
+  if (concurrency > 1) {
+    throw usage("--on-error stop publishes one request after the other; leave --concurrency out.");
+  }
+  if (checkpoint !== undefined) {
+    throw usage(
+      "--on-error stop asks for the file to be mended, and a checkpoint is of the file as it is; leave one of them out.",
+    );
   }
 }

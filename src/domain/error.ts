@@ -70,6 +70,8 @@ export class EvregError extends Error {
   override readonly name = "EvregError";
   readonly code: EvregErrorCode;
   readonly details: ErrorDetails;
+  /** Of a server that cannot now: how long it asks to be left alone (`Retry-After`). */
+  retryAfterMs?: number;
 
   constructor(code: EvregErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
     super(message, options);

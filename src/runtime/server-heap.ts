@@ -8,26 +8,31 @@ export const YOUNG_HEAP = `${OPTION}=8`;
 
 /**
  * V8's own options, as the Node that evreg is built and measured with has them; another one might not know them and would
- * then not start at all. They let the heap grow by half of what is in use before it is collected, from 64 MiB on, and
- * count what lies outside it, such as request bodies.
+ * then not start at all. They let the heap grow by half of what is in use before it is collected, a server's from 64 MiB
+ * on, and count what lies outside it, such as request bodies.
  */
 const TUNED_NODE = 24;
-const TUNED = [
-  "--heap-growing-percent=50",
-  "--initial-old-space-size=64",
-  "--external-memory-accounted-in-global-limit",
-];
+const GROWTH = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
+const TUNED = [...GROWTH, "--initial-old-space-size=64"];
+const isTunedNode = Number.parseInt(process.versions.node, 10) === TUNED_NODE;
 
 /**
  * What a server gives to Node. Left alone, V8 lets the heap for short-lived objects grow to 128 MiB under load and the
  * rest to as much, and to no gain: taking 25,000 events a second, or 500 batches, the process holds 400 MiB so, and 220
  * with these. `--expose-gc` lets it give memory back at rest (`rest.ts`).
  */
-export const SERVER_HEAP: readonly string[] = [
-  YOUNG_HEAP,
-  EXPOSE_GC,
-  ...(Number.parseInt(process.versions.node, 10) === TUNED_NODE ? TUNED : []),
-];
+export const SERVER_HEAP: readonly string[] = [YOUNG_HEAP, EXPOSE_GC, ...(isTunedNode ? TUNED : [])];
+
+/**
+ * What publishing a file of any length gives to Node: the process holds 130 MiB so, in which some 20 are in use, and left
+ * alone 260.
+ */
+const BULK_HEAP: readonly string[] = [YOUNG_HEAP, ...(isTunedNode ? GROWTH : [])];
+
+/** Whether the words of the command line ask for a file of any length to be published. */
+export function isBulk([command, ...words]: readonly string[]): boolean {
+  return command === "publish" && words.some((word) => word === "--batch" || word.startsWith("--batch="));
+}
 
 /**
  * Blocks of 32 KiB and more, such as the bodies of batches, are asked of the system one by one and go back to it when they
@@ -41,17 +46,26 @@ export const SERVER_ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: "32768" } as const;
  * Windows, where a process cannot be replaced.
  */
 export function limitServerHeap(): void {
+  limitHeap(SERVER_HEAP);
+}
+
+/** The same for a command that `isBulk` tells. */
+export function limitBulkHeap(): void {
+  limitHeap(BULK_HEAP);
+}
+
+function limitHeap(heap: readonly string[]): void {
   const { execArgv, argv, env } = process;
   const isGiven = [...execArgv, env["NODE_OPTIONS"] ?? ""].some((text) => text.includes(OPTION));
-  if (!isGiven) replaceProcess([...SERVER_HEAP, ...execArgv, ...argv.slice(1)]);
+  if (!isGiven) replaceProcess([...heap, ...execArgv, ...argv.slice(1)]);
 }
 
 /** By then a server has started. */
 const STARTED_MS = 3_000;
 
 /**
- * The same for the single executable, which has `YOUNG_HEAP` inside. The rest is given to V8 once the server has started:
- * with any of it Node compiles its own modules anew, which took each thread some 70 ms of a start.
+ * Either of them for the single executable, which has `YOUNG_HEAP` inside. The rest is given to V8 once a server has
+ * started: with any of it Node compiles its own modules anew, which took each thread some 70 ms of a start.
  */
 export function limitServerMemory(): void {
   const { argv, env } = process;

@@ -28,7 +28,9 @@ const calls = {
     for (const pragma of PRAGMAS) await client.execute(pragma);
     for (const { statements } of MIGRATIONS)
       for (const statement of statements) await client.execute(statement);
-    await client.execute("INSERT INTO action VALUES (1, 'order.created', 'shop', 1, 0)");
+    await client.execute(
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('order.created', 'shop', 1, 0)",
+    );
   },
   /** Inserts batches of these payloads, one after the other; answers rows a second. */
   async insert(work: { payloads: readonly string[]; durationMs: number }): Promise<number> {

@@ -1,6 +1,7 @@
 import type { Scenario } from "./scenario.ts";
 import { backlog } from "./scenarios/backlog.ts";
 import { batch } from "./scenarios/batch.ts";
+import { bulk } from "./scenarios/bulk.ts";
 import { fanout } from "./scenarios/fanout.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
@@ -17,6 +18,7 @@ export const SCENARIOS: readonly Scenario[] = [
   load,
   publish,
   batch,
+  bulk,
   backlog,
   sustained,
   latency,

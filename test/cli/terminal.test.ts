@@ -79,7 +79,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     writeFileSync(join(folder.path, "events.ndjson"), `${line.repeat(700)}bad\n${line}`);
     const { code, text } = await onTerminal(100, ["publish", "--batch", "events.ndjson"]);
     expect(code).toBe(7);
-    expect(text).toMatch(/\d+% \| \d+ published/);
+    expect(text).toMatch(/\d+% \| \d+ published, \d+ refused, [\d,]+\/s \| \S+ left/);
     expect(text).toContain("Line 701: ");
     expect(text).toMatch(
       /701 events published, 1 line refused\. Mend those and publish them by themselves\.\r\n$/,

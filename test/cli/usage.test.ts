@@ -42,6 +42,31 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
     /--order: must be one of asc, desc; not "up"\./,
   ],
   ["text for a number", ["events", "--limit", "many"], /--limit: takes a whole number, not "many"/],
+  [
+    "requests that are too many",
+    ["publish", "--batch", "-", "--concurrency", "33"],
+    /from 1 to 32, not 33\./,
+  ],
+  [
+    "several requests that must stop at a line",
+    ["publish", "--batch", "-", "--on-error", "stop", "--concurrency", "2"],
+    /leave --concurrency out/,
+  ],
+  [
+    "a checkpoint of a file to be mended",
+    ["publish", "--batch", "x", "--on-error", "stop", "--checkpoint", "y"],
+    /leave one of them out/,
+  ],
+  [
+    "a checkpoint of what cannot be read again",
+    ["publish", "--batch", "-", "--checkpoint", "y"],
+    /a file that can be read again, not stdin/,
+  ],
+  [
+    "one file to read and to write",
+    ["publish", "--batch", "package.json", "--rejects", "./package.json"],
+    /--batch and --rejects name the same file/,
+  ],
   ["text for an id", ["deliveries", "get", "first"], /ID takes a whole number/],
   [
     "flags that exclude each other",

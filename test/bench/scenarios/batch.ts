@@ -56,7 +56,8 @@ export const batch: Scenario = {
   },
 };
 
-async function batchesOn(rig: Rig, round: number, server: BenchServer): Promise<number> {
+/** Events a second. */
+export async function batchesOn(rig: Rig, round: number, server: BenchServer): Promise<number> {
   const before = await countEvents(server);
   const { port, token } = server;
   const { ratePerS, answeredInAll } = await rig.load.call("closed", {

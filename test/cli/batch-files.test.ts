@@ -1,0 +1,135 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { Evreg } from "../../src/evreg.ts";
+import { commandLine } from "../support/command-line.ts";
+import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run } = commandLine(folder.path, { EVREG_DATA: data });
+const at = (name: string): string => join(folder.path, name);
+let server: RunningProgram;
+let evreg: Evreg;
+
+beforeAll(async () => {
+  mkdirSync(data, { mode: 0o700 });
+  server = await startProgram(data, ["--dev"]);
+  evreg = connect({ url: server.url });
+  const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+  for (const action of ["kept", "cut"]) {
+    await evreg.actions.create({ action, application: "shop", schemata });
+  }
+});
+
+afterAll(async () => {
+  await evreg.close();
+  await server.end("SIGTERM");
+  folder.remove();
+});
+
+function line(action: string, id: unknown, more = ""): string {
+  return `{"action":"${action}","payload":{"id":${JSON.stringify(id)}}${more}}`;
+}
+
+async function total(action: string): Promise<number> {
+  return (await evreg.events.list({ action, limit: 1 })).meta.total;
+}
+
+function bulk(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return run(["publish", "--batch", "kept.ndjson", ...more]);
+}
+
+test("what was published by a checkpoint is not published again, with it or without", async () => {
+  const own = line("kept", 2, ',"idempotency_key":"mine"');
+  writeFileSync(at("kept.ndjson"), `${line("kept", 1)}\n${own}\n\nnot json\n${line("kept", "five")}`);
+  const [checkpoint, rejects] = ["--checkpoint=kept.checkpoint", "--rejects=kept.refused"];
+  expect(await bulk(checkpoint, rejects)).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining(
+      "2 events published, 2 lines refused. Mend those and publish them by themselves; the lines: jq -r .text kept.refused\n",
+    ) as string,
+  });
+  expect(await bulk(checkpoint, rejects, "--json")).toEqual({
+    code: 7,
+    stdout: '{"meta":{"accepted":2,"rejected":2,"replayed":0}}\n',
+    stderr: "",
+  });
+  const again = await bulk("--checkpoint=another.checkpoint", "--concurrency=2");
+  expect(again.stderr).toMatch(/^0 events published, 2 already there, 2 lines refused\./m);
+  expect(await total("kept")).toBe(2);
+});
+
+test("refused lines are kept with number, reason, field and text, for their owner only", () => {
+  const refused = readFileSync(at("kept.refused"), "utf8").trimEnd().split("\n");
+  expect(refused.map((text) => JSON.parse(text) as unknown)).toEqual([
+    { line: 4, code: 400, error: expect.stringContaining("Malformed JSON at column"), text: "not json" },
+    { line: 5, code: 422, error: expect.any(String), field: "id", text: line("kept", "five") },
+  ]);
+  expect(statSync(at("kept.refused")).mode & 0o777).toBe(0o600);
+  expect(statSync(at("kept.checkpoint")).mode & 0o777).toBe(0o600);
+});
+
+test("a checkpoint is refused for another file, and nothing is published", async () => {
+  writeFileSync(at("other.ndjson"), line("kept", 9));
+  const refused = await run(["publish", "--batch", "other.ndjson", "--checkpoint", "kept.checkpoint"]);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(
+    /^Error: The checkpoint kept\.checkpoint is of another file than other\.ndjson/,
+  );
+  expect(await total("kept")).toBe(2);
+});
+
+async function forward(path: string, body: Buffer): Promise<string> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    body: new Uint8Array(body),
+    headers,
+  });
+  return response.text();
+}
+
+test("an interrupted bulk goes on by the same command, also past a server that cannot take more for now", async () => {
+  const lines = Array.from({ length: 1_200 }, (_, id) => line("cut", id));
+  writeFileSync(at("cut.ndjson"), lines.join("\n"));
+  // A proxy that lets one batch through, then asks to wait.
+  const proxy = await startReceiver();
+  let passed = 0;
+  proxy.answer = ({ path, body }) => {
+    if (path === "/v1/events/batch" && passed > 0) {
+      const refusal = { error: "Too much.", details: {}, code: 429 };
+      return { status: 429, headers: { "retry-after": "60" }, body: JSON.stringify(refusal) };
+    }
+    passed += 1;
+    const answer = { status: 201, body: "" };
+    const after = forward(path, body).then((text) => (answer.body = text));
+    return Object.assign(answer, { after });
+  };
+  const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"];
+  const child = spawn(process.execPath, [PROGRAM, ...words, "--url", new URL(proxy.url).origin], {
+    cwd: folder.path,
+    env: cleanEnv(),
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const ended = once(child, "close");
+  await until("it waits", () => stderr.includes("Trying again"));
+  child.kill("SIGINT");
+  expect((await ended)[0]).toBe(130);
+  await proxy.close();
+  expect(stderr).toBe(
+    "Too much. Trying again for 2 minutes.\n" +
+      "500 events published, 0 lines refused. Interrupted behind line 500. The same command goes on from there, by cut.checkpoint; no line is stored twice.\n",
+  );
+  const kept = JSON.parse(readFileSync(at("cut.checkpoint"), "utf8")) as Record<string, unknown>;
+  writeFileSync(at("cut.checkpoint"), JSON.stringify({ ...kept, target: data }));
+  const rest = await run(words);
+  expect(rest).toMatchObject({ code: 0, stderr: "1,200 events published, 0 lines refused.\n" });
+  expect(await total("cut")).toBe(1_200);
+});

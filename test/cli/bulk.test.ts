@@ -1,0 +1,262 @@
+import { describe, expect, test } from "vitest";
+import { patiently } from "../../src/cli/bulk-patience.ts";
+import {
+  NOTHING_SETTLED,
+  publishLines,
+  type BulkOptions,
+  type BulkState,
+} from "../../src/cli/bulk-publisher.ts";
+import type { PublishItems } from "../../src/cli/bulk-line.ts";
+import type { Line } from "../../src/cli/ndjson.ts";
+import { RecentRate } from "../../src/cli/recent-rate.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import type { BatchResult, Event, NewEvent } from "../../src/domain/event.ts";
+
+type Item = NewEvent | EvregError;
+
+/** What a target answers that takes all. */
+function taken(items: readonly Item[]): BatchResult {
+  const data = items.map((item, at) => {
+    const { action, payload } = item as NewEvent;
+    return { rowid: at, action, payload, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" };
+  });
+  return { data, errors: [], meta: { accepted: data.length, rejected: 0, replayed: 0 } };
+}
+
+function lineOf(number: number): Line {
+  const bytes = Buffer.from(`{"action":"a","payload":{"n":${number}}}`);
+  return { number, bytes, endsAt: number * 100 };
+}
+
+/** Groups of `size` lines, 1 to `count`. */
+async function* groups(count: number, size: number): AsyncGenerator<Line[]> {
+  for (let first = 1; first <= count; first += size) {
+    yield Array.from({ length: Math.min(size, count + 1 - first) }, (_, at) => lineOf(first + at));
+    await Promise.resolve();
+  }
+}
+
+function numbersIn(events: readonly Event[]): number[] {
+  return events.map(({ payload }) => (payload.value() as { n: number }).n);
+}
+
+function bulk(given: Partial<BulkOptions>): BulkOptions & { states: BulkState[]; published: number[] } {
+  const states: BulkState[] = [];
+  const published: number[] = [];
+  return {
+    lines: groups(0, 1),
+    publish: (items) => Promise.resolve(taken(items)),
+    concurrency: 1,
+    onError: "continue",
+    signal: new AbortController().signal,
+    stopReading: () => undefined,
+    accepted: (events) => void published.push(...numbersIn(events)),
+    refused: () => undefined,
+    settled: (state) => void states.push(state),
+    states,
+    published,
+    ...given,
+  };
+}
+
+/** A target whose answers come when told, in any order. */
+function heldTarget() {
+  const asked: { items: readonly Item[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  let underWay = 0;
+  let most = 0;
+  const publish: PublishItems = (items) => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    return new Promise<BatchResult>((resolve, reject) => {
+      asked.push({ items, answer: () => resolve(taken(items)), fail: reject });
+    }).finally(() => (underWay -= 1));
+  };
+  return { asked, publish, most: () => most };
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("several requests under way", () => {
+  test("are at most as many as told, and are settled in the order of the lines whatever answer comes first", async () => {
+    const target = heldTarget();
+    const options = bulk({ lines: groups(2_000, 900), publish: target.publish, concurrency: 3 });
+    const outcome = publishLines(options);
+    await turns();
+    expect(target.asked.length).toBe(3);
+    target.asked[2]!.answer();
+    target.asked[1]!.answer();
+    await turns();
+    expect([options.states, target.asked.length]).toEqual([[], 3]);
+    target.asked[0]!.answer();
+    await turns();
+    for (let at = 3; at < target.asked.length; at += 1) {
+      target.asked[at]!.answer();
+      await turns();
+    }
+    expect(await outcome).toMatchObject({ end: "all", accepted: 2_000, settledLine: 2_000 });
+    expect(target.most()).toBe(3);
+    expect(options.published).toEqual(Array.from({ length: 2_000 }, (_, at) => at + 1));
+    const settledLines = options.states.map(({ settledLine }) => settledLine);
+    expect(settledLines).toEqual(settledLines.toSorted((one, other) => one - other));
+  });
+
+  test("leave those behind a failed one unsettled, and in doubt when they were stored", async () => {
+    const target = heldTarget();
+    let stopped = 0;
+    const options = bulk({
+      lines: groups(1_500, 1_500),
+      publish: target.publish,
+      concurrency: 3,
+      stopReading: () => (stopped += 1),
+    });
+    const outcome = publishLines(options);
+    await turns();
+    const failure = new EvregError("rate_limited", "Not now.");
+    target.asked[2]!.answer();
+    target.asked[1]!.fail(failure);
+    target.asked[0]!.answer();
+    expect(await outcome).toEqual({
+      ...NOTHING_SETTLED,
+      accepted: 500,
+      settledLine: 500,
+      settledBytes: 50_000,
+      end: "failed",
+      failure,
+      doubtfulLine: 1_500,
+    });
+    expect(stopped).toBe(1);
+  });
+});
+
+test("one request at a time is made of whole batches while it is under way, and of what there is when it is not", async () => {
+  const target = heldTarget();
+  const outcome = publishLines(bulk({ lines: groups(1_240, 200), publish: target.publish }));
+  const sizes: number[] = [];
+  for (let at = 0; sizes.reduce((sum, size) => sum + size, 0) < 1_240; at += 1) {
+    await turns();
+    sizes.push(target.asked[at]!.items.length);
+    target.asked[at]!.answer();
+  }
+  await outcome;
+  expect(sizes).toEqual([200, 500, 500, 40]);
+});
+
+test("a bulk goes on with the counts of the one before it", async () => {
+  const from = { accepted: 7, replayed: 1, refused: 2, settledLine: 9, settledBytes: 900 };
+  const outcome = await publishLines(bulk({ lines: groups(3, 3) }), from);
+  expect(outcome).toMatchObject({ accepted: 10, replayed: 1, refused: 2, end: "all" });
+});
+
+/** A target that fails as told, then takes all; with the time that goes by only in waits. */
+function unsteady(...failures: (Error | BatchResult)[]) {
+  const controller = new AbortController();
+  const waitsMs: number[] = [];
+  const told: string[] = [];
+  let tries = 0;
+  let timeMs = 0;
+  const publish = patiently(
+    (items) => {
+      const failure = failures[tries];
+      tries += 1;
+      if (failure instanceof Error) return Promise.reject(failure);
+      return Promise.resolve(failure ?? taken(items));
+    },
+    {
+      signal: controller.signal,
+      nowMs: () => timeMs,
+      sleep: (delayMs) => {
+        waitsMs.push(delayMs);
+        timeMs += delayMs;
+        return controller.signal.aborted ? Promise.reject(new Error("aborted")) : Promise.resolve();
+      },
+      tell: (line) => void told.push(line),
+    },
+  );
+  return { publish, waitsMs, told, tries: () => tries, controller };
+}
+
+const PAYLOAD = { action: "a", payload: undefined as unknown as NewEvent["payload"] };
+const KEYED: NewEvent[] = [{ ...PAYLOAD, idempotency_key: "k" }];
+const PLAIN: NewEvent[] = [PAYLOAD];
+const busy = (retryAfterMs?: number) =>
+  Object.assign(new EvregError("unavailable", "The store cannot commit."), { retryAfterMs });
+const unreachable = (cause: string) => new EvregError("unreachable", "No.", { cause });
+
+describe("patience", () => {
+  test("waits as long as the server asks, else longer each time", async () => {
+    const { publish, waitsMs, told } = unsteady(busy(2_000), busy(), busy(), busy(9_000));
+    await publish(KEYED, {});
+    expect(waitsMs).toEqual([2_000, 500, 1_000, 9_000]);
+    expect(told).toEqual(["The store cannot commit. Trying again for 2 minutes."]);
+  });
+
+  test("ends after two minutes, and at once where the server asks for more", async () => {
+    const long = unsteady(...Array.from({ length: 100 }, () => busy()));
+    await expect(long.publish(KEYED, {})).rejects.toMatchObject({ code: "unavailable" });
+    expect(long.waitsMs.reduce((sum, waitMs) => sum + waitMs, 0)).toBeGreaterThan(115_000);
+    expect(long.waitsMs.reduce((sum, waitMs) => sum + waitMs, 0)).toBeLessThanOrEqual(120_000);
+    const asked = unsteady(busy(121_000));
+    await expect(asked.publish(KEYED, {})).rejects.toMatchObject({ code: "unavailable" });
+    expect(asked.tries()).toBe(1);
+  });
+
+  test.each([
+    ["a lost connection, with keys", unreachable("ECONNRESET"), KEYED, true],
+    ["a lost connection, without", unreachable("ECONNRESET"), PLAIN, false],
+    ["a server that is away, without keys", unreachable("ECONNREFUSED"), PLAIN, true],
+    [
+      "a proxy without its server, with keys",
+      new EvregError("unreachable", "No.", { status: 502 }),
+      KEYED,
+      true,
+    ],
+    ["a store that cannot commit, without keys", busy(), PLAIN, false],
+    ["a rate that is limited, without keys", new EvregError("rate_limited", "Later."), PLAIN, true],
+    ["a token that was revoked, with keys", new EvregError("unauthorized", "No."), KEYED, false],
+    ["a fault of its own", new TypeError("oops"), KEYED, false],
+  ])("%s", async (_, failure, items, isTriedAgain) => {
+    const { publish, tries } = unsteady(taken(items), failure);
+    await publish(items, {});
+    const again = publish(items, {});
+    if (isTriedAgain) expect(await again).toEqual(taken(items));
+    else await expect(again).rejects.toBe(failure);
+    expect(tries()).toBe(isTriedAgain ? 3 : 2);
+  });
+
+  test("a server that was never there is not waited for; one that broke off is", async () => {
+    const { publish, tries } = unsteady(unreachable("ECONNREFUSED"));
+    await expect(publish(KEYED, {})).rejects.toMatchObject({ code: "unreachable" });
+    expect(tries()).toBe(1);
+    const restarted = unsteady(unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
+    expect(await restarted.publish(KEYED, {})).toEqual(taken(KEYED));
+    expect(restarted.told).toEqual(["The server did not answer (ECONNRESET). Trying again for 2 minutes."]);
+  });
+
+  test("items that the store failed for are sent again with the rest where all have keys", async () => {
+    const errors = [{ index: 0, ...busy().body() }];
+    const partly: BatchResult = { data: [null], errors, meta: { accepted: 0, rejected: 1, replayed: 0 } };
+    expect(await unsteady(partly).publish(KEYED, {})).toEqual(taken(KEYED));
+    expect(await unsteady(partly).publish(PLAIN, {})).toBe(partly);
+  });
+
+  test("an interruption ends the wait with what was wrong", async () => {
+    const { publish, controller, tries } = unsteady(busy(2_000));
+    const publishing = publish(KEYED, {});
+    controller.abort();
+    await expect(publishing).rejects.toMatchObject({ code: "unavailable" });
+    expect(tries()).toBe(1);
+  });
+});
+
+test("a rate is that of the last ten seconds, whatever was there at the beginning", () => {
+  let timeMs = 0;
+  const rate = new RecentRate(() => timeMs);
+  rate.reach(1_000_000);
+  expect(rate.perS).toBe(0);
+  for (; timeMs <= 20_000; timeMs += 100) rate.reach(1_000_000 + timeMs);
+  expect(Math.round(rate.perS)).toBe(1_000);
+  for (const countAtOnce = 1_020_000; timeMs <= 40_000; timeMs += 100) rate.reach(countAtOnce);
+  expect(rate.perS).toBe(0);
+});
