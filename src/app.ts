@@ -147,6 +147,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     tokens: evreg.tokens,
     health: () => evreg.health(),
     metrics: () => evreg.metrics(),
+    backup: (signal) => evreg.backup(signal),
     close: () => (closing ??= parts.store.close()),
   };
 }

@@ -9,6 +9,7 @@ import type {
   SchemaVerdict,
   WarningMeta,
 } from "./domain/action.ts";
+import type { Backup } from "./domain/backup.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
@@ -60,6 +61,12 @@ export interface Evreg {
    * applications.
    */
   metrics(): Promise<string>;
+  /**
+   * A copy of the whole data folder's file, made while events are published and delivered; whoever asked closes it. It
+   * holds all there is, so it needs `admin` for all applications. `conflict` while another one is made or read.
+   * @param signal ends the making of it
+   */
+  backup(signal?: AbortSignal): Promise<Backup>;
   /** Gives back what the port holds (connections, the data folder). Safe to call twice. */
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { ACTION_ROUTES } from "./actions.ts";
+import { BACKUP_ROUTE } from "./backup.ts";
 import { DELIVERY_ROUTES } from "./deliveries.ts";
 import { EVENT_ROUTES } from "./events.ts";
 import { HEALTH_ROUTE } from "./health.ts";
@@ -18,4 +19,5 @@ export const ROUTES: readonly Route[] = [
   ...TOKEN_ROUTES,
   HEALTH_ROUTE,
   METRICS_ROUTE,
+  BACKUP_ROUTE,
 ];

@@ -94,6 +94,10 @@ export function createService(options: ServiceOptions): Service {
           access.require("read");
           return metrics();
         },
+        async backup(signal) {
+          access.require("admin");
+          return store.backup(signal).catch(rethrow);
+        },
         close: () => Promise.resolve(),
       };
     },
