@@ -19,6 +19,12 @@ export { findServer } from "./runtime/find-server.ts";
 /** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
 export const loadMigrations = () => import("./store/libsql/inspect.ts");
 
+/** For looking through a data file that nobody has open, such as a backup. */
+export const loadFileChecks = () => import("./store/libsql/check-file.ts");
+
+/** For putting a backup into a data folder that nobody has open. */
+export const loadRestore = () => import("./store/libsql/restore.ts");
+
 export interface StartOptions extends Surroundings {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;

@@ -61,8 +61,17 @@ export class Output {
   }
 }
 
+/** As `writeOut`, for what is no text. */
+export function writeBytes(bytes: Uint8Array): Promise<void> {
+  return written(bytes);
+}
+
 /** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
 export function writeOut(text: string): Promise<void> {
+  return written(text);
+}
+
+function written(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(notWritten(error)) : resolve()));
   });

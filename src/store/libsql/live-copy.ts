@@ -1,7 +1,9 @@
 import { constants, statfsSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { FileId } from "./file-place.ts";
+import { makePlain } from "./plain-format.ts";
 import type { LogPlace, MovedLog } from "./log-pages.ts";
 
 /** What is asked of the thread that owns the file; see `log-pages.ts`. */
@@ -33,11 +35,8 @@ const MOST_ROUNDS = 8;
 /** Left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 
-/** In the first page: the formats in which the file is written and read, and how many pages it has. */
-const FORMAT_AT = 18;
+/** In the first page: how many there are. */
 const PAGES_AT = 28;
-/** Without a log beside it, so that the copy is whole by itself. */
-const PLAIN_FORMAT = Buffer.from([1, 1]);
 
 /**
  * Copies the data file while it is written to, without its owner's thread reading a byte of it.
@@ -77,7 +76,7 @@ export async function liveCopy(parts: LiveCopyParts): Promise<number> {
     await target.read(first, 0, first.length, 0);
     const bytes = first.readUInt32BE(PAGES_AT) * pageBytes;
     await target.truncate(bytes);
-    if (bytes > 0) await target.write(PLAIN_FORMAT, 0, PLAIN_FORMAT.length, FORMAT_AT);
+    await makePlain(target);
     return bytes;
   } finally {
     await log.release();
@@ -86,31 +85,23 @@ export async function liveCopy(parts: LiveCopyParts): Promise<number> {
 
 /** Asks for the log to be moved every so often while `work` goes on, so that it stays short. */
 async function whileMoving(move: () => Promise<void>, work: () => Promise<void>): Promise<void> {
-  let isOver = false;
-  let failure: unknown;
-  let timer: NodeJS.Timeout | undefined;
-  let moving: Promise<void> = Promise.resolve();
-  const next = (): void => {
-    timer = setTimeout(() => {
-      moving = move().then(
-        () => {
-          if (!isOver) next();
-        },
-        (error: unknown) => {
-          failure ??= error;
-        },
-      );
-    }, MOVE_EVERY_MS);
-  };
-  next();
+  const over = new AbortController();
+  const moving = moveOften(move, over.signal);
   try {
     await work();
   } finally {
-    isOver = true;
-    clearTimeout(timer);
-    await moving;
+    over.abort();
+    await Promise.allSettled([moving]);
   }
-  if (failure !== undefined) throw failure;
+  await moving;
+}
+
+async function moveOften(move: () => Promise<void>, over: AbortSignal): Promise<void> {
+  for (;;) {
+    await pause(MOVE_EVERY_MS, undefined, { signal: over }).catch(() => undefined);
+    if (over.aborted) return;
+    await move();
+  }
 }
 
 class Copier {
