@@ -95,7 +95,7 @@ export function createChannel(options: ChannelOptions): Channel {
     },
     async open(path, signal) {
       longAgent ??= new Agent({
-        connections: 1,
+        connections: CONNECTIONS,
         headersTimeout: LONG_ANSWER_MS,
         bodyTimeout: SILENCE_MS,
         connect: { timeout: timeoutMs },
@@ -114,7 +114,7 @@ export function createChannel(options: ChannelOptions): Channel {
       const failure = refusal(refused);
       throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
     },
-    close: () => (closed ??= Promise.all([agent.close(), longAgent?.close()]).then(() => undefined)),
+    close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
   };
 }
 

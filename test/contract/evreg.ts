@@ -4,6 +4,7 @@ import { actionEndsContract } from "./evreg-action-ends.ts";
 import { actionHistoryContract } from "./evreg-action-history.ts";
 import { actionUpdatesContract } from "./evreg-action-updates.ts";
 import { actionsContract } from "./evreg-actions.ts";
+import { backupsContract } from "./evreg-backups.ts";
 import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
@@ -42,6 +43,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     serviceEventsContract(open);
     tokensContract(open);
     scopesContract(open);
+    backupsContract(open);
 
     describe("as a whole", () => {
       const under = useEvreg(open);

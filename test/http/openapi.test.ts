@@ -91,10 +91,14 @@ describe("the document", () => {
     }
   });
 
-  test("every answer is JSON but the metrics", () => {
+  test("every answer is JSON but the metrics and the backup", () => {
+    const others: Record<string, string> = {
+      "/metrics": "text/plain",
+      "/v1/backup": "application/vnd.sqlite3",
+    };
     for (const { path, operation } of operations()) {
       for (const [status, { content }] of Object.entries(operation.responses)) {
-        const mediaType = path === "/metrics" && status === "200" ? "text/plain" : "application/json";
+        const mediaType = (status === "200" ? others[path] : undefined) ?? "application/json";
         if (content !== undefined) expect(Object.keys(content), `${path} ${status}`).toEqual([mediaType]);
       }
     }
