@@ -153,6 +153,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     tokens: evreg.tokens,
     health: () => evreg.health(),
     metrics: () => evreg.metrics(),
+    doctor: () => evreg.doctor(),
     backup: (signal) => evreg.backup(signal),
     close: () => (closing ??= parts.store.close()),
   };

@@ -8,6 +8,8 @@ import type { Health } from "./domain/health.ts";
 import { LoopWatch } from "./metrics/loop-watch.ts";
 import type { MetricSources } from "./metrics/metrics.ts";
 import { systemClock, toIso, type Clock } from "./runtime/clock.ts";
+import { folderFindings } from "./runtime/folder-findings.ts";
+import { program } from "./runtime/program-finding.ts";
 import type { Logger } from "./runtime/logger.ts";
 import type { Owner } from "./runtime/owner-file.ts";
 import { PublishCounts } from "./runtime/publish-counts.ts";
@@ -92,6 +94,13 @@ export async function buildParts(
     engineState,
     counts: published,
     metrics,
+    surroundings: {
+      findings: () => [program(version), ...folderFindings(config.data)],
+      clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
+      serves: options.command === "serve",
+      encrypts: encryption !== undefined,
+      isOpen: config.auth.mode === "off",
+    },
   });
   return {
     owner,

@@ -41,6 +41,16 @@ export class Output {
     return writeOut(renderTable(columns, answer.data, terminalWidth()));
   }
 
+  /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
+  async text<T>(
+    answer: Envelope<readonly T[]>,
+    render: (width: number | undefined) => string,
+  ): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines(answer.data);
+    return writeOut(render(terminalWidth()));
+  }
+
   /** One JSON document. */
   async document(value: unknown): Promise<void> {
     const terminal = process.stdout.isTTY;

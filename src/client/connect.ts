@@ -51,6 +51,9 @@ export function connect(options: ConnectOptions): Evreg {
       const { bytes } = await channel.send("GET", "/metrics");
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
     },
+    async doctor() {
+      return jsonAnswer(await channel.send("GET", "/v1/doctor")) as Awaited<ReturnType<Evreg["doctor"]>>;
+    },
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),
   };

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
 import { mustBeNew, writeBackup } from "../cli/backup-file.ts";
-import { byteCount } from "../cli/byte-count.ts";
+import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { optionalArg } from "../cli/flags.ts";
 import { interruption } from "../cli/interruption.ts";

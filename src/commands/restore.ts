@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
-import { byteCount } from "../cli/byte-count.ts";
+import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { textArg } from "../cli/flags.ts";
 import { chunksOf, openInput } from "../cli/input.ts";

@@ -64,6 +64,27 @@ export function evregContract(name: string, open: OpenEvreg): void {
         }
       });
 
+      it("looks at itself, for whoever may do everything", async () => {
+        const { data, meta } = await under.evreg.doctor();
+        expect(meta).toEqual({ time: "2026-01-01T00:00:00.000Z" });
+        expect(data.map(({ check }) => check)).toEqual(
+          expect.arrayContaining([
+            "server",
+            "folder",
+            "disk",
+            "size",
+            "clock",
+            "tokens",
+            "handlers",
+            "backlog",
+          ]),
+        );
+        for (const { status, remedy } of data) expect(remedy === null).toBe(status === "ok");
+        for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
+          await refusal((await under.as(scopes)).doctor(), "forbidden");
+        }
+      });
+
       it("can be closed twice", async () => {
         await under.evreg.close();
         await expect(under.evreg.close()).resolves.toBeUndefined();

@@ -29,9 +29,9 @@ const batch: NewEvent[] = Array.from({ length: 200 }, () => ({ action: "order.cr
 test("a backup under load has every event acknowledged before it, and restores whole", async () => {
   const evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const acknowledged: number[] = [];
-  let isOver = false;
+  const over = new AbortController();
   const publishing = Array.from({ length: 4 }, async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const { data: events } = await evreg.events.publishBatch(batch);
       acknowledged.push(...events.map((event) => event!.rowid));
     }
@@ -39,7 +39,7 @@ test("a backup under load has every event acknowledged before it, and restores w
   while (acknowledged.length < 2_000) await new Promise((resolve) => setImmediate(resolve));
   const before = [...acknowledged];
   const { data: made } = await json<{ last_event: number; sha256: string }>(["backup", "b.db"]);
-  isOver = true;
+  over.abort();
   await Promise.all(publishing);
   await evreg.close();
   expect(made.last_event).toBeGreaterThanOrEqual(Math.max(...before));

@@ -211,6 +211,7 @@ describe("what is answered", () => {
     await conforming("POST", path, route, some);
     await conforming("POST", path, route, { ...some, dry_run: "yes" });
     await conforming("GET", "/v1/replays", "/v1/replays");
+    await conforming("GET", "/v1/doctor", "/v1/doctor");
     await conforming("GET", `/v1/replays/${begun.data.rowid}`, "/v1/replays/{id}");
     await conforming("POST", `/v1/replays/${begun.data.rowid}/cancel`, "/v1/replays/{id}/cancel");
     await conforming("PUT", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}", {

@@ -39,9 +39,9 @@ describe("backups of a data file", () => {
     const actionId = await actionOf(store);
     const batch = batchOf(actionId, 500);
     for (let round = 0; round < 20; round += 1) await store.recordEvents(batch, 1);
-    let isOver = false;
+    const over = new AbortController();
     const writing = (async () => {
-      for (let round = 0; !isOver; round += 1) {
+      for (let round = 0; !over.signal.aborted; round += 1) {
         await store.recordEvents(batch, 1);
         // Pages all over the file change, not only its end.
         await store.removeEvents([round * 37 + 1]);
@@ -49,7 +49,7 @@ describe("backups of a data file", () => {
       }
     })();
     const backup = await store.backup();
-    isOver = true;
+    over.abort();
     await writing;
     const { path, bytes } = await written(backup);
     await backup.close();

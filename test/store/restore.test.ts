@@ -30,7 +30,7 @@ async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Bu
   return Buffer.concat(pieces);
 }
 
-async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* piecewise(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   await Promise.resolve();
   for (let at = 0; at < bytes.length; at += 50_000) yield bytes.subarray(at, at + 50_000);
 }
@@ -41,7 +41,7 @@ const put = (
 ): Promise<Restored> => {
   const { force = false, encryption } = options;
   const folder = join(scratch.path, "data");
-  return restore({ folder, name: "b.db", content: pieces(bytes), encryption, force, nowMs: NOW });
+  return restore({ folder, name: "b.db", content: piecewise(bytes), encryption, force, nowMs: NOW });
 };
 
 async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<string> {

@@ -104,7 +104,7 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
 function damaged(name: string, why: string, cause?: unknown): EvregError {
   return new EvregError(
     "invalid",
-    `${name} is damaged: ${why}. Take another backup; what is in this one cannot be relied on.`,
+    `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`,
     { file: name },
     { cause },
   );
