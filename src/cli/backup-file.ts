@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { link, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import type { Backup } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
 import { printableLine } from "./printable.ts";
 import { usage } from "./usage.ts";
+
+const SYNC_BYTES = 8 * 1024 * 1024;
 
 /** @throws EvregError `conflict` when the file is there already */
 export function mustBeNew(path: string): void {
@@ -25,7 +27,7 @@ export async function writeBackup<T>(
   try {
     const file = await open(part, "wx", 0o600);
     try {
-      for await (const piece of backup.content()) await file.writeFile(piece);
+      await writeGently(file, backup.content());
       await file.sync();
     } finally {
       await file.close();
@@ -37,6 +39,18 @@ export async function writeBackup<T>(
     throw asFailure(error, path);
   } finally {
     await rm(part, { force: true });
+  }
+}
+
+/** A server on the same disk would wait for all of it with its next commit. */
+async function writeGently(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
+  let unsynced = 0;
+  for await (const piece of content) {
+    await file.writeFile(piece);
+    unsynced += piece.length;
+    if (unsynced < SYNC_BYTES) continue;
+    await file.datasync();
+    unsynced = 0;
   }
 }
 

@@ -129,9 +129,9 @@ class CopiedFile implements Backup {
   readonly #onClosing = (): void => void this.close();
 }
 
-async function* piecesOf(file: FileHandle, ...signals: readonly AbortSignal[]): AsyncGenerator<Uint8Array> {
+async function* piecesOf(file: FileHandle, closing: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; ;) {
-    for (const signal of signals) signal.throwIfAborted();
+    closing.throwIfAborted();
     // A buffer of its own: whoever takes it may still be sending it when the next is read.
     const piece = Buffer.allocUnsafe(READ_BYTES);
     const { bytesRead } = await file.read(piece, 0, READ_BYTES, at);
@@ -143,9 +143,14 @@ async function* piecesOf(file: FileHandle, ...signals: readonly AbortSignal[]): 
 
 async function digestOf(file: FileHandle, ...signals: (AbortSignal | undefined)[]): Promise<string> {
   const hash = createHash("sha256");
-  const given = signals.filter((signal) => signal !== undefined);
-  for await (const piece of piecesOf(file, ...given)) hash.update(piece);
-  return hash.digest("hex");
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let at = 0; ;) {
+    for (const signal of signals) signal?.throwIfAborted();
+    const { bytesRead } = await file.read(buffer, 0, READ_BYTES, at);
+    if (bytesRead === 0) return hash.digest("hex");
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
 }
 
 function busy(): EvregError {
