@@ -2,8 +2,11 @@ import type { Config } from "./config/config.ts";
 import { devConfig } from "./config/dev.ts";
 import { EvregError } from "./domain/error.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
+import type { Finding } from "./domain/finding.ts";
 import type { Evreg } from "./evreg.ts";
+import type { Certificate } from "./http/certificate.ts";
 import { buildParts, type Surroundings } from "./parts.ts";
+import { certificateFinding } from "./runtime/certificate-finding.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { noteOwner, readOwner } from "./runtime/owner-file.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "./runtime/rest.ts";
@@ -39,6 +42,11 @@ export interface RunningServer {
   readonly addresses: readonly string[];
   /** The port for this process, with every right. */
   readonly evreg: Evreg;
+  /**
+   * Takes the certificate of these files for connections from now on. Nothing for a server that began without one.
+   * @throws EvregError `usage` when they cannot be used; it then goes on with what it has
+   */
+  renewCertificate(tls: Config["tls"]): void;
   /** Where the first admin token is; absent when none is needed or the folder has no such file any more. */
   readonly tokenFile?: string;
   /**
@@ -55,6 +63,7 @@ export interface RunningServer {
 export async function startServer(options: StartOptions): Promise<RunningServer> {
   const { dev = false, logger } = options;
   const config = dev ? devConfig(options.config) : options.config;
+  const clock = options.clock ?? systemClock;
   const undo: (() => Promise<void>)[] = [];
   let isStoreLost = false;
   const onFatal = (error: EvregError): void => {
@@ -66,18 +75,24 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     import("./http/app.ts"),
     import("./http/server.ts"),
     import("./delivery/engine.ts"),
+    import("./http/certificate.ts"),
   ]);
   try {
-    const parts = await buildParts({ ...options, config, command: "serve", onFatal });
+    let certificate: Certificate | undefined;
+    const findings = (): readonly Finding[] =>
+      certificate === undefined ? [] : [certificateFinding(certificate.endsMs, clock.now())];
+    const parts = await buildParts({ ...options, config, command: "serve", onFatal, findings });
     const { service, store, owner, published, loop } = parts;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
 
-    const [{ createHttpApp }, { serveHttp }] = await loading;
+    const [{ createHttpApp }, { serveHttp }, , { readCertificate }] = await loading;
+    const encrypted = ({ cert, key }: Config["tls"]): { certificate?: Certificate } =>
+      cert === undefined || key === undefined ? {} : { certificate: readCertificate({ cert, key }) };
+    ({ certificate } = encrypted(config.tls));
     const { auth, limits } = config;
-    const clock = options.clock ?? systemClock;
     const app = createHttpApp({
       service,
       config: { auth, limits, dev },
@@ -86,12 +101,23 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       version: options.version,
       counts: published,
     });
-    const http = await serveHttp({ app, host: config.host, port: config.port, logger, clock });
+    const common = { app, logger, clock };
+    const http = await serveHttp({
+      ...common,
+      host: config.host,
+      port: config.port,
+      ...(certificate === undefined ? {} : { certificate }),
+    });
     undo.push(() => http.close(0));
-    noteOwner(config.data, { ...owner, url: http.url }, logger);
+    // Commands on this machine need no certificate, whose name would not be that of a loopback address anyway.
+    const door =
+      certificate === undefined ? undefined : await serveHttp({ ...common, host: "127.0.0.1", port: 0 });
+    undo.push(async () => door?.close(0));
+    noteOwner(config.data, { ...owner, url: (door ?? http).url }, logger);
+    const addresses = [...http.addresses, ...(door?.addresses ?? [])];
 
     const retention = await parts.createRetention();
-    const engine = await parts.createEngine(() => http.addresses);
+    const engine = await parts.createEngine(() => addresses);
     const replays = await parts.createReplayRunner();
     await engine.start();
     loop.start(clock.now());
@@ -107,6 +133,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       const engineGraceMs = isStoreLost ? 0 : graceMs;
       const drained = await Promise.allSettled([
         http.close(graceMs),
+        door?.close(graceMs),
         replays.stop(),
         engine.stop(engineGraceMs),
         retention?.stop(),
@@ -115,9 +142,21 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
     let stopping: Promise<void> | undefined;
-    const { url, addresses } = http;
+    const { url } = http;
     const evreg = service.as(LOCAL_OWNER);
-    const running = { url, addresses, evreg, stop: () => (stopping ??= stop()) };
+    const renewCertificate = (tls: Config["tls"]): void => {
+      const { certificate: renewed } = encrypted(tls);
+      if (certificate === undefined || renewed === undefined) return;
+      http.useCertificate(renewed);
+      certificate = renewed;
+    };
+    const running = {
+      url,
+      addresses: http.addresses,
+      evreg,
+      renewCertificate,
+      stop: () => (stopping ??= stop()),
+    };
     return tokenFile === undefined ? running : { ...running, tokenFile };
   } catch (error) {
     for (const step of undo.toReversed()) {

@@ -74,6 +74,7 @@ export function systemdUnit(options: UnitOptions): string {
     "[Service]",
     "Type=exec",
     `ExecStart=${commandLine(options)}`,
+    "ExecReload=/bin/kill -HUP $MAINPID",
     "Restart=on-failure",
     "RestartSec=2s",
     "# A stop finishes what is under way; the server itself decides how long that may take.",
