@@ -4,9 +4,9 @@ import { EvregError } from "./domain/error.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
 import type { Finding } from "./domain/finding.ts";
 import type { Evreg } from "./evreg.ts";
-import type { Certificate } from "./http/certificate.ts";
+import type { Listeners } from "./http/listeners.ts";
 import { buildParts, type Surroundings } from "./parts.ts";
-import { certificateFinding } from "./runtime/certificate-finding.ts";
+import { certificateFindings } from "./runtime/certificate-finding.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { noteOwner, readOwner } from "./runtime/owner-file.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "./runtime/rest.ts";
@@ -73,14 +73,13 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   // Loaded while the store's thread opens the file.
   const loading = Promise.all([
     import("./http/app.ts"),
-    import("./http/server.ts"),
+    import("./http/listeners.ts"),
     import("./delivery/engine.ts"),
-    import("./http/certificate.ts"),
   ]);
   try {
-    let certificate: Certificate | undefined;
+    let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
-      certificate === undefined ? [] : [certificateFinding(certificate.endsMs, clock.now())];
+      certificateFindings(listeners?.certificateEndsMs(), clock.now());
     const parts = await buildParts({ ...options, config, command: "serve", onFatal, findings });
     const { service, store, owner, published, loop } = parts;
     undo.push(() => store.close());
@@ -88,10 +87,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
 
-    const [{ createHttpApp }, { serveHttp }, , { readCertificate }] = await loading;
-    const encrypted = ({ cert, key }: Config["tls"]): { certificate?: Certificate } =>
-      cert === undefined || key === undefined ? {} : { certificate: readCertificate({ cert, key }) };
-    ({ certificate } = encrypted(config.tls));
+    const [{ createHttpApp }, { openListeners }] = await loading;
     const { auth, limits } = config;
     const app = createHttpApp({
       service,
@@ -101,23 +97,14 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       version: options.version,
       counts: published,
     });
-    const common = { app, logger, clock };
-    const http = await serveHttp({
-      ...common,
-      host: config.host,
-      port: config.port,
-      ...(certificate === undefined ? {} : { certificate }),
-    });
+    const { host, port, tls } = config;
+    const http = await openListeners({ app, host, port, tls, logger, clock });
+    listeners = http;
     undo.push(() => http.close(0));
-    // Commands on this machine need no certificate, whose name would not be that of a loopback address anyway.
-    const door =
-      certificate === undefined ? undefined : await serveHttp({ ...common, host: "127.0.0.1", port: 0 });
-    undo.push(async () => door?.close(0));
-    noteOwner(config.data, { ...owner, url: (door ?? http).url }, logger);
-    const addresses = [...http.addresses, ...(door?.addresses ?? [])];
+    noteOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
     const retention = await parts.createRetention();
-    const engine = await parts.createEngine(() => addresses);
+    const engine = await parts.createEngine(() => http.ownAddresses);
     const replays = await parts.createReplayRunner();
     await engine.start();
     loop.start(clock.now());
@@ -133,7 +120,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       const engineGraceMs = isStoreLost ? 0 : graceMs;
       const drained = await Promise.allSettled([
         http.close(graceMs),
-        door?.close(graceMs),
         replays.stop(),
         engine.stop(engineGraceMs),
         retention?.stop(),
@@ -142,21 +128,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
     let stopping: Promise<void> | undefined;
-    const { url } = http;
+    const { url, addresses, renewCertificate } = http;
     const evreg = service.as(LOCAL_OWNER);
-    const renewCertificate = (tls: Config["tls"]): void => {
-      const { certificate: renewed } = encrypted(tls);
-      if (certificate === undefined || renewed === undefined) return;
-      http.useCertificate(renewed);
-      certificate = renewed;
-    };
-    const running = {
-      url,
-      addresses: http.addresses,
-      evreg,
-      renewCertificate,
-      stop: () => (stopping ??= stop()),
-    };
+    const running = { url, addresses, evreg, renewCertificate, stop: () => (stopping ??= stop()) };
     return tokenFile === undefined ? running : { ...running, tokenFile };
   } catch (error) {
     for (const step of undo.toReversed()) {
