@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import type { Backup } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
+import { endingAtOnce, removeForGood } from "./interruption.ts";
 import { printableLine } from "./printable.ts";
 import { usage } from "./usage.ts";
 
@@ -32,7 +33,10 @@ export async function writeBackup<T>(
     } finally {
       await file.close();
     }
-    const checked = await options.check(part);
+    const checked = await endingAtOnce(
+      () => options.check(part),
+      () => removeForGood(part),
+    );
     await (options.force ? rename(part, path) : nameIt(part, path));
     return checked;
   } catch (error) {

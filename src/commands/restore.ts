@@ -4,6 +4,7 @@ import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { textArg } from "../cli/flags.ts";
 import { chunksOf, openInput } from "../cli/input.ts";
+import { endingAtOnce, removeForGood } from "../cli/interruption.ts";
 import { rememberTarget, serveCommand } from "../cli/next-command.ts";
 import { note } from "../cli/output.ts";
 import { readSettings } from "../cli/settings.ts";
@@ -36,14 +37,18 @@ All is then as it was when the backup was made, the tokens too. Deliveries that 
     const { mustHaveNoLog, restore } = await loadRestore();
     if (args.file !== "-") mustHaveNoLog(args.file);
     const { stream } = await openInput(args.file);
-    const data = await restore({
-      folder: config.data,
-      name: args.file === "-" ? "The backup" : args.file,
-      content: chunksOf(stream, args.file),
-      encryption: encryptionKeys(config.encryption),
-      force: flags.force,
-      nowMs: Date.now(),
-    });
+    const unfinished: string[] = [];
+    const act = () =>
+      restore({
+        folder: config.data,
+        name: args.file === "-" ? "The backup" : args.file,
+        content: chunksOf(stream, args.file),
+        encryption: encryptionKeys(config.encryption),
+        force: flags.force,
+        nowMs: Date.now(),
+        onUnfinished: (path) => unfinished.push(path),
+      });
+    const data = await endingAtOnce(act, () => unfinished.forEach(removeForGood));
     await this.outputFor(flags).record({ data }, COLUMNS);
     note(`Start it with: ${serveCommand()}`);
     return EXIT.done;

@@ -4,6 +4,7 @@ import { encryptionKeys } from "../../config/encryption-keys.ts";
 import { EvregError } from "../../domain/error.ts";
 import { fine, type Finding, problem, warning } from "../../domain/finding.ts";
 import { folderFindings } from "../../runtime/folder-findings.ts";
+import { endingAtOnce } from "../interruption.ts";
 import { stderrLogger } from "../stderr-logger.ts";
 
 /** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
@@ -28,7 +29,7 @@ export async function folderTargetFindings(config: Config, version: string): Pro
       return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
     }
     const encryption = { keys: encryptionKeys(config.encryption) };
-    await checkFile(status.file, { encryption });
+    await endingAtOnce(() => checkFile(status.file, { encryption }));
     const whole = fine("integrity", "Every page and index of the data file is whole.");
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");

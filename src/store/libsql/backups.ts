@@ -13,6 +13,7 @@ import type { ReadArgs, ReadName } from "./operations.ts";
 
 /** Small enough that hashing one holds up no request. */
 const READ_BYTES = 256 * 1024;
+const FREED_BYTES = 32 * 1024 * 1024;
 
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
@@ -123,7 +124,7 @@ class CopiedFile implements Backup {
 
   close(): Promise<void> {
     this.#closing.removeEventListener("abort", this.#onClosing);
-    return (this.#closed ??= this.#file.close().finally(this.#over));
+    return (this.#closed ??= letGo(this.#file, this.bytes).finally(this.#over));
   }
 
   readonly #onClosing = (): void => void this.close();
@@ -138,6 +139,15 @@ async function* piecesOf(file: FileHandle, closing: AbortSignal): AsyncGenerator
     if (bytesRead === 0) return;
     at += bytesRead;
     yield piece.subarray(0, bytesRead);
+  }
+}
+
+/** The room of a GB given back at once holds up every fsync on its disk. */
+async function letGo(file: FileHandle, bytes: number): Promise<void> {
+  try {
+    for (let left = bytes - FREED_BYTES; left > 0; left -= FREED_BYTES) await file.truncate(left);
+  } finally {
+    await file.close();
   }
 }
 

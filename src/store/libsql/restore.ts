@@ -23,6 +23,8 @@ export interface RestoreOptions {
   /** Puts it in the place of data that is there; that is kept beside it. */
   readonly force: boolean;
   readonly nowMs: number;
+  /** Told of a file that must go if the process ends before this does. */
+  readonly onUnfinished?: (path: string) => void;
 }
 
 export interface Restored extends FileFacts {
@@ -47,6 +49,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   try {
     const hasData = hasDataAt(file);
     if (hasData && !force) throw hasDataAlready(folder);
+    options.onUnfinished?.(copy);
     await write(copy, content);
     const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
     const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
