@@ -37,13 +37,13 @@ function room(folder: string): Finding {
 
 function sizes(folder: string): Finding {
   const names = readdirSync(folder);
-  const copies = names.filter((name) => name.startsWith("evreg.db.before-"));
+  const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
   const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
   if (copies.length === 0) return fine("size", `${data}.`);
   const bytes = copies.reduce((sum, name) => sum + sizeOf(folder, name), 0);
   return warning(
     "size",
-    `${data}; copies from before an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
+    `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
     "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
   );
 }
