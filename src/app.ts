@@ -2,8 +2,11 @@ import type { Config } from "./config/config.ts";
 import { devConfig } from "./config/dev.ts";
 import { EvregError } from "./domain/error.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
+import type { Finding } from "./domain/finding.ts";
 import type { Evreg } from "./evreg.ts";
+import type { Listeners } from "./http/listeners.ts";
 import { buildParts, type Surroundings } from "./parts.ts";
+import { certificateFindings } from "./runtime/certificate-finding.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { noteOwner, readOwner } from "./runtime/owner-file.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "./runtime/rest.ts";
@@ -19,6 +22,12 @@ export { findServer } from "./runtime/find-server.ts";
 /** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
 export const loadMigrations = () => import("./store/libsql/inspect.ts");
 
+/** For looking through a data file that nobody has open, such as a backup. */
+export const loadFileChecks = () => import("./store/libsql/check-file.ts");
+
+/** For putting a backup into a data folder that nobody has open. */
+export const loadRestore = () => import("./store/libsql/restore.ts");
+
 export interface StartOptions extends Surroundings {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;
@@ -33,6 +42,11 @@ export interface RunningServer {
   readonly addresses: readonly string[];
   /** The port for this process, with every right. */
   readonly evreg: Evreg;
+  /**
+   * Takes the certificate of these files for connections from now on. Nothing for a server that began without one.
+   * @throws EvregError `usage` when they cannot be used; it then goes on with what it has
+   */
+  renewCertificate(tls: Config["tls"]): void;
   /** Where the first admin token is; absent when none is needed or the folder has no such file any more. */
   readonly tokenFile?: string;
   /**
@@ -49,6 +63,7 @@ export interface RunningServer {
 export async function startServer(options: StartOptions): Promise<RunningServer> {
   const { dev = false, logger } = options;
   const config = dev ? devConfig(options.config) : options.config;
+  const clock = options.clock ?? systemClock;
   const undo: (() => Promise<void>)[] = [];
   let isStoreLost = false;
   const onFatal = (error: EvregError): void => {
@@ -58,20 +73,22 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   // Loaded while the store's thread opens the file.
   const loading = Promise.all([
     import("./http/app.ts"),
-    import("./http/server.ts"),
+    import("./http/listeners.ts"),
     import("./delivery/engine.ts"),
   ]);
   try {
-    const parts = await buildParts({ ...options, config, command: "serve", onFatal });
+    let listeners: Listeners | undefined;
+    const findings = (): readonly Finding[] =>
+      certificateFindings(listeners?.certificateEndsMs(), clock.now());
+    const parts = await buildParts({ ...options, config, command: "serve", onFatal, findings });
     const { service, store, owner, published, loop } = parts;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
 
-    const [{ createHttpApp }, { serveHttp }] = await loading;
+    const [{ createHttpApp }, { openListeners }] = await loading;
     const { auth, limits } = config;
-    const clock = options.clock ?? systemClock;
     const app = createHttpApp({
       service,
       config: { auth, limits, dev },
@@ -80,12 +97,14 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       version: options.version,
       counts: published,
     });
-    const http = await serveHttp({ app, host: config.host, port: config.port, logger, clock });
+    const { host, port, tls } = config;
+    const http = await openListeners({ app, host, port, tls, logger, clock });
+    listeners = http;
     undo.push(() => http.close(0));
-    noteOwner(config.data, { ...owner, url: http.url }, logger);
+    noteOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
     const retention = await parts.createRetention();
-    const engine = await parts.createEngine(() => http.addresses);
+    const engine = await parts.createEngine(() => http.ownAddresses);
     const replays = await parts.createReplayRunner();
     await engine.start();
     loop.start(clock.now());
@@ -109,9 +128,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
     let stopping: Promise<void> | undefined;
-    const { url, addresses } = http;
+    const { url, addresses, renewCertificate } = http;
     const evreg = service.as(LOCAL_OWNER);
-    const running = { url, addresses, evreg, stop: () => (stopping ??= stop()) };
+    const running = { url, addresses, evreg, renewCertificate, stop: () => (stopping ??= stop()) };
     return tokenFile === undefined ? running : { ...running, tokenFile };
   } catch (error) {
     for (const step of undo.toReversed()) {
@@ -147,6 +166,8 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     tokens: evreg.tokens,
     health: () => evreg.health(),
     metrics: () => evreg.metrics(),
+    doctor: () => evreg.doctor(),
+    backup: (signal) => evreg.backup(signal),
     close: () => (closing ??= parts.store.close()),
   };
 }

@@ -9,9 +9,11 @@ import type {
   SchemaVerdict,
   WarningMeta,
 } from "./domain/action.ts";
+import type { Backup } from "./domain/backup.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
+import type { Finding, FindingsMeta } from "./domain/finding.ts";
 import type { Health } from "./domain/health.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
@@ -60,6 +62,17 @@ export interface Evreg {
    * applications.
    */
   metrics(): Promise<string>;
+  /**
+   * Looks at the service and at what it runs on: its store, folder and clock, tokens, handlers and what waits. Needs
+   * `admin` for all applications. That something is wrong is no failure but a finding.
+   */
+  doctor(): Promise<{ data: readonly Finding[]; meta: FindingsMeta }>;
+  /**
+   * A copy of the whole data folder's file, made while events are published and delivered; whoever asked closes it. It
+   * holds all there is, so it needs `admin` for all applications. `conflict` while another one is made or read.
+   * @param signal ends the making of it
+   */
+  backup(signal?: AbortSignal): Promise<Backup>;
   /** Gives back what the port holds (connections, the data folder). Safe to call twice. */
   close(): Promise<void>;
 }

@@ -4,10 +4,13 @@ import { DeliveryCounts } from "./delivery/delivery-counts.ts";
 import type { Engine } from "./delivery/engine.ts";
 import type { ReplayRunner } from "./delivery/replay-runner.ts";
 import type { EvregError } from "./domain/error.ts";
+import type { Finding } from "./domain/finding.ts";
 import type { Health } from "./domain/health.ts";
 import { LoopWatch } from "./metrics/loop-watch.ts";
 import type { MetricSources } from "./metrics/metrics.ts";
 import { systemClock, toIso, type Clock } from "./runtime/clock.ts";
+import { folderFindings } from "./runtime/folder-findings.ts";
+import { program } from "./runtime/program-finding.ts";
 import type { Logger } from "./runtime/logger.ts";
 import type { Owner } from "./runtime/owner-file.ts";
 import { PublishCounts } from "./runtime/publish-counts.ts";
@@ -45,7 +48,12 @@ export interface Parts {
 
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
 export async function buildParts(
-  options: Surroundings & { readonly command: string; readonly onFatal?: (error: EvregError) => void },
+  options: Surroundings & {
+    readonly command: string;
+    readonly onFatal?: (error: EvregError) => void;
+    /** For the doctor, of what else there is. */
+    readonly findings?: () => readonly Finding[];
+  },
 ): Promise<Parts> {
   const { config, version, logger, clock = systemClock, random = systemRandom } = options;
   const owner: Owner = {
@@ -92,6 +100,13 @@ export async function buildParts(
     engineState,
     counts: published,
     metrics,
+    surroundings: {
+      findings: () => [program(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
+      clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
+      serves: options.command === "serve",
+      encrypts: encryption !== undefined,
+      isOpen: config.auth.mode === "off",
+    },
   });
   return {
     owner,

@@ -1,3 +1,4 @@
+import { existsSync, rmSync } from "node:fs";
 import { EXIT } from "./exit-code.ts";
 
 /** Within this time a second signal is taken for the same wish: terminals and `npm` send one twice. */
@@ -24,6 +25,27 @@ export function leaveInterruption(): void {
   process.off("SIGINT", onInterrupt);
 }
 
+/**
+ * Does what cannot be interrupted in order, such as a check of a file in a thread: to end that in the middle would crash
+ * the process on its way out. A signal then ends it as the system ends a program that knows nothing of signals.
+ * @param cleanUp done before, at once
+ */
+export async function endingAtOnce<T>(work: () => Promise<T>, cleanUp: () => void = () => {}): Promise<T> {
+  const end = (signal: NodeJS.Signals): void => {
+    cleanUp();
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  };
+  leaveInterruption();
+  process.on("SIGINT", end).on("SIGTERM", end);
+  try {
+    return await work();
+  } finally {
+    process.off("SIGINT", end).off("SIGTERM", end);
+    listenForInterruption();
+  }
+}
+
 function onInterrupt(): void {
   if (controller !== undefined && !controller.signal.aborted) {
     firstAtMs = performance.now();
@@ -31,4 +53,9 @@ function onInterrupt(): void {
   } else if (controller === undefined || performance.now() - firstAtMs >= SAME_WISH_MS) {
     process.exit(EXIT.interrupted);
   }
+}
+
+/** For `endingAtOnce`: as long as it is there, as the thread that is about to open a file would make it anew. */
+export function removeForGood(path: string): void {
+  while (existsSync(path)) rmSync(path, { force: true });
 }

@@ -41,6 +41,16 @@ export class Output {
     return writeOut(renderTable(columns, answer.data, terminalWidth()));
   }
 
+  /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
+  async text<T>(
+    answer: Envelope<readonly T[]>,
+    render: (width: number | undefined) => string,
+  ): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines(answer.data);
+    return writeOut(render(terminalWidth()));
+  }
+
   /** One JSON document. */
   async document(value: unknown): Promise<void> {
     const terminal = process.stdout.isTTY;
@@ -61,8 +71,17 @@ export class Output {
   }
 }
 
+/** As `writeOut`, for what is no text. */
+export function writeBytes(bytes: Uint8Array): Promise<void> {
+  return written(bytes);
+}
+
 /** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
 export function writeOut(text: string): Promise<void> {
+  return written(text);
+}
+
+function written(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(notWritten(error)) : resolve()));
   });

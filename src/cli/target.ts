@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
+import type { Config } from "../config/config.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
@@ -39,6 +40,12 @@ export interface TargetNeeds {
   readonly serverFor?: string | undefined;
 }
 
+/** A data folder that no server runs on, with the configuration that names it. */
+export interface FolderTarget {
+  readonly kind: "folder";
+  readonly config: Config;
+}
+
 /**
  * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
  * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment
@@ -46,6 +53,19 @@ export interface TargetNeeds {
  * the configured one if it is not for another address.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
+  const found = await findTarget(flags);
+  if (found.kind !== "folder") return found;
+  const { config } = found;
+  if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
+  if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
+  const { openLocal } = await import("../app.ts");
+  const { command, version } = needs;
+  const evreg = await openLocal({ command, version, config, logger: stderrLogger });
+  return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
+}
+
+/** The same without opening a data folder. */
+export async function findTarget(flags: TargetFlags): Promise<Target | FolderTarget> {
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const { config, remoteRefusal } = await readSettings({ ...flags, token });
@@ -54,24 +74,15 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
     if (remoteRefusal !== undefined) throw usage(remoteRefusal);
     return remote({ url, token: config.remote.token, allowInsecureToken }, url);
   }
-
   const server = await findServer(config.data);
-  if (server !== undefined) {
-    // A token that came with another server's address is not this one's, and one that is lying about in the environment
-    // is not another user's to have.
-    const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
-    const own = readTokenFile(config.data, server.otherUser);
-    // It is on this machine, so nothing crosses a network, whichever address it listens at.
-    const address = { url: server.url, token: token ?? own ?? configured, allowInsecureToken: true };
-    return remote(address, realpathSync(config.data));
-  }
-
-  if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
-  if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
-  const { openLocal } = await import("../app.ts");
-  const { command, version } = needs;
-  const evreg = await openLocal({ command, version, config, logger: stderrLogger });
-  return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
+  if (server === undefined) return { kind: "folder", config };
+  // A token that came with another server's address is not this one's, and one that is lying about in the environment
+  // is not another user's to have.
+  const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
+  const own = readTokenFile(config.data, server.otherUser);
+  // It is on this machine, so nothing crosses a network, whichever address it listens at.
+  const address = { url: server.url, token: token ?? own ?? configured, allowInsecureToken: true };
+  return remote(address, realpathSync(config.data));
 }
 
 async function remote(

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { foreignAnswer, refusal, withAdvice } from "./refusals.ts";
 import type { Target } from "./target.ts";
@@ -6,11 +7,24 @@ import { unreachable } from "./unreachable.ts";
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;
 
+/** For the head of an answer that is made while it is waited for. */
+const LONG_ANSWER_MS = 60 * 60_000;
+/** Between two pieces of it. */
+const SILENCE_MS = 5 * 60_000;
+
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: string | Uint8Array;
   /** Statuses that are answers here although they tell of a failure. */
   readonly also?: readonly number[];
+}
+
+/** An answer whose body is read as it comes. */
+export interface Opened {
+  readonly status: number;
+  readonly headers: Received["headers"];
+  readonly body: Readable;
+  readonly asked: string;
 }
 
 export interface Received {
@@ -28,6 +42,11 @@ export interface Channel {
    * `unreachable` when no evreg answered.
    */
   send(method: "GET" | "POST" | "PUT" | "DELETE", path: string, sent?: Sent): Promise<Received>;
+  /**
+   * The same for an answer of any length that may be long in coming.
+   * @param signal ends it
+   */
+  open(path: string, signal: AbortSignal): Promise<Opened>;
   close(): Promise<void>;
 }
 
@@ -50,6 +69,7 @@ export function createChannel(options: ChannelOptions): Channel {
   if (token !== undefined) common["authorization"] = `Bearer ${token}`;
   const withBody = { ...common, "content-type": "application/json" };
   let closed: Promise<void> | undefined;
+  let longAgent: Agent | undefined;
 
   return {
     async send(method, path, { query, body, also = [] } = {}) {
@@ -73,7 +93,28 @@ export function createChannel(options: ChannelOptions): Channel {
       const refused = refusal(received);
       throw refused === undefined ? foreignAnswer(received) : withAdvice(refused, options, path);
     },
-    close: () => (closed ??= agent.close().then(() => undefined)),
+    async open(path, signal) {
+      longAgent ??= new Agent({
+        connections: CONNECTIONS,
+        headersTimeout: LONG_ANSWER_MS,
+        bodyTimeout: SILENCE_MS,
+        connect: { timeout: timeoutMs },
+      });
+      const url = `${origin}${basePath}${path}`;
+      const asked = `GET ${url}`;
+      let refused: Received;
+      try {
+        const response = await request(url, { dispatcher: longAgent, headers: common, signal });
+        const { statusCode: status, headers, body } = response;
+        if (status === 200) return { status, headers, body, asked };
+        refused = { status, headers, bytes: await body.bytes(), asked };
+      } catch (error) {
+        throw unreachable(error, { origin, method: "GET", timeoutMs: LONG_ANSWER_MS, maxAnswerBytes });
+      }
+      const failure = refusal(refused);
+      throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
+    },
+    close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Answer, Evreg } from "../evreg.ts";
 import type { Health } from "../domain/health.ts";
 import { actionsOver } from "./actions.ts";
 import { jsonAnswer } from "./answers.ts";
+import { backupOver } from "./backup.ts";
 import { createChannel } from "./channel.ts";
 import { checkTarget } from "./target.ts";
 import { deliveriesOver } from "./deliveries.ts";
@@ -50,6 +51,10 @@ export function connect(options: ConnectOptions): Evreg {
       const { bytes } = await channel.send("GET", "/metrics");
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
     },
+    async doctor() {
+      return jsonAnswer(await channel.send("GET", "/v1/doctor")) as Awaited<ReturnType<Evreg["doctor"]>>;
+    },
+    backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),
   };
 }

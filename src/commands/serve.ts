@@ -7,12 +7,15 @@ import { leaveInterruption } from "../cli/interruption.ts";
 import { announcement } from "../cli/serve-announcement.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { RunningServer } from "../app.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
+
+type LogLevel = LoadedConfig["config"]["log"]["level"];
 
 export default class Serve extends BaseCommand {
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
-    "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder.";
+    "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
   static override examples = [
     { description: "On this machine, without tokens", command: "<%= config.bin %> serve --dev" },
     {
@@ -49,15 +52,35 @@ export default class Serve extends BaseCommand {
     ]);
     const { dev } = flags;
     // Who tries things out wants to see each request and each delivery.
-    const level = dev && !places.has("log.level") ? "debug" : config.log.level;
+    const levelOf = (loaded: Pick<LoadedConfig, "config" | "places">): LogLevel =>
+      dev && !loaded.places.has("log.level") ? "debug" : loaded.config.log.level;
+    const level = levelOf({ config, places });
     const logger = await createLogger({ ...config.log, level });
     faultsOfServer(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
     leaveInterruption();
-    const signals = listenForStop((code) => process.exit(code));
+    const isAtTerminal = process.stderr.isTTY;
+    const signals = listenForStop(
+      (code) => process.exit(code),
+      process,
+      Date.now,
+      isAtTerminal ? undefined : ["SIGINT", "SIGTERM"],
+    );
+    let reload: (() => Promise<void>) | undefined;
+    if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
     const { version } = this.config;
     const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
-    if (process.stderr.isTTY) await this.announce(server, config.data, { dev, file });
+    reload = async () => {
+      try {
+        const loaded = await readSettings(flags);
+        server.renewCertificate(loaded.config.tls);
+        logger.setLevel(levelOf(loaded));
+        logger.info({ level: levelOf(loaded) }, "The log level and the certificate were taken up again.");
+      } catch (error) {
+        logger.error({ err: error }, "Nothing was taken up again; the server goes on as it was.");
+      }
+    };
+    if (isAtTerminal) await this.announce(server, config.data, { dev, file });
     else {
       const { url, addresses } = server;
       logger.info({ url, addresses, data: config.data, config: file ?? null, version }, "listening");

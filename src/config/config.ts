@@ -4,6 +4,7 @@ export interface Config {
   readonly port: number;
   /** The data folder, as an absolute path. */
   readonly data: string;
+  readonly tls: TlsConfig;
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
   readonly encryption: EncryptionConfig;
@@ -12,6 +13,12 @@ export interface Config {
   readonly delivery: DeliveryConfig;
   readonly log: LogConfig;
   readonly remote: RemoteConfig;
+}
+
+/** Both or none; absolute paths. */
+interface TlsConfig {
+  readonly cert?: string;
+  readonly key?: string;
 }
 
 interface AuthConfig {

@@ -57,7 +57,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   for (const source of sources.toReversed()) {
     for (const [path, item] of source.found) {
       found.set(path, item);
-      values.set(path, item.value);
+      const isFile = item.key.type.kind === "file";
+      values.set(path, isFile ? resolve(item.base, String(item.value)) : item.value);
     }
   }
   values.set("data", dataFolder(sources) ?? folder);

@@ -21,6 +21,16 @@ export function applyRules(values: Values, found: Places): Problem[] {
       message: `auth.mode off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
     });
   }
+  const [cert, certKey] = [found.get("tls.cert"), found.get("tls.key")];
+  if ((cert === undefined) !== (certKey === undefined)) {
+    const given = (cert ?? certKey)!;
+    const missing = cert === undefined ? "tls.cert" : "tls.key";
+    problems.push({
+      name: given.key.path,
+      place: given.place,
+      message: `${given.key.path} needs ${missing} beside it: https takes a certificate and its key`,
+    });
+  }
   const previousKey = found.get("encryption.previousKey");
   if (previousKey !== undefined && !values.has("encryption.key")) {
     problems.push({

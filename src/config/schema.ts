@@ -7,6 +7,8 @@ export type KeyKind =
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "host" }
   | { readonly kind: "folder" }
+  /** A relative one starts where `folder` does. */
+  | { readonly kind: "file" }
   | { readonly kind: "url" }
   | { readonly kind: "text" }
   | { readonly kind: "encryptionKey" }
@@ -58,6 +60,21 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
       "The data folder. Not set: STATE_DIRECTORY where systemd gives it, else ./.evreg. A relative path in a file starts at that file's folder.",
     env: "EVREG_DATA",
     flag: "data",
+  },
+  {
+    path: "tls.cert",
+    type: { kind: "file" },
+    default: null,
+    description:
+      "The certificate to speak https with, as PEM, with those between it and its authority behind it. Read again at SIGHUP. Not set: http. A relative path in a file starts at that file's folder.",
+    env: "EVREG_TLS_CERT",
+  },
+  {
+    path: "tls.key",
+    type: { kind: "file" },
+    default: null,
+    description: "The private key of tls.cert, as PEM without a passphrase.",
+    env: "EVREG_TLS_KEY",
   },
   {
     path: "shutdownGraceMs",

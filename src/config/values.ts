@@ -69,6 +69,11 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
     takes: (_type, value): value is string =>
       typeof value === "string" && value !== "" && !value.includes("\0"),
   },
+  file: {
+    allowed: () => "the path of a file",
+    takes: (_type, value): value is string =>
+      typeof value === "string" && value !== "" && !value.includes("\0"),
+  },
   url: {
     allowed: () => "an http: or https: address without user name, query or fragment",
     takes: (_type, value): value is string => typeof value === "string" && isServerUrl(value),

@@ -18,10 +18,13 @@ export class Connections {
 
   constructor(server: Server) {
     this.#server = server;
-    server.on("connection", (socket) => {
+    const opened = (socket: Socket): void => {
       this.#open.add(socket);
       socket.on("close", () => this.#open.delete(socket));
-    });
+    };
+    server.on("connection", opened);
+    // Answers are those of the encrypted side; the one below it is kept for those that never get that far.
+    server.on("secureConnection", opened);
   }
 
   /** Answers with the answer to the connection's request before this one, also once it is out. */

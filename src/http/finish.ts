@@ -2,14 +2,15 @@ import { Readable } from "node:stream";
 import { asEvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { BACKUP_PATH } from "./backup.ts";
 import { HttpAnswer } from "./answer.ts";
 import type { AnswerBody } from "./answer.ts";
 import { CallerGone } from "./body.ts";
 import { failureReply } from "./failure.ts";
 import type { Incoming } from "./incoming.ts";
 import { hasLongRest, lingering } from "./lingering.ts";
-import { sizeOf } from "./reply.ts";
-import type { HeaderPair, Reply } from "./reply.ts";
+import { isFlow, sizeOf } from "./reply.ts";
+import type { HeaderPair, Pieces, Reply } from "./reply.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** The end of every request: the shared headers, and its one line in the log. */
@@ -43,6 +44,8 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     }
     if (reply.headers !== undefined) headers.push(...reply.headers);
     const request = incoming.nodeRequest;
+    if (isFlow(body))
+      return new HttpAnswer(status, headers, Readable.from(body.pieces, { objectMode: false }));
     if (request === undefined || !hasLongRest(request)) {
       return new HttpAnswer(status, headers, status === 204 ? null : whole(body, request !== undefined));
     }
@@ -76,11 +79,13 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
 function isRoutine(method: string, path: string, status: number): boolean {
   // 207 is a batch of which some was refused.
   if (status >= 400 || status === 207) return false;
+  // Everything leaves with it.
+  if (path === BACKUP_PATH) return false;
   return method === "GET" || method === "HEAD" || path.startsWith("/v1/events");
 }
 
 /** Pieces as a stream that the socket takes them from, or put together where there is no socket. */
-function whole(body: Reply["body"], toSocket: boolean): AnswerBody {
+function whole(body: string | Pieces, toSocket: boolean): AnswerBody {
   if (typeof body === "string") return body;
   if (body.length === 1) return body[0]!;
   return toSocket ? Readable.from(body, { objectMode: false }) : Buffer.concat(body);

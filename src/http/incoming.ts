@@ -41,6 +41,25 @@ export class Incoming {
     else onceOver(this.#node.res, callback);
   }
 
+  /** Aborted when the answer is out or its caller gone; never where there is no socket. */
+  gone(): AbortSignal {
+    const controller = new AbortController();
+    if (this.#node !== undefined) onceOver(this.#node.res, () => controller.abort());
+    return controller.signal;
+  }
+
+  /** Has the connection kept while `work` goes on, however long nothing crosses it. */
+  async inItsOwnTime<T>(work: () => Promise<T>): Promise<T> {
+    const socket = this.#node?.req.socket;
+    const idleTimeoutMs = socket?.timeout ?? 0;
+    socket?.setTimeout(0);
+    try {
+      return await work();
+    } finally {
+      socket?.setTimeout(idleTimeoutMs);
+    }
+  }
+
   /** @param name in lower case */
   header(name: string): string | undefined {
     if (this.#node === undefined) return this.#event.req.headers.get(name) ?? undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
-import type { Reply } from "./reply.ts";
+import type { Pieces } from "./reply.ts";
 
 /** How much more of an unwanted body is taken off the wire, and for how long, so that its sender reads the answer. */
 const LINGER_MAX_BYTES = 8 * 1024 * 1024;
@@ -24,7 +24,7 @@ export function hasLongRest(request: IncomingMessage): boolean {
  * Closing a socket with unread bytes in it resets the connection, and the caller would see the reset in place of the
  * answer (RFC 9112, 9.6). The answer itself goes out at once; only the close waits, within bounds.
  */
-export function lingering(request: IncomingMessage, body: Reply["body"], clock: Clock): Readable {
+export function lingering(request: IncomingMessage, body: string | Pieces, clock: Clock): Readable {
   const answer = new Readable({ read() {} });
   if (typeof body === "string") answer.push(body);
   else for (const piece of body) answer.push(piece);

@@ -1,6 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { RequestListener, Server, ServerOptions } from "node:http";
+import {
+  createServer as createHttpsServer,
+  type Server as HttpsServer,
+  type ServerOptions as HttpsServerOptions,
+} from "node:https";
 import type { Server as NetServer } from "node:net";
 import { listen } from "listhen";
 import { EvregError } from "../domain/error.ts";
@@ -10,6 +15,8 @@ const HOST = /^(?!-)[\d.:A-Za-z-]{1,63}(?<!-)$/;
 
 /** How often to try for a free port: another process may take the one that was found free. */
 const FREE_PORT_TRIES = 5;
+
+const HANDSHAKE_MS = 10_000;
 
 /** Node tells here of each server before it listens, also of those that listhen makes and keeps to itself. */
 const LISTEN_STARTS = "tracing:net.server.listen:asyncStart";
@@ -38,6 +45,23 @@ export async function listenAt(host: string, port: number, options: ServerOption
       throw error;
     }
   }
+}
+
+/** The same for https, which listhen could only be given a certificate for, and no limits. */
+export async function listenTlsAt(
+  host: string,
+  port: number,
+  options: HttpsServerOptions,
+): Promise<HttpsServer> {
+  const server = createHttpsServer({ ...options, handshakeTimeout: HANDSHAKE_MS });
+  return new Promise((resolve, reject) => {
+    const refuse = (error: NodeJS.ErrnoException): void => reject(explain(error, host, port));
+    server.once("error", refuse);
+    server.listen(port, host, () => {
+      server.off("error", refuse);
+      resolve(server);
+    });
+  });
 }
 
 async function listenOnce(host: string, port: number, options: ServerOptions): Promise<Server> {

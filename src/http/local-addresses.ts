@@ -17,9 +17,9 @@ export function localAddresses({ address: bound, port }: AddressInfo): string[] 
 }
 
 /** The URL a command on this machine uses. It holds an address: a name could lead elsewhere tomorrow. */
-export function urlOf({ address, port }: AddressInfo): string {
+export function urlOf({ address, port }: AddressInfo, scheme: "http" | "https" = "http"): string {
   const any = address === ANY_IPV4 || address === ANY_IPV6;
-  return `http://${authority(any ? "127.0.0.1" : address, port)}`;
+  return `${scheme}://${authority(any ? "127.0.0.1" : address, port)}`;
 }
 
 function authority(address: string, port: number): string {

@@ -303,6 +303,15 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     ["reason"],
   ),
+  Finding: record({
+    check: { ...text, description: "What was looked at." },
+    status: {
+      enum: ["ok", "warning", "problem"],
+      description: "A `warning` will become a problem, or is one that may be meant.",
+    },
+    found: text,
+    remedy: { type: ["string", "null"], description: "What to do about it; `null` when all is well." },
+  }),
   Error: record(failure),
 };
 
@@ -347,6 +356,8 @@ export function batch(failed: boolean): JsonSchema {
     ...(failed ? failure : {}),
   });
 }
+
+export const FINDINGS_META: JsonSchema = record({ time: timestamp });
 
 /** `/health` while something is wrong: the record, and the members that every failure has. */
 export const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });

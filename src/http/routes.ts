@@ -1,5 +1,7 @@
 import { ACTION_ROUTES } from "./actions.ts";
+import { BACKUP_ROUTE } from "./backup.ts";
 import { DELIVERY_ROUTES } from "./deliveries.ts";
+import { DOCTOR_ROUTE } from "./doctor.ts";
 import { EVENT_ROUTES } from "./events.ts";
 import { HEALTH_ROUTE } from "./health.ts";
 import { METRICS_ROUTE } from "./metrics.ts";
@@ -18,4 +20,6 @@ export const ROUTES: readonly Route[] = [
   ...TOKEN_ROUTES,
   HEALTH_ROUTE,
   METRICS_ROUTE,
+  DOCTOR_ROUTE,
+  BACKUP_ROUTE,
 ];

@@ -8,7 +8,8 @@ import { silentLogger } from "../runtime/logger.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Connections } from "./connections.ts";
 import { isEnding } from "./end-with.ts";
-import { listenAt } from "./listen.ts";
+import type { Certificate } from "./certificate.ts";
+import { listenAt, listenTlsAt } from "./listen.ts";
 import { localAddresses, urlOf } from "./local-addresses.ts";
 import { answerConnect, answerParserError, rawFailure } from "./parser-errors.ts";
 import { Pipelines } from "./pipelines.ts";
@@ -57,6 +58,8 @@ export interface ServeOptions {
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<HttpLimits>;
+  /** Has it speak https. */
+  readonly certificate?: Certificate;
 }
 
 export interface HttpListener {
@@ -65,6 +68,8 @@ export interface HttpListener {
   readonly port: number;
   /** Every `address:port` it answers at; no names. */
   readonly addresses: readonly string[];
+  /** For connections from now on; only where it began with one. */
+  useCertificate(certificate: Certificate): void;
   /**
    * Takes no more connections, lets running requests finish, and cuts what still runs after `graceMs`.
    * Safe to call twice; a second call with less grace shortens the first.
@@ -79,7 +84,11 @@ export interface HttpListener {
 export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const { app, host, port, logger = silentLogger, clock = systemClock } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
-  const server = await listenAt(host, port, serverOptions(limits));
+  const { certificate } = options;
+  const { server, useCertificate } =
+    certificate === undefined
+      ? { server: await listenAt(host, port, serverOptions(limits)), useCertificate: () => undefined }
+      : await listenEncrypted(host, port, serverOptions(limits), certificate);
   server.maxHeadersCount = MAX_HEADERS;
   server.maxConnections = limits.maxConnections;
   server.timeout = limits.idleTimeoutMs;
@@ -88,17 +97,38 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const connections = new Connections(server);
   answerRequests(server, connections, limits, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
-    answerParserError(error, socket, connections.newestOf(socket), clock);
+    // What came on an encrypted connection and is no TLS cannot be answered.
+    if (isTlsFailure(error)) socket.destroy();
+    else answerParserError(error, socket, connections.newestOf(socket), clock);
   });
   server.on("connect", (_request, socket) => answerConnect(socket, connections.newestOf(socket), clock));
   // Where it really listens, which only the socket knows when `host` is a name or the port any free one.
   const bound = server.address() as AddressInfo;
   return {
-    url: urlOf(bound),
+    url: urlOf(bound, certificate === undefined ? "http" : "https"),
+    useCertificate,
     port: bound.port,
     addresses: localAddresses(bound),
     close: createClose(server, connections, clock),
   };
+}
+
+async function listenEncrypted(
+  host: string,
+  port: number,
+  options: ServerOptions,
+  { cert, key }: Certificate,
+): Promise<{ server: Server; useCertificate: (next: Certificate) => void }> {
+  const server = await listenTlsAt(host, port, { ...options, cert, key });
+  return {
+    server: server as unknown as Server,
+    useCertificate: (next) => server.setSecureContext({ cert: next.cert, key: next.key }),
+  };
+}
+
+function isTlsFailure(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code?.startsWith("ERR_SSL_") === true || code?.startsWith("ERR_TLS_") === true;
 }
 
 function serverOptions(limits: HttpLimits): ServerOptions {

@@ -7,3 +7,9 @@ export const STORE_WORKER = "store-worker.cjs";
 export function textInside(name: string): string | undefined {
   return isSea() ? getAsset(name, "utf8") : undefined;
 }
+
+/** The words that start this program: the single executable, or Node with the installed entry. */
+export function programWords(): readonly string[] {
+  const [, entry] = process.argv;
+  return isSea() || entry === undefined ? [process.execPath] : [process.execPath, entry];
+}

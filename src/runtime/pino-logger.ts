@@ -19,6 +19,7 @@ export interface LogTarget {
 /** A log that may hold lines back for a moment; `flush` before the process ends. */
 export interface FlushableLogger extends Logger {
   flush(): void;
+  setLevel(level: LogOptions["level"]): void;
 }
 
 /** Past this many waiting bytes new lines are dropped: a reader of the log that stands still must not fill the memory. */
@@ -42,7 +43,12 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
       : { stream: target, flush: () => {} };
   const logger = pino(pinoOptions(options), stream);
   return {
-    tellsDebug: logger.isLevelEnabled("debug"),
+    get tellsDebug() {
+      return logger.isLevelEnabled("debug");
+    },
+    setLevel(level) {
+      logger.level = level;
+    },
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),

@@ -5,8 +5,8 @@ export interface SignalSource {
 }
 
 /**
- * SIGHUP is among them: the terminal a server was started in was closed, and without a word from us that ends it in the
- * middle of things. There is no reloading of the configuration.
+ * SIGHUP is one for a server at a terminal: that was closed, and without a word from us it ends the server in the middle
+ * of things. For any other it is the wish to take up its configuration again.
  */
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
@@ -36,6 +36,7 @@ export function listenForStop(
   endNow: (exitCode: number) => void,
   source: SignalSource = process,
   now: () => number = Date.now,
+  signals: readonly StopSignal[] = Object.keys(SIGNAL_EXIT_CODE) as StopSignal[],
 ): StopSignals {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();
   let firstAtMs: number | undefined;
@@ -47,7 +48,6 @@ export function listenForStop(
       endNow(SIGNAL_EXIT_CODE[signal]);
     }
   };
-  const signals = Object.keys(SIGNAL_EXIT_CODE) as StopSignal[];
   for (const signal of signals) source.on(signal, listener);
   return {
     first: promise,

@@ -4,7 +4,7 @@ import { ownerFileOf, type WrittenOwner } from "./owner-file.ts";
 import { isOurs, othersMayWrite } from "./ownership.ts";
 
 /** Why the files of a folder may be anybody's word, and what to do about it; both as parts of a sentence. */
-interface Doubt {
+export interface Doubt {
   readonly why: string;
   readonly remedy: string;
 }
@@ -21,7 +21,7 @@ interface Doubt {
  */
 export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number | undefined {
   const path = ownerFileOf(folder);
-  const doubt = doubtOf(folder) ?? doubtOfFile(path, { uid, mode }, folder);
+  const doubt = folderDoubt(folder) ?? doubtOfFile(path, { uid, mode }, folder);
   if (doubt === undefined) return isOurs({ uid }) ? undefined : uid;
   throw new EvregError(
     "usage",
@@ -32,12 +32,13 @@ export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number 
 
 /** A sentence for the log of a server on a folder that others can tamper with, or `undefined`. */
 export function folderWarning(folder: string): string | undefined {
-  const doubt = doubtOf(folder);
+  const doubt = folderDoubt(folder);
   if (doubt === undefined) return undefined;
   return `The data folder is open to others: ${doubt.why}. ${doubt.remedy}.`;
 }
 
-function doubtOf(folder: string): Doubt | undefined {
+/** Why others could tamper with a folder's files; `undefined` when only this user and root can. */
+export function folderDoubt(folder: string): Doubt | undefined {
   const stats = statSync(folder);
   if (!isOurs(stats) && !isRoot()) {
     return {

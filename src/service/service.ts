@@ -14,6 +14,7 @@ import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort } from "./deliveries.ts";
+import { diagnose, type DoctorSources } from "./diagnose.ts";
 import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
@@ -43,6 +44,8 @@ export interface ServiceOptions {
   readonly counts: PublishCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
+  /** What the service runs on, for its doctor. */
+  readonly surroundings: DoctorSources;
 }
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
@@ -93,6 +96,14 @@ export function createService(options: ServiceOptions): Service {
         async metrics() {
           access.require("read");
           return metrics();
+        },
+        async doctor() {
+          access.require("admin");
+          return diagnose(context, options.surroundings, health()).catch(rethrow);
+        },
+        async backup(signal) {
+          access.require("admin");
+          return store.backup(signal).catch(rethrow);
         },
         close: () => Promise.resolve(),
       };

@@ -1,4 +1,5 @@
 import type { Action, ActionRevision } from "../domain/action.ts";
+import type { Backup } from "../domain/backup.ts";
 import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Replay } from "../domain/replay.ts";
 import type { Subscription } from "../domain/subscription.ts";
@@ -178,6 +179,13 @@ export interface Store {
   revokeToken(id: number): Promise<Token | undefined>;
   /** Notes last uses; loses nothing that matters when skipped. */
   touchTokens(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
+
+  // Backup
+  /**
+   * Copies everything as it is at one moment after the call, while writes go on; whoever asked closes the copy. One at a
+   * time: `conflict` while another one is open. `unavailable` when there is no room for it.
+   */
+  backup(signal?: AbortSignal): Promise<Backup>;
 
   // Condition
   /** What is unfinished. Its cost has a bound that does not grow with what there is, and no write waits for it. */

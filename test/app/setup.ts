@@ -27,11 +27,12 @@ export type Changes = {
 /** The defaults on any free port, with changes. */
 export function configFor(data: string, changes: Changes = {}): Config {
   const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
-  const { auth, encryption, limits, retention, delivery, log, remote, ...rest } = changes;
+  const { auth, tls, encryption, limits, retention, delivery, log, remote, ...rest } = changes;
   return {
     ...base,
     ...rest,
     auth: { ...base.auth, ...auth },
+    tls: { ...base.tls, ...tls },
     encryption: { ...base.encryption, ...encryption },
     limits: { ...base.limits, ...limits },
     retention: { ...base.retention, ...retention },

@@ -223,9 +223,17 @@ describe("rules between keys", () => {
 
 test("every refused value leaves a message with its own key, for every key there is", async () => {
   for (const key of CONFIG_KEYS) {
-    const bad = key.secret === true ? "two words" : key.type.kind === "folder" ? "a\0b" : "\u0007 no such";
+    const isPath = key.type.kind === "folder" || key.type.kind === "file";
+    const bad = key.secret === true ? "two words" : isPath ? "a\0b" : "\u0007 no such";
     expect(await mistake({ env: { [key.env]: bad } })).toMatch(
       new RegExp(`^${key.env}: ${key.path} must be `),
     );
   }
+});
+
+test("a certificate needs its key, and a key its certificate", async () => {
+  expect(await mistake({ env: { EVREG_TLS_CERT: "c.pem" } })).toBe(
+    "EVREG_TLS_CERT: tls.cert needs tls.key beside it: https takes a certificate and its key",
+  );
+  expect(await mistake({ env: { EVREG_TLS_KEY: "k.pem" } })).toContain("tls.key needs tls.cert");
 });

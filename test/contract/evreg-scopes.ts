@@ -49,6 +49,7 @@ const CALLS: readonly (readonly [Scope, string, Call])[] = [
   ["write", "replays.cancel", (e) => e.replays.cancel(1)],
   ["read", "replays.list", (e) => e.replays.list()],
   ["admin", "tokens.list", (e) => e.tokens.list()],
+  ["admin", "backup", async (e) => (await e.backup()).close().then(() => "closed")],
   ["admin", "tokens.create", (e) => e.tokens.create({ name: "n", scopes: ["read"] })],
 ];
 

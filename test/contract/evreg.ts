@@ -4,6 +4,7 @@ import { actionEndsContract } from "./evreg-action-ends.ts";
 import { actionHistoryContract } from "./evreg-action-history.ts";
 import { actionUpdatesContract } from "./evreg-action-updates.ts";
 import { actionsContract } from "./evreg-actions.ts";
+import { backupsContract } from "./evreg-backups.ts";
 import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
@@ -42,6 +43,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     serviceEventsContract(open);
     tokensContract(open);
     scopesContract(open);
+    backupsContract(open);
 
     describe("as a whole", () => {
       const under = useEvreg(open);
@@ -59,6 +61,27 @@ export function evregContract(name: string, open: OpenEvreg): void {
         expect(text).toContain("# TYPE evreg_events_published_total counter\n");
         for (const scopes of [["read:crm"], ["publish", "write"], ["admin:crm"]]) {
           await refusal((await under.as(scopes)).metrics(), "forbidden");
+        }
+      });
+
+      it("looks at itself, for whoever may do everything", async () => {
+        const { data, meta } = await under.evreg.doctor();
+        expect(meta).toEqual({ time: "2026-01-01T00:00:00.000Z" });
+        expect(data.map(({ check }) => check)).toEqual(
+          expect.arrayContaining([
+            "server",
+            "folder",
+            "disk",
+            "size",
+            "clock",
+            "tokens",
+            "handlers",
+            "backlog",
+          ]),
+        );
+        for (const { status, remedy } of data) expect(remedy === null).toBe(status === "ok");
+        for (const scopes of [["admin:crm"], ["publish", "read", "write"]]) {
+          await refusal((await under.as(scopes)).doctor(), "forbidden");
         }
       });
 

@@ -50,7 +50,16 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
     return deliveries.every((delivery: { status: string }) => delivery.status === "delivered");
   });
   expect((await act(["events"])).meta.total).toBe(2);
+  const copy = join(alone.folder, "copy.db");
+  expect((await act(["backup", copy])).data).toMatchObject({ last_event: 2 });
+  const { data: findings, meta } = await act(["doctor", "--deep"]);
+  expect(meta.problems).toBe(0);
+  expect(findings).toContainEqual(expect.objectContaining({ check: "integrity", status: "ok" }));
   expect((await server.end("SIGTERM")).code).toBe(0);
+  const restored = join(alone.folder, "restored");
+  expect((await alone.run(["restore", copy, "--data", restored])).code).toBe(0);
+  const events = await alone.run(["events", "--data", restored, "--json"]);
+  expect(JSON.parse(events.stdout)).toMatchObject({ meta: { total: 2 } });
   await receiver.close();
   // The folder by itself, without a server.
   expect((await act(["events"])).meta.total).toBe(2);

@@ -91,10 +91,14 @@ describe("the document", () => {
     }
   });
 
-  test("every answer is JSON but the metrics", () => {
+  test("every answer is JSON but the metrics and the backup", () => {
+    const others: Record<string, string> = {
+      "/metrics": "text/plain",
+      "/v1/backup": "application/vnd.sqlite3",
+    };
     for (const { path, operation } of operations()) {
       for (const [status, { content }] of Object.entries(operation.responses)) {
-        const mediaType = path === "/metrics" && status === "200" ? "text/plain" : "application/json";
+        const mediaType = (status === "200" ? others[path] : undefined) ?? "application/json";
         if (content !== undefined) expect(Object.keys(content), `${path} ${status}`).toEqual([mediaType]);
       }
     }
@@ -207,6 +211,7 @@ describe("what is answered", () => {
     await conforming("POST", path, route, some);
     await conforming("POST", path, route, { ...some, dry_run: "yes" });
     await conforming("GET", "/v1/replays", "/v1/replays");
+    await conforming("GET", "/v1/doctor", "/v1/doctor");
     await conforming("GET", `/v1/replays/${begun.data.rowid}`, "/v1/replays/{id}");
     await conforming("POST", `/v1/replays/${begun.data.rowid}/cancel`, "/v1/replays/{id}/cancel");
     await conforming("PUT", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}", {

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { CommitCounts } from "../../src/store/commit-counts.ts";
+import { Backups } from "../../src/store/libsql/backups.ts";
 import { FlightQueue } from "../../src/store/libsql/flight-queue.ts";
 import { Keeper } from "../../src/store/libsql/keeper.ts";
 import { createLibsqlStore } from "../../src/store/libsql/libsql-store.ts";
@@ -24,7 +25,14 @@ it("counts the deliveries an event makes towards its message, so that few such e
     messages.push(cargo.ops.length);
     return keeper.fly(cargo);
   });
-  const store = createLibsqlStore(keeper, queue, new CommitCounts(), () => keeper.close(), undefined);
+  const store = createLibsqlStore({
+    keeper,
+    queue,
+    commits: new CommitCounts(),
+    backups: new Backups(setup.path, worker.report.file, keeper),
+    key: undefined,
+    letGo: () => keeper.close(),
+  });
 
   const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   const named = {

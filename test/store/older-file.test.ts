@@ -1,13 +1,52 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/inspect.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { restore } from "../../src/store/libsql/restore.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
+
+describe("a file of an older form", () => {
+  it("is told of, and how it would be brought up to date, without a byte being written", async () => {
+    const file = join(scratch.path, "evreg.db");
+    rawSql(
+      file,
+      ...(MIGRATIONS[0]?.statements ?? []),
+      `PRAGMA application_id = ${APPLICATION_ID}`,
+      "PRAGMA user_version = 1",
+    );
+    const before = readFileSync(file);
+    const pending = MIGRATIONS.slice(1).map(({ version, name }) => ({ version, name }));
+    const status = { file, exists: true, current: 1, latest: MIGRATIONS.length, pending };
+    expect(inspectMigrations(scratch.path)).toEqual(status);
+    expect(await migrate(scratch.path, { dryRun: true })).toEqual({ ...status, applied: [] });
+    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
+    expect(readFileSync(file).equals(before)).toBe(true);
+
+    const folder = join(scratch.path, "restored");
+    async function* content(): AsyncGenerator<Uint8Array> {
+      yield await Promise.resolve(before);
+    }
+    const backup = {
+      folder,
+      name: "b.db",
+      content: content(),
+      encryption: undefined,
+      force: false,
+      nowMs: 1,
+    };
+    expect(await restore(backup)).toMatchObject({ form: 1, latest: MIGRATIONS.length });
+    const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+    await store.close();
+    expect(inspectMigrations(folder)).toMatchObject({ current: MIGRATIONS.length, pending: [] });
+  });
+});
 
 describe("a file from before there were counts", () => {
   it("has them once it is open, and the same events", async () => {

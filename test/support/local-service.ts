@@ -9,6 +9,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
 import { LoopWatch } from "../../src/metrics/loop-watch.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
+import { folderFindings } from "../../src/runtime/folder-findings.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { PublishCounts } from "../../src/runtime/publish-counts.ts";
 import { systemRandom } from "../../src/runtime/random.ts";
@@ -80,6 +81,13 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     engineState,
     counts: published,
     metrics: () => metrics.metrics(),
+    surroundings: {
+      findings: () => folderFindings(folder),
+      clockShiftMs: () => 0,
+      serves: true,
+      encrypts: false,
+      isOpen: false,
+    },
   });
   return {
     service,

@@ -3,6 +3,9 @@ import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
 import { type Database, type Sql, type Statement, Statements } from "./sql.ts";
 
+/** Pages in the log at which the engine moves it into the file: 16 MiB of 4 KiB. */
+export const LOG_PAGES = 4_000;
+
 /**
  * When what a transaction wrote is on the disk: before `write` returns, or with the next one that is `now`, or the next
  * checkpoint. After a cut of the power the file holds all transactions up to some point, and none of the later ones.
@@ -23,8 +26,8 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
   ["foreign_keys", "ON", 1],
   ["temp_store", "MEMORY", 2],
   ["cache_size", "-8192", -8_192],
-  // 16 MiB of 4 KiB pages between checkpoints; a log that a burst made longer shrinks again.
-  ["wal_autocheckpoint", "4000", 4_000],
+  ["wal_autocheckpoint", String(LOG_PAGES), LOG_PAGES],
+  // One that a burst made longer shrinks again.
   ["journal_size_limit", "67108864", 67_108_864],
 ];
 

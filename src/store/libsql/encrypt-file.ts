@@ -112,6 +112,10 @@ function reseal(sql: Sql, before: Vault, next: Vault): number {
   return rows.length;
 }
 
+export function isEncrypted(sql: Sql): boolean {
+  return findProof(sql) !== undefined;
+}
+
 /** `undefined` for a file that is not encrypted, or of a form that knew nothing of it. */
 function findProof(sql: Sql): string | undefined {
   const table = sql.first<{ n: number }>("SELECT 1 AS n FROM sqlite_schema WHERE name = 'encryption'");

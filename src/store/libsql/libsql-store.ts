@@ -1,6 +1,7 @@
 import type { CommitCounts } from "../commit-counts.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
 import type { Store } from "../store.ts";
+import type { Backups } from "./backups.ts";
 import { bytesAt, type Span } from "./bytes-out.ts";
 import { claimAnswer, claimCall } from "./claim-call.ts";
 import { FanOut } from "./fan-out.ts";
@@ -29,18 +30,24 @@ export interface StoreListeners {
   readonly onFailed?: (deliveries: number) => void;
 }
 
+/** What the store is made of. */
+export interface StoreParts {
+  readonly keeper: Keeper;
+  readonly queue: FlightQueue;
+  readonly commits: CommitCounts;
+  readonly backups: Backups;
+  /** What the file's secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+  /** Called once: ends what is under way, and frees the file. */
+  readonly letGo: () => Promise<void>;
+}
+
 /**
  * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
- * @param letGo called once, after the last write and before the file is free
- * @param key what the file's secrets are encrypted with, where they are
  * @param listeners as in `OpenOptions`
  */
 export function createLibsqlStore(
-  keeper: Keeper,
-  queue: FlightQueue,
-  commits: CommitCounts,
-  letGo: () => Promise<void>,
-  key: Uint8Array | undefined,
+  { keeper, queue, commits, backups, key, letGo }: StoreParts,
   { onServiceEvents, onFailed }: StoreListeners = {},
 ): Store {
   const secrets = new OpenedSecrets(key);
@@ -152,6 +159,8 @@ export function createLibsqlStore(
     async touchTokens(uses) {
       if (uses.length > 0) await write("touchTokens", uses);
     },
+
+    backup: (signal) => backups.make(signal),
 
     countBacklog: (nowMs) => ask("countBacklog", nowMs),
     commits: () => commits,

@@ -5,6 +5,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
 import type { Store } from "../store.ts";
+import { Backups } from "./backups.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { readFileVersion } from "./file-header.ts";
@@ -46,11 +47,14 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const commits = new CommitCounts();
     const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
+    const backups = new Backups(dataFileOf(folder), report.file, keeper);
     const letGo = async (): Promise<void> => {
+      await backups.end();
       await queue.close();
       // Gone before the lock is: who comes next writes their own.
       removeOwner(folder, owner.instance);
       await keeper.close();
+      await backups.close();
       giveBack();
     };
     try {
@@ -60,7 +64,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       throw error;
     }
     tell(logger, report, folder);
-    return createLibsqlStore(keeper, queue, commits, letGo, options.encryption?.key, options);
+    const key = options.encryption?.key;
+    return createLibsqlStore({ keeper, queue, commits, backups, key, letGo }, options);
   } catch (error) {
     giveBack();
     throw error;

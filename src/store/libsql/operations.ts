@@ -10,6 +10,7 @@ import { findEvent, listEvents } from "./event-reads.ts";
 import { findExpired } from "./expired-events.ts";
 import { finishAttempts } from "./finish-attempts.ts";
 import type { FinishCall } from "./finish-call.ts";
+import { holdLog, type LogPlace, moveLog, releaseLog } from "./log-pages.ts";
 import type { Steps } from "./read-steps.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
@@ -44,6 +45,9 @@ export const READS = {
   listReplays,
   findToken,
   listTokens,
+  holdLog: (sql: Sql) => holdLog(sql),
+  moveLog: (sql: Sql, log: string, since: LogPlace | undefined) => moveLog(sql, log, since),
+  releaseLog: (sql: Sql) => releaseLog(sql),
 } as const;
 
 /** The same, in steps, as they may take longer than a flight should wait. */

@@ -1,6 +1,4 @@
-import { getCompileCacheDir } from "node:module";
-import { Worker } from "node:worker_threads";
-import { STORE_WORKER, textInside } from "../../runtime/executable.ts";
+import type { Worker } from "node:worker_threads";
 import { CommitCounts } from "../commit-counts.ts";
 import type {
   Cargo,
@@ -13,6 +11,7 @@ import type {
   WorkerSetup,
 } from "./messages.ts";
 import { packOps, unpackOutcomes } from "./record-wire.ts";
+import { storeThread } from "./thread.ts";
 
 /** The worker could not open the file, for this reason. */
 export class WorkerRefused extends Error {
@@ -76,17 +75,7 @@ export class WorkerHost {
     onCrash: (reason: string) => void,
     commits: CommitCounts = new CommitCounts(),
   ): Promise<WorkerHost> {
-    const inside = textInside(STORE_WORKER);
-    const worker = new Worker(inside ?? workerEntry(), {
-      name: "evreg-store",
-      eval: inside !== undefined,
-      workerData: setup,
-      // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
-      execArgv: [],
-      // Left alone, the heap for short-lived objects grows to 128 MiB a thread under load, and to no gain.
-      resourceLimits: { maxYoungGenerationSizeMb: 16 },
-      env: compileCacheEnv(),
-    });
+    const worker = storeThread(setup);
     const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();
     return new Promise((resolve, reject) => {
       let host: WorkerHost | undefined;
@@ -191,15 +180,4 @@ export class WorkerHost {
     for (const pending of this.#pending.values()) pending.reject(new WorkerFailed(this.#ended));
     this.#pending.clear();
   }
-}
-
-/** Nothing of the host's environment, but its cache of compiled code: from source a thread starts in half the time with it. */
-function compileCacheEnv(): Record<string, string> {
-  const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
-}
-
-/** The worker beside this module: as source under Node's type stripping, as JavaScript once built. */
-function workerEntry(): URL {
-  return new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 }

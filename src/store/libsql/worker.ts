@@ -8,6 +8,7 @@ import { admitKeys, encryptFile } from "./encrypt-file.ts";
 import { EngineFailure } from "./engine-failure.ts";
 import { isAllSealed, sealBlocks } from "./event-counts.ts";
 import { DisplacedFile } from "./file-place.ts";
+import { examineFile } from "./examine-file.ts";
 import { fly } from "./flight.ts";
 import {
   type FromWorker,
@@ -16,6 +17,7 @@ import {
   toWireError,
   type WireError,
   type WireFailure,
+  type WireOutcome,
   type WorkerSetup,
 } from "./messages.ts";
 import { admitFile, migrateFile } from "./migrate-file.ts";
@@ -24,16 +26,20 @@ import { loadEnds } from "./record-lookups.ts";
 import { packOutcomes, unpackOps } from "./record-wire.ts";
 import { releaseLeases } from "./release-leases.ts";
 import { keepServiceActions } from "./service-actions.ts";
+import { settleFile } from "./settle-file.ts";
 import type { Sql } from "./sql.ts";
 import { forgetPreviousSecrets } from "./subscription-secrets.ts";
+import type { ThreadTask } from "./thread.ts";
 
 // The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
 // beginning of a read, then a turn of a long one that was begun before, and so on. Its end, however it comes, closes the
 // file and frees its lock; nothing less does (see Connection).
+// Or one that has a single thing to do with a file that nobody has open.
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
-const setup = workerData as WorkerSetup;
+const task = workerData as ThreadTask;
+const setup = task as WorkerSetup;
 
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
@@ -48,7 +54,9 @@ let isClosing = false;
 /** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
 let spoiled: WireFailure | undefined;
 
-start();
+if ("check" in task) port.postMessage(outcomeOf(() => examineFile(task)));
+else if ("settle" in task) port.postMessage(outcomeOf(() => settleFile(task)));
+else start();
 
 function start(): void {
   let connection: Connection;
@@ -212,6 +220,15 @@ function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {
 function failureOf(error: unknown): WireFailure {
   if (error instanceof EngineFailure) return { failure: error.kind, reason: error.message };
   return { failure: "replace", reason: error instanceof Error ? error.message : String(error) };
+}
+
+/** Of a thread's only task. */
+function outcomeOf(work: () => unknown): WireOutcome {
+  try {
+    return { ok: work() };
+  } catch (error) {
+    return { error: toWireError(error) };
+  }
 }
 
 function refusalOf(error: unknown): WireFailure | WireError {

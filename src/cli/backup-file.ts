@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
+import type { Backup } from "../domain/backup.ts";
+import { EvregError } from "../domain/error.ts";
+import { endingAtOnce, removeForGood } from "./interruption.ts";
+import { printableLine } from "./printable.ts";
+import { usage } from "./usage.ts";
+
+const SYNC_BYTES = 8 * 1024 * 1024;
+
+/** @throws EvregError `conflict` when the file is there already */
+export function mustBeNew(path: string): void {
+  if (existsSync(path)) throw isThere(path);
+}
+
+/**
+ * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk and has passed
+ * `check`; until then, and after a failure, there is nothing of that name, or what was there before.
+ * @param options `force`: may take the place of a file that is there
+ */
+export async function writeBackup<T>(
+  path: string,
+  backup: Backup,
+  options: { readonly force: boolean; readonly check: (path: string) => Promise<T> },
+): Promise<T> {
+  const part = `${path}.${randomUUID()}.part`;
+  try {
+    const file = await open(part, "wx", 0o600);
+    try {
+      await writeGently(file, backup.content());
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const checked = await endingAtOnce(
+      () => options.check(part),
+      () => removeForGood(part),
+    );
+    await (options.force ? rename(part, path) : nameIt(part, path));
+    return checked;
+  } catch (error) {
+    throw asFailure(error, path);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+/** A server on the same disk would wait for all of it with its next commit. */
+async function writeGently(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
+  let unsynced = 0;
+  for await (const piece of content) {
+    await file.writeFile(piece);
+    unsynced += piece.length;
+    if (unsynced < SYNC_BYTES) continue;
+    await file.datasync();
+    unsynced = 0;
+  }
+}
+
+/** By a second name, which cannot take the place of a file that came meanwhile. */
+async function nameIt(part: string, path: string): Promise<void> {
+  try {
+    await link(part, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw isThere(path);
+    // A file system without second names.
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
+    mustBeNew(path);
+    await rename(part, path);
+  }
+}
+
+function isThere(path: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `${printableLine(path)} is there already. Name another file, or replace it with --force.`,
+  );
+}
+
+function asFailure(error: unknown, path: string): unknown {
+  if (error instanceof EvregError || !(error instanceof Error)) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined || error.name === "AbortError") return error;
+  const shown = printableLine(path);
+  if (code === "ENOENT") return usage(`There is no folder for ${shown}; make it first.`);
+  if (code === "EISDIR") return usage(`${shown} is a folder; name a file.`);
+  const [why = code] = message.split(", ");
+  return new EvregError("unavailable", `${shown} could not be written (${why}).`, {}, { cause: error });
+}

@@ -1,0 +1,28 @@
+import { EvregError } from "../../domain/error.ts";
+import { type Finding, problem } from "../../domain/finding.ts";
+import { findTarget, type TargetFlags } from "../target.ts";
+
+/** Looks at the server that a command would act on, or at the data folder where none runs. */
+export async function examine(
+  flags: TargetFlags,
+  { version, deep }: { readonly version: string; readonly deep: boolean },
+): Promise<readonly Finding[]> {
+  let target;
+  try {
+    target = await findTarget(flags);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.code !== "unreachable") throw error;
+    return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];
+  }
+  if (target.kind === "folder") {
+    const { folderTargetFindings } = await import("./folder-target-findings.ts");
+    return folderTargetFindings(target.config, version);
+  }
+  const { evreg, where } = target;
+  const { serverFindings } = await import("./server-findings.ts");
+  try {
+    return await serverFindings(evreg, { where, version, deep });
+  } finally {
+    await evreg.close();
+  }
+}

@@ -1,0 +1,76 @@
+import { existsSync, statSync } from "node:fs";
+import type { Config } from "../../config/config.ts";
+import { encryptionKeys } from "../../config/encryption-keys.ts";
+import { EvregError } from "../../domain/error.ts";
+import { fine, type Finding, problem, warning } from "../../domain/finding.ts";
+import { folderFindings } from "../../runtime/folder-findings.ts";
+import { endingAtOnce } from "../interruption.ts";
+import { stderrLogger } from "../stderr-logger.ts";
+
+/** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
+export async function folderTargetFindings(config: Config, version: string): Promise<readonly Finding[]> {
+  const { data: folder } = config;
+  const app = await import("../../app.ts");
+  const listening = await portFinding(config);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) {
+    const found = `There is no data folder ${folder}.`;
+    const remedy = "Start a server with `evreg serve`, which makes it; or name another with --data.";
+    return [warning("folder", found, remedy), listening];
+  }
+  const about = [
+    warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
+    listening,
+  ];
+  const { inspectMigrations } = await app.loadMigrations();
+  const { checkFile } = await app.loadFileChecks();
+  try {
+    const status = inspectMigrations(folder);
+    if (!status.exists || status.current === 0) {
+      return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
+    }
+    const encryption = { keys: encryptionKeys(config.encryption) };
+    await endingAtOnce(() => checkFile(status.file, { encryption }));
+    const whole = fine("integrity", "Every page and index of the data file is whole.");
+    if (status.pending.length > 0) {
+      const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
+      const found = `The data file has form ${status.current}; still to do: ${steps}.`;
+      const remedy = "The next start does it; `evreg migrate` does it now.";
+      return [...about, ...folderFindings(folder), whole, warning("form", found, remedy)];
+    }
+    const form = fine("form", `The data file has form ${status.current}, the latest.`);
+    const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
+    try {
+      const { data } = await evreg.doctor();
+      return [...about, ...data, whole, form];
+    } finally {
+      await evreg.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return [...about, ...folderFindings(folder), problem("data", error.message, remedyOf(error))];
+  }
+}
+
+function remedyOf({ code }: EvregError): string {
+  if (code === "invalid") return "Restore the last backup that is whole: `evreg restore FILE --force`.";
+  if (code === "conflict") return "End that process, or ask again when it has ended.";
+  return "Mend what it says, and ask again.";
+}
+
+/** Whether a server could listen where the configuration says. */
+async function portFinding({ host, port }: Config): Promise<Finding> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once("error", resolve);
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+  const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  if (refused === undefined) return fine("port", `A server can listen at ${where}.`);
+  const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
+  return warning(
+    "port",
+    `A server could not listen at ${where}: ${why}.`,
+    "Name another with --port or --host.",
+  );
+}

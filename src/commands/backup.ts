@@ -1,0 +1,87 @@
+import { Flags } from "@oclif/core";
+import { EvregCommand } from "../cli/base-command.ts";
+import { mustBeNew, writeBackup } from "../cli/backup-file.ts";
+import { byteCount } from "../domain/byte-count.ts";
+import { EXIT } from "../cli/exit-code.ts";
+import { optionalArg } from "../cli/flags.ts";
+import { interruption } from "../cli/interruption.ts";
+import { note, writeBytes } from "../cli/output.ts";
+import { printableLine } from "../cli/printable.ts";
+import type { Column } from "../cli/table.ts";
+import { usage } from "../cli/usage.ts";
+
+export default class Backup extends EvregCommand {
+  static override summary = "Copy all data into a file, while the server goes on.";
+  static override description = `Everything that was acknowledged before is in the copy; publishing and delivering go on meanwhile. The server makes it beside its data first, so its disk needs room for a second data file. One server makes one backup at a time.
+
+The file is looked through before it gets its name: what is there by the end is whole. It holds everything, so only its owner may read it (mode 0600); the secrets of subscriptions are in it as they are kept, encrypted only where EVREG_ENCRYPTION_KEY is set, and then it is of no use without that key. evreg restore puts it in place.`;
+  static override examples = [
+    { description: "Into a file named by the time", command: "<%= config.bin %> backup" },
+    { description: "Into this file", command: "<%= config.bin %> backup /var/backups/evreg.db --force" },
+    {
+      description: "Compressed, on another machine",
+      command: "<%= config.bin %> backup - | zstd | ssh vault 'cat > evreg.db.zst'",
+    },
+  ];
+  static override args = {
+    file: optionalArg("The file to write, or - for stdout; evreg-backup-<time>.db when left out."),
+  };
+  static override flags = {
+    force: Flags.boolean({ summary: "Replace a file that is there." }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Backup);
+    const path = args.file ?? `evreg-backup-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.db`;
+    const output = this.outputFor(flags);
+    if (path === "-") {
+      if (process.stdout.isTTY) throw usage("A backup is no text: name a file, or send it into a pipe.");
+      if (output.format !== "table") throw usage("With - the output is the backup itself.");
+    } else if (!flags.force) mustBeNew(path);
+    const signal = interruption();
+    return this.withEvreg(flags, async (evreg) => {
+      const backup = await evreg.backup(signal);
+      const { bytes, sha256 } = backup;
+      try {
+        if (path === "-") {
+          for await (const piece of backup.content()) await writeBytes(piece);
+          note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
+          return EXIT.done;
+        }
+        const { loadFileChecks } = await import("../app.ts");
+        const { checkFile } = await loadFileChecks();
+        const check = (part: string) => checkFile(part, { name: `The copy for ${printableLine(path)}` });
+        const facts = await writeBackup(path, backup, { force: flags.force, check });
+        await output.record({ data: { file: path, ...facts, sha256 } }, COLUMNS);
+        return EXIT.done;
+      } finally {
+        await backup.close();
+      }
+    });
+  }
+}
+
+interface Shown {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly actions: number;
+  readonly subscriptions: number;
+  readonly last_event: number;
+  readonly last_event_at: string | null;
+  readonly encrypted: boolean;
+}
+
+const COLUMNS: readonly Column<Shown>[] = [
+  { title: "File", of: ({ file }) => file },
+  { title: "Size", of: ({ bytes }) => byteCount(bytes) },
+  { title: "SHA-256", of: ({ sha256 }) => sha256 },
+  { title: "Actions", of: ({ actions }) => actions },
+  { title: "Subscriptions", of: ({ subscriptions }) => subscriptions },
+  {
+    title: "Last event",
+    of: ({ last_event: id, last_event_at: at }) =>
+      id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
+  },
+  { title: "Secrets", of: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
+];

@@ -1,0 +1,54 @@
+import type { Backup } from "../domain/backup.ts";
+import type { Route } from "./route.ts";
+
+export const BACKUP_PATH = "/v1/backup";
+
+/** Of SQLite files, by which the registry of media types knows them. */
+const MEDIA_TYPE = "application/vnd.sqlite3";
+
+export const BACKUP_ROUTE: Route = {
+  method: "GET",
+  path: BACKUP_PATH,
+  operationId: "getBackup",
+  tag: "health",
+  summary: "A copy of all data",
+  description:
+    "The data file as it is at one moment after the request: everything acknowledged before is in it, and publishing goes on meanwhile. Secrets in it are as they are kept, encrypted or not. The first byte comes when the copy is made, which takes seconds for each GB; the headers tell its length and digest, so that one that was cut off is noticed. One at a time. `evreg restore` checks it and puts it in place.",
+  access: "token",
+  scope: "admin",
+  answers: {
+    200: {
+      description: "The data file.",
+      mediaType: MEDIA_TYPE,
+      schema: { type: "string", format: "binary" },
+      headers: {
+        "Repr-Digest": { type: "string", description: "RFC 9530: `sha-256=:<base64>:`, of the whole file." },
+        "Content-Disposition": { type: "string" },
+      },
+    },
+  },
+  failures: [409],
+  async handle(evreg, incoming) {
+    const backup = await incoming.inItsOwnTime(() => evreg.backup(incoming.gone()));
+    const digest = Buffer.from(backup.sha256, "hex").toString("base64");
+    return {
+      status: 200,
+      body: { bytes: backup.bytes, pieces: thenClosed(backup) },
+      mediaType: MEDIA_TYPE,
+      headers: [
+        ["repr-digest", `sha-256=:${digest}:`],
+        ["content-disposition", 'attachment; filename="evreg-backup.db"'],
+      ],
+      // Also when nobody read it to its end.
+      ...(incoming.nodeRequest === undefined ? {} : { release: () => void backup.close() }),
+    };
+  },
+};
+
+async function* thenClosed(backup: Backup): AsyncGenerator<Uint8Array> {
+  try {
+    yield* backup.content();
+  } finally {
+    await backup.close();
+  }
+}

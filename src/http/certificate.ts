@@ -1,0 +1,58 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { EvregError } from "../domain/error.ts";
+
+/** The files a server proves itself with. */
+export interface CertificateFiles {
+  /** Its certificate and those between it and the authority, as PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface Certificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** When it ends; milliseconds since the epoch. */
+  readonly endsMs: number;
+}
+
+/** @throws EvregError `usage` naming the file that cannot be used, and why; never with a part of the key */
+export function readCertificate(files: CertificateFiles): Certificate {
+  const cert = read("tls.cert", files.cert);
+  const key = read("tls.key", files.key);
+  const certificate = attempt(
+    "tls.cert",
+    files.cert,
+    "is no certificate in PEM form",
+    () => new X509Certificate(cert),
+  );
+  const privateKey = attempt("tls.key", files.key, "is no private key in PEM form without a passphrase", () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw unusable("tls.key", files.key, `is not the key of the certificate ${files.cert}`);
+  }
+  attempt("tls.cert", files.cert, "cannot be served", () => createSecureContext({ cert, key }));
+  return { cert, key, endsMs: certificate.validToDate.getTime() };
+}
+
+function read(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw unusable(name, path, `cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function attempt<T>(name: string, path: string, why: string, act: () => T): T {
+  try {
+    return act();
+  } catch {
+    throw unusable(name, path, why);
+  }
+}
+
+function unusable(name: string, path: string, why: string): EvregError {
+  return new EvregError("usage", `${name}: ${path} ${why}.`);
+}

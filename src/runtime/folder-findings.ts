@@ -1,0 +1,53 @@
+import { readdirSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { byteCount } from "../domain/byte-count.ts";
+import { fine, type Finding, problem, warning } from "../domain/finding.ts";
+import { folderDoubt } from "./trusted-owner.ts";
+
+/** Less is soon full: a log that grows by a burst and a backup need as much. */
+const LITTLE_BYTES = 512 * 1024 * 1024;
+/** Below this the next burst may fill it. */
+const NOTHING_BYTES = 64 * 1024 * 1024;
+
+/**
+ * What can be told of a data folder without opening any of its files, which the process that has them open must not do
+ * (see `store/libsql/held-folders.ts`).
+ */
+export function folderFindings(folder: string): readonly Finding[] {
+  return [permissions(folder), room(folder), sizes(folder)];
+}
+
+function permissions(folder: string): Finding {
+  const doubt = folderDoubt(folder);
+  if (doubt === undefined) return fine("folder", `${folder} can be written to by this user only.`);
+  return warning("folder", `The data folder is open to others: ${doubt.why}.`, `${doubt.remedy}.`);
+}
+
+function room(folder: string): Finding {
+  const { bavail, bsize, blocks } = statfsSync(folder);
+  const free = bavail * bsize;
+  const found = `${byteCount(free)} of ${byteCount(blocks * bsize)} are free on the disk of ${folder}.`;
+  const remedy =
+    "Make room or move the folder to a larger disk; retention.events has old events removed. Without room nothing can be published.";
+  if (free < NOTHING_BYTES) return problem("disk", found, remedy);
+  // A backup is made beside the data.
+  if (free < LITTLE_BYTES || free < sizeOf(folder, "evreg.db")) return warning("disk", found, remedy);
+  return fine("disk", found);
+}
+
+function sizes(folder: string): Finding {
+  const names = readdirSync(folder);
+  const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
+  const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
+  if (copies.length === 0) return fine("size", `${data}.`);
+  const bytes = copies.reduce((sum, name) => sum + sizeOf(folder, name), 0);
+  return warning(
+    "size",
+    `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
+    "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
+  );
+}
+
+function sizeOf(folder: string, name: string): number {
+  return statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,0 +1,139 @@
+import { fine, type Finding, problem, warning } from "../domain/finding.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Token } from "../domain/token.ts";
+import { toIso } from "../runtime/clock.ts";
+import type { Backlog } from "../store/backlog.ts";
+
+/** What is looked at, apart from the machine it is on. */
+export interface Patient {
+  readonly tokens: readonly Token[];
+  readonly subscriptions: readonly Subscription[];
+  readonly backlog: Backlog;
+  /** When the newest event says that it was published; `undefined` when there is none. */
+  readonly newestEvent: string | undefined;
+  /** How far the clock was set, in either direction, since the process began. */
+  readonly clockShiftMs: number;
+  readonly encrypts: boolean;
+  /** Whether requests need no token. */
+  readonly isOpen: boolean;
+  readonly nowMs: number;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+const SOON_MS = 14 * DAY_MS;
+const LONG_FAILING_MS = 60 * 60_000;
+const LATE_MS = 5 * 60_000;
+const CLOCK_TOLERANCE_MS = 5_000;
+const MOST_NAMED = 3;
+
+export function findingsOf(patient: Patient): readonly Finding[] {
+  return [
+    clock(patient),
+    encryption(patient),
+    tokens(patient),
+    handlers(patient.subscriptions, patient.nowMs),
+    backlog(patient.backlog, patient.nowMs),
+  ];
+}
+
+function clock({ clockShiftMs, newestEvent, nowMs }: Patient): Finding {
+  const remedy = "Let a time service keep the clock; signatures and waits of deliveries go by it.";
+  if (newestEvent !== undefined && Date.parse(newestEvent) > nowMs + CLOCK_TOLERANCE_MS) {
+    const found = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong.`;
+    return problem("clock", found, remedy);
+  }
+  if (Math.abs(clockShiftMs) > CLOCK_TOLERANCE_MS) {
+    const by = `${Math.round(Math.abs(clockShiftMs) / 1_000)} s ${clockShiftMs > 0 ? "ahead" : "back"}`;
+    return warning("clock", `The clock was set ${by} since the process began.`, remedy);
+  }
+  return fine("clock", `The clock says ${toIso(nowMs)} and runs evenly.`);
+}
+
+function encryption({ encrypts }: Patient): Finding {
+  if (encrypts) return fine("encryption", "Secrets of subscriptions are encrypted in the data file.");
+  return warning(
+    "encryption",
+    "Secrets of subscriptions are in the data file, and in backups of it, as they are.",
+    "Set EVREG_ENCRYPTION_KEY_FILE to a file with a key, as `openssl rand -base64 32` makes one, and start again.",
+  );
+}
+
+function tokens({ tokens: all, isOpen, nowMs }: Patient): Finding {
+  const check = "tokens";
+  const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
+  const expired = all.filter((token) => inMs(token) <= 0);
+  const soon = all.filter((token) => inMs(token) > 0 && inMs(token) <= SOON_MS);
+  if (soon.length > 0) {
+    const list = named(soon.map(({ name, expires_at: at }) => `${name} (${at})`));
+    return warning(
+      check,
+      `${count(soon.length, "token expires", "tokens expire")} within 14 days: ${list}.`,
+      "Make another with `evreg tokens create`, hand it over, and revoke the old one.",
+    );
+  }
+  if (isOpen) return fine(check, "None is needed: whoever reaches the server may do everything.");
+  const living = all.filter((token) => inMs(token) > 0);
+  if (!living.some(({ scopes }) => scopes.includes("admin"))) {
+    return warning(
+      check,
+      "No token has the scope admin, so nobody can manage tokens over HTTP.",
+      "Make one on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.",
+    );
+  }
+  const old = expired.length === 0 ? "" : `; ${expired.length} that expired can be revoked`;
+  return fine(
+    check,
+    `${count(living.length, "token is", "tokens are")} valid, none ends within 14 days${old}.`,
+  );
+}
+
+function handlers(subscriptions: readonly Subscription[], nowMs: number): Finding {
+  const check = "handlers";
+  const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
+  const failing = subscriptions.filter((one) => one.active && one.failing_since !== null);
+  const long = failing.filter(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
+  const remedy =
+    "See why with `evreg deliveries list --subscription ID` and `evreg deliveries get ID`; mend the handler, or name another with `evreg subscriptions update ID --handler URL`. --active makes a deactivated one active again.";
+  if (deactivated.length > 0) {
+    const others =
+      failing.length === 0 ? "" : `, and ${count(failing.length, "handler fails", "handlers fail")}`;
+    return problem(
+      check,
+      `${count(deactivated.length, "subscription was", "subscriptions were")} deactivated: ${named(deactivated.map(nameOf))}${others}.`,
+      remedy,
+    );
+  }
+  if (failing.length > 0) {
+    const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
+    const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
+    return long.length > 0 ? problem(check, found, remedy) : warning(check, found, remedy);
+  }
+  const active = subscriptions.filter((one) => one.active).length;
+  return fine(
+    check,
+    `${count(active, "active subscription", "active subscriptions")}, none of them failing.`,
+  );
+}
+
+function nameOf({ rowid, application, subscription }: Subscription): string {
+  return `${rowid} (${application}/${subscription})`;
+}
+
+function backlog({ due, delivering, waiting, held }: Backlog, nowMs: number): Finding {
+  const found = `${due.deliveries} deliveries are due, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
+  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", found);
+  return warning(
+    "backlog",
+    `${found} The first has been due since ${toIso(due.sinceMs)}.`,
+    "A server must run to deliver; where one does, its handlers are slower than what is published: raise delivery.maxInFlight, or make them faster.",
+  );
+}
+
+function count(number: number, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+function named(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return more > 0 ? `${names.slice(0, MOST_NAMED).join(", ")} and ${more} more` : names.join(", ");
+}

@@ -1,0 +1,48 @@
+import type { EncryptionKeys } from "./encrypt-file.ts";
+import type { FileCheck, FileFacts } from "./examine-file.ts";
+import { fromWireError, type WireOutcome } from "./messages.ts";
+import type { FileSettling } from "./settle-file.ts";
+import { storeThread } from "./thread.ts";
+
+export type { FileFacts } from "./examine-file.ts";
+
+/**
+ * Looks through a data file, or a copy of one, that this process has not open. See `examine-file.ts` for what it takes
+ * and what is refused.
+ * @param options `name`: what messages call it, if not by its path; `encryption`: what its secrets must open with; nothing
+ * is asked of them when left out
+ */
+export async function checkFile(
+  path: string,
+  options: {
+    readonly name?: string;
+    readonly encryption?: { readonly keys: EncryptionKeys | undefined };
+  } = {},
+): Promise<FileFacts> {
+  const { name = path, encryption } = options;
+  const check = { check: path, name, opensSecrets: encryption !== undefined, encryption: encryption?.keys };
+  return (await inThread(check)) as FileFacts;
+}
+
+/**
+ * Moves a data file's log into it.
+ * @throws EvregError `conflict` when another process has it, `unavailable` when that cannot be done
+ */
+export async function settleFile(path: string): Promise<void> {
+  await inThread({ settle: path });
+}
+
+/** Resolves once the thread has ended: only then are the file, and what the engine put beside it, let go of. */
+function inThread(task: FileCheck | FileSettling): Promise<unknown> {
+  const thread = storeThread(task);
+  return new Promise((resolve, reject) => {
+    let outcome: WireOutcome | undefined;
+    thread.on("message", (message: WireOutcome) => (outcome = message));
+    thread.on("error", reject);
+    thread.on("exit", () => {
+      if (outcome === undefined) reject(new Error("a thread of the store ended without an answer"));
+      else if ("error" in outcome) reject(fromWireError(outcome.error));
+      else resolve(outcome.ok);
+    });
+  });
+}

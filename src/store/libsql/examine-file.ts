@@ -1,0 +1,126 @@
+import { ConnectionPool } from "@libsql/client/sqlite3";
+import { statSync } from "node:fs";
+import { EvregError } from "../../domain/error.ts";
+import { toIso } from "../../runtime/clock.ts";
+import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
+import { EngineFailure, engineFailure } from "./engine-failure.ts";
+import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { type Sql, Statements } from "./sql.ts";
+
+/** What is to be looked through. */
+export interface FileCheck {
+  readonly check: string;
+  /** What messages call it. */
+  readonly name: string;
+  /** Whether the secrets in it must open with `encryption`. */
+  readonly opensSecrets: boolean;
+  readonly encryption: EncryptionKeys | undefined;
+}
+
+/** What a whole data file holds. */
+export interface FileFacts {
+  readonly bytes: number;
+  /** The form it has, and the one that this evreg brings it to. */
+  readonly form: number;
+  readonly latest: number;
+  readonly actions: number;
+  readonly subscriptions: number;
+  /** 0 when there never was one. */
+  readonly last_event: number;
+  /** When that was published; `null` when it is not there any more. */
+  readonly last_event_at: string | null;
+  readonly encrypted: boolean;
+}
+
+const MOST_PROBLEMS = 5;
+/** In KiB, as the engine takes it; all of an index that is compared with its table should be in it. */
+const CACHE = -65_536;
+
+/**
+ * Reads every page of a data file and compares all indexes with their tables. It is opened alone, so that nobody changes
+ * it meanwhile. Blocks its thread for seconds a GB.
+ * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
+ * it; `usage` for a key that is missing or wrong
+ */
+export function examineFile({ check: path, name, opensSecrets, encryption }: FileCheck): FileFacts {
+  const pool = new ConnectionPool(path, {}, 1);
+  try {
+    const sql = new Statements(pool.acquireSync());
+    sql.run("PRAGMA locking_mode = EXCLUSIVE");
+    sql.run("PRAGMA query_only = ON");
+    sql.run(`PRAGMA cache_size = ${CACHE}`);
+    const form = formOf(sql, name);
+    mustBeWhole(sql, name);
+    if (opensSecrets) admitKeys(sql, name, encryption);
+    return factsOf(sql, path, form);
+  } catch (error) {
+    throw understood(error, name);
+  } finally {
+    pool.close();
+  }
+}
+
+function formOf(sql: Sql, name: string): number {
+  const { application_id: id } = sql.first<{ application_id: number }>("PRAGMA application_id")!;
+  const { user_version: form } = sql.first<{ user_version: number }>("PRAGMA user_version")!;
+  if (id !== APPLICATION_ID || form === 0) {
+    throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
+  }
+  if (form > LATEST_VERSION) {
+    throw new EvregError(
+      "invalid",
+      `${name} has form ${form}, and this evreg knows forms up to ${LATEST_VERSION}. A newer evreg made it: use that one.`,
+      { file: name, form, latest: LATEST_VERSION },
+    );
+  }
+  return form;
+}
+
+function mustBeWhole(sql: Sql, name: string): void {
+  const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
+  const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+  if (problems.length > 0) throw damaged(name, problems.join("; "));
+}
+
+function factsOf(sql: Sql, path: string, form: number): FileFacts {
+  const count = (text: string): number => sql.first<{ n: number }>(text)!.n;
+  const lastEvent = sql.first<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'event'")?.seq;
+  const last = sql.first<{ ms: number }>(
+    "SELECT timestamped_ms AS ms FROM event WHERE rowid = ?",
+    lastEvent ?? 0,
+  );
+  return {
+    bytes: statSync(path).size,
+    form,
+    latest: LATEST_VERSION,
+    actions: count("SELECT count(*) AS n FROM action"),
+    subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
+    last_event: lastEvent ?? 0,
+    last_event_at: last === undefined ? null : toIso(last.ms),
+    encrypted: isEncrypted(sql),
+  };
+}
+
+function damaged(name: string, why: string, cause?: unknown): EvregError {
+  return new EvregError(
+    "invalid",
+    `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`,
+    { file: name },
+    { cause },
+  );
+}
+
+function understood(error: unknown, name: string): unknown {
+  const failure = engineFailure(error, "statement");
+  if (!(failure instanceof EngineFailure)) return error;
+  if (failure.kind === "in_use") {
+    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
+  }
+  const { code, message } = failure.cause as Error & { code?: string };
+  if (code === "SQLITE_NOTADB") {
+    return new EvregError("invalid", `${name} was not made by evreg, or its beginning is damaged.`, {
+      file: name,
+    });
+  }
+  return failure.kind === "fatal" ? damaged(name, message, error) : error;
+}

@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { link, open, rename, rm } from "node:fs/promises";
+import { EvregError } from "../../domain/error.ts";
+import { toIso } from "../../runtime/clock.ts";
+import { findServer } from "../../runtime/find-server.ts";
+import { checkFile, type FileFacts, settleFile } from "./check-file.ts";
+import { dataFileOf, prepareFolder } from "./data-folder.ts";
+import type { EncryptionKeys } from "./encrypt-file.ts";
+import { isFileThere, readFileVersion } from "./file-header.ts";
+import { holdFolder } from "./held-folders.ts";
+import { makePlain } from "./plain-format.ts";
+import { inUse } from "./take-lock.ts";
+
+export interface RestoreOptions {
+  readonly folder: string;
+  /** What messages call the backup. */
+  readonly name: string;
+  /** Its bytes. */
+  readonly content: AsyncIterable<Uint8Array>;
+  /** What its secrets must open with. */
+  readonly encryption: EncryptionKeys | undefined;
+  /** Puts it in the place of data that is there; that is kept beside it. */
+  readonly force: boolean;
+  readonly nowMs: number;
+  /** Told of a file that must go if the process ends before this does. */
+  readonly onUnfinished?: (path: string) => void;
+}
+
+export interface Restored extends FileFacts {
+  /** The data file. */
+  readonly file: string;
+  /** Where the data that was there before is; `null` when there was none. */
+  readonly kept: string | null;
+}
+
+/**
+ * Makes a backup the data of a folder that no server runs on. It is copied beside what is there and looked through first;
+ * until the last step, which only names it, nothing changes.
+ * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { folder, name, content, encryption, force, nowMs } = options;
+  prepareFolder(folder);
+  const giveBack = holdFolder(folder);
+  if (giveBack === undefined || (await findServer(folder)) !== undefined) throw inUse(folder);
+  const file = dataFileOf(folder);
+  const copy = `${file}.restore-${randomUUID()}`;
+  try {
+    const hasData = hasDataAt(file);
+    if (hasData && !force) throw hasDataAlready(folder);
+    options.onUnfinished?.(copy);
+    await write(copy, content);
+    const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
+    const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
+    if (kept !== null) await moveAway(file, kept, folder);
+    await putInPlace(copy, file, folder);
+    return { file, ...facts, kept };
+  } finally {
+    for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
+    giveBack();
+  }
+}
+
+/**
+ * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log.
+ * @throws EvregError `usage`
+ */
+export function mustHaveNoLog(backup: string): void {
+  if (sizeOf(`${backup}-wal`) === 0) return;
+  throw new EvregError(
+    "usage",
+    `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`,
+    { file: backup },
+  );
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Whether anything would be lost. A log without its file is somebody's data too. */
+function hasDataAt(file: string): boolean {
+  return (isFileThere(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
+}
+
+async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const target = await open(path, "wx", 0o600);
+  try {
+    for await (const piece of content) await target.writeFile(piece);
+    await makePlain(target);
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+}
+
+/** Its log goes into it first, or with it: beside the restored file it would be taken for that one's. */
+async function moveAway(file: string, kept: string, folder: string): Promise<void> {
+  if (isFileThere(file)) {
+    mustBeEvregs(file);
+    await settleFile(file).catch((error: unknown) => {
+      if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
+      // Damaged, maybe: it is kept as it is.
+    });
+    renameSync(file, kept);
+  }
+  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${kept}-wal`);
+}
+
+/** One of a newer evreg may go, as that is a way back to an older one. */
+function mustBeEvregs(file: string): void {
+  try {
+    readFileVersion(file);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.details["version"] === undefined) throw error;
+  }
+}
+
+function hasDataAlready(folder: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
+    { folder },
+  );
+}
+
+/** By a second name, which never takes the place of a file that came meanwhile. */
+async function putInPlace(copy: string, file: string, folder: string): Promise<void> {
+  try {
+    if (statSync(file, { throwIfNoEntry: false })?.size === 0) await rm(file);
+    await link(copy, file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw inUse(folder);
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
+    // A file system without second names.
+    await rename(copy, file);
+  }
+}

@@ -1,0 +1,24 @@
+import { EvregError } from "../../domain/error.ts";
+import { Connection } from "./connection.ts";
+import { EngineFailure } from "./engine-failure.ts";
+
+/** A file that is to be moved, so that no log beside it holds a part of it. */
+export interface FileSettling {
+  readonly settle: string;
+}
+
+/** @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done */
+export function settleFile({ settle: path }: FileSettling): void {
+  try {
+    const connection = Connection.open(path, () => undefined);
+    try {
+      connection.checkpoint();
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EngineFailure)) throw error;
+    const code = error.kind === "in_use" ? "conflict" : "unavailable";
+    throw new EvregError(code, `The log of ${path} cannot be moved into it: ${error.message}.`);
+  }
+}

@@ -1,0 +1,108 @@
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { connect as connectTcp } from "node:net";
+import { connect as connectTls, type PeerCertificate } from "node:tls";
+import { expect, test } from "vitest";
+import { Agent, request } from "undici";
+import { findServer } from "../../src/app.ts";
+import { connect } from "../../src/client/connect.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import { readTokenFile } from "../../src/runtime/token-file.ts";
+import { OTHER_CERTIFICATE, OTHER_KEY, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
+import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+
+/** The files of a certificate beside the data folder. */
+function certificateFiles(data: string, cert = TEST_CERTIFICATE, key = TEST_KEY) {
+  const files = { cert: join(dirname(data), "cert.pem"), key: join(dirname(data), "key.pem") };
+  writeFileSync(files.cert, cert);
+  writeFileSync(files.key, key, { mode: 0o600 });
+  return files;
+}
+
+async function healthAt(url: string, ca: string): Promise<number> {
+  const dispatcher = new Agent({ connect: { ca } });
+  const { statusCode, body } = await request(`${url}/health`, { dispatcher });
+  await body.dump();
+  await dispatcher.close();
+  return statusCode;
+}
+
+function certificateAt(port: number): Promise<PeerCertificate> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate());
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+test("https is spoken with the certificate given, and commands on this machine need none", async () => {
+  const data = dataFolder();
+  const tls = certificateFiles(data);
+  const server = await start(data, { tls });
+  expect(new URL(server.url).protocol).toBe("https:");
+  expect(await healthAt(server.url, TEST_CERTIFICATE)).toBe(200);
+  await expect(healthAt(server.url, OTHER_CERTIFICATE)).rejects.toThrow();
+
+  const found = await findServer(data);
+  expect(found?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  const local = closing(connect({ url: found!.url, token: readTokenFile(data)! }));
+  await local.actions.create(ORDER_PLACED);
+  expect((await local.doctor()).data).toContainEqual(
+    expect.objectContaining({ check: "certificate", status: "ok", found: expect.stringContaining("2120") }),
+  );
+
+  await server.stop();
+  await expect(healthAt(server.url, TEST_CERTIFICATE)).rejects.toThrow();
+  await expect(local.health()).rejects.toMatchObject({ code: "unreachable" });
+});
+
+test("what does not speak TLS is cut off, and holds up neither others nor the stop", async () => {
+  const data = dataFolder();
+  const server = await start(data, { tls: certificateFiles(data) });
+  const port = Number(new URL(server.url).port);
+  const plain = connectTcp(port, "127.0.0.1");
+  const said: Buffer[] = [];
+  plain.on("data", (chunk) => said.push(chunk)).on("error", () => undefined);
+  const closed = new Promise((resolve) => plain.on("close", resolve));
+  plain.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  await closed;
+  expect(Buffer.concat(said).toString()).not.toContain("HTTP/1.1");
+  const silent = connectTcp(port, "127.0.0.1");
+  silent.on("error", () => undefined);
+  await new Promise((resolve) => silent.on("connect", resolve));
+  expect(await healthAt(server.url, TEST_CERTIFICATE)).toBe(200);
+  await server.stop();
+});
+
+test("a renewed certificate is taken up for new connections, and one that cannot be used is not", async () => {
+  const data = dataFolder();
+  const tls = certificateFiles(data);
+  const server = await start(data, { tls });
+  const port = Number(new URL(server.url).port);
+  const before = await certificateAt(port);
+
+  writeFileSync(tls.cert, OTHER_CERTIFICATE);
+  expect(() => server.renewCertificate(tls)).toThrow(EvregError);
+  expect((await certificateAt(port)).fingerprint256).toBe(before.fingerprint256);
+
+  writeFileSync(tls.key, OTHER_KEY);
+  server.renewCertificate(tls);
+  expect((await certificateAt(port)).fingerprint256).not.toBe(before.fingerprint256);
+  expect(await healthAt(server.url, OTHER_CERTIFICATE)).toBe(200);
+});
+
+test.each<[string, string, string, string]>([
+  ["no certificate", "nonsense", TEST_KEY, "is no certificate"],
+  ["no key", TEST_CERTIFICATE, "nonsense", "is no private key"],
+  ["another one's key", TEST_CERTIFICATE, OTHER_KEY, "is not the key of the certificate"],
+])("a server does not start with %s", async (_, cert, key, why) => {
+  const data = dataFolder();
+  const tls = certificateFiles(data, cert, key);
+  const error: unknown = await start(data, { tls }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "usage", message: expect.stringContaining(why) });
+  expect((error as Error).message).not.toContain("PRIVATE");
+  // The folder is free again.
+  await (await start(data)).stop();
+});

@@ -1,0 +1,116 @@
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Finding } from "../../src/domain/finding.ts";
+import { findingLines } from "../../src/cli/doctor/finding-lines.ts";
+import { serverFindings } from "../../src/cli/doctor/server-findings.ts";
+import { connect } from "../../src/client/connect.ts";
+import { type Harness, startHarness, VERSION } from "../http/harness.ts";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run } = commandLine(folder.path, { EVREG_DATA: data, EVREG_PORT: "0" });
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness();
+});
+afterAll(async () => {
+  await harness.close();
+  folder.remove();
+});
+
+async function looked(
+  words: readonly string[] = [],
+): Promise<{ code: number | null; of(check: string): Finding }> {
+  const { code, stdout } = await run(["doctor", "--json", ...words]);
+  const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
+  return { code, of: (check) => findings.find((one) => one.check === check)! };
+}
+
+test("a data folder is looked through, and what is damaged in it is a problem", async () => {
+  const missing = await looked();
+  expect(missing.code).toBe(0);
+  expect(missing.of("folder")).toMatchObject({ status: "warning", found: expect.stringContaining(data) });
+
+  await run(["migrate"]);
+  const well = await looked();
+  expect(well.code).toBe(0);
+  for (const check of ["port", "folder", "disk", "size", "integrity", "form", "handlers"]) {
+    expect(well.of(check), check).toMatchObject({ status: "ok", remedy: null });
+  }
+  expect(well.of("server").status).toBe("warning");
+
+  chmodSync(data, 0o770);
+  const file = join(data, "evreg.db");
+  writeFileSync(file, readFileSync(file).subarray(0, 60_000));
+  const damaged = await looked();
+  expect(damaged.code).toBe(1);
+  expect(damaged.of("folder")).toMatchObject({ status: "warning", remedy: `Run: chmod 700 ${data}.` });
+  expect(damaged.of("data")).toMatchObject({
+    status: "problem",
+    found: expect.stringContaining("is damaged"),
+    remedy: expect.stringContaining("evreg restore"),
+  });
+});
+
+const checks = (findings: readonly Finding[]): readonly string[] => findings.map(({ check }) => check);
+
+const asked = async (
+  options: { token?: string; url?: string; version?: string; deep?: boolean } = {},
+): Promise<readonly Finding[]> => {
+  const {
+    url = harness.url,
+    token = await harness.token("admin"),
+    version = VERSION,
+    deep = false,
+  } = options;
+  const evreg = connect({ url, token });
+  const found = await serverFindings(evreg, { where: url, version, deep });
+  await evreg.close();
+  return found;
+};
+
+test("a server tells of itself, and its version and clock are compared", async () => {
+  const found = await asked({ version: "9.9.9", deep: true });
+  const of = (check: string): Finding | undefined => found.find((one) => one.check === check);
+  expect(of("versions")).toMatchObject({ status: "warning", found: expect.stringContaining("9.9.9") });
+  // The harness's service has a clock that stands still at the beginning of 2026.
+  expect(of("clocks")).toMatchObject({ status: "warning", found: expect.stringMatching(/ s behind /) });
+  expect(of("integrity")?.status).toBe("ok");
+  expect(of("server")?.status).toBe("ok");
+  expect(checks(found.slice(3, -1))).toEqual(checks((await harness.owner.doctor()).data));
+});
+
+test("who may not ask, or finds nobody, is told what to do", async () => {
+  for (const [given, remedy] of [
+    [{ token: "evreg_unknown" }, "--token-file"],
+    [{ token: await harness.token("read") }, "scope admin"],
+    [{ url: "http://127.0.0.1:1" }, "--url"],
+  ] as const) {
+    const found = await asked(given);
+    expect(found).toMatchObject([{ check: "reach", status: "problem" }]);
+    expect(found[0]?.remedy).toContain(remedy);
+  }
+  const { code } = await looked(["--url", "http://127.0.0.1:1"]);
+  expect(code).toBe(1);
+});
+
+test("sentences go on under themselves", () => {
+  const finding: Finding = {
+    check: "disk",
+    status: "problem",
+    found: "There is hardly any room left.",
+    remedy: "Make room.",
+  };
+  expect(findingLines([finding], 40)).toBe(
+    [
+      "problem  disk  There is hardly any room",
+      "               left.",
+      "               > Make room.",
+      "",
+    ].join("\n"),
+  );
+});

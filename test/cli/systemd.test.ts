@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { systemdUnit, type UnitOptions } from "../../src/cli/service/systemd-unit.ts";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const { run } = commandLine(folder.path, {});
+afterAll(() => folder.remove());
+
+const PLAIN: UnitOptions = {
+  // Something that is there wherever systemd is.
+  program: ["/bin/sh"],
+  words: [],
+  user: undefined,
+  data: undefined,
+  config: undefined,
+  encryptionKey: undefined,
+  hasLowPort: false,
+  shutdownGraceMs: 10_000,
+};
+
+const hasAnalyze = spawnSync("systemd-analyze", ["--version"]).status === 0;
+
+function analyze(unit: string, ...words: readonly string[]): { status: number | null; said: string } {
+  const path = join(folder.path, "evreg.service");
+  writeFileSync(path, unit);
+  const { status, stdout, stderr } = spawnSync("systemd-analyze", [...words, path], { encoding: "utf8" });
+  return { status, said: `${stdout}${stderr}` };
+}
+
+describe.skipIf(!hasAnalyze)("systemd's own check (skipped where there is no systemd-analyze)", () => {
+  test.each<[string, Partial<UnitOptions>]>([
+    ["as it is", {}],
+    [
+      "with everything",
+      {
+        words: ["--host", "0.0.0.0", "--port", "443"],
+        hasLowPort: true,
+        config: "/etc/evreg/100% my.yaml",
+        encryptionKey: "/etc/evreg/key",
+      },
+    ],
+    ["on a folder of a user", { user: "root", data: '/srv/a "quoted" $HOME 100%' }],
+  ])("takes the unit %s", (_, given) => {
+    expect(analyze(systemdUnit({ ...PLAIN, ...given }), "verify", "--man=no")).toEqual({
+      status: 0,
+      said: "",
+    });
+  });
+
+  test("finds little that the service may do", () => {
+    const { said } = analyze(systemdUnit(PLAIN), "security", "--offline=yes", "--no-pager");
+    const [, exposure] = /Overall exposure level for evreg\.service: ([\d.]+)/.exec(said) ?? [];
+    expect(Number(exposure)).toBeGreaterThan(0);
+    expect(Number(exposure)).toBeLessThan(2);
+  });
+});
+
+test("the unit starts the program that printed it, and warns where the service could not see that", async () => {
+  const outcome = await run(["service", "systemd", "--port", "80", "--program", "/home/ada/evreg"]);
+  expect(outcome.code).toBe(0);
+  expect(outcome.stdout).toContain("ExecStart=/home/ada/evreg serve --port 80\n");
+  expect(outcome.stdout).toContain("AmbientCapabilities=CAP_NET_BIND_SERVICE\n");
+  expect(outcome.stderr).toContain("--program");
+  const own = await run(["service", "systemd"]);
+  expect(own.stdout).toMatch(/^ExecStart=\/\S+ .*serve$/m);
+  expect(own.stdout).toMatch(/^DynamicUser=yes$/m);
+});
+
+test.each([
+  [["--data", "/srv/evreg"], "--data needs --user"],
+  [["--user", "a b"], "--user"],
+  [["--program", "a\nUser=root"], "--program"],
+])("%j is refused", async (words, message) => {
+  const outcome = await run(["service", "systemd", ...words]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toContain(message);
+});

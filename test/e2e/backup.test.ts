@@ -1,0 +1,99 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/client/connect.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { commandLine } from "../support/command-line.ts";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
+const at = (name: string): string => join(folder.path, name);
+let server: RunningProgram;
+
+beforeAll(async () => {
+  const create = "actions create order.created --application shop --schema -".split(" ");
+  await run(create, { input: '{"type": "object"}' });
+  server = await startProgram(data);
+});
+afterAll(async () => {
+  await server.end("SIGKILL");
+  folder.remove();
+});
+
+const payload = RawJson.fromValue({ filler: "x".repeat(1_000) });
+const batch: NewEvent[] = Array.from({ length: 200 }, () => ({ action: "order.created", payload }));
+
+test("a backup under load has every event acknowledged before it, and restores whole", async () => {
+  const evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
+  const acknowledged: number[] = [];
+  const over = new AbortController();
+  const publishing = Array.from({ length: 4 }, async () => {
+    while (!over.signal.aborted) {
+      const { data: events } = await evreg.events.publishBatch(batch);
+      acknowledged.push(...events.map((event) => event!.rowid));
+    }
+  });
+  while (acknowledged.length < 2_000) await new Promise((resolve) => setImmediate(resolve));
+  const before = [...acknowledged];
+  const { data: made } = await json<{ last_event: number; sha256: string }>(["backup", "b.db"]);
+  over.abort();
+  await Promise.all(publishing);
+  await evreg.close();
+  expect(made.last_event).toBeGreaterThanOrEqual(Math.max(...before));
+  expect(statSync(at("b.db")).mode & 0o777).toBe(0o600);
+  expect(readdirSync(folder.path).filter((name) => name.startsWith("b.db"))).toEqual(["b.db"]);
+
+  const there = await run(["backup", "b.db"]);
+  expect(there).toMatchObject({ code: 5, stdout: "" });
+  expect(there.stderr).toContain("--force");
+  expect(await run(["backup", "b.db", "--force"])).toMatchObject({ code: 0, stderr: "" });
+
+  const inUse = await run(["restore", "b.db", "--force"]);
+  expect(inUse).toMatchObject({ code: 5, stdout: "" });
+  expect(inUse.stderr).toContain("in use by evreg serve");
+
+  await server.end("SIGKILL");
+  const restored = await run(["restore", "b.db", "--data", at("elsewhere")]);
+  expect(restored.code).toBe(0);
+  expect(restored.stderr).toContain("Start it with: evreg serve --data");
+  const again = await startProgram(at("elsewhere"));
+  const other = connect({ url: again.url, token: readFileSync(join(data, "token"), "utf8").trim() });
+  const { meta } = await other.events.list({ limit: 1 });
+  const found = new Set<number>();
+  for (let after = 0; found.size < meta.total;) {
+    const { data: events } = await other.events.list({ order: "asc", after, limit: 500 });
+    for (const { rowid } of events) found.add(rowid);
+    after = events.at(-1)!.rowid;
+  }
+  expect(before.filter((rowid) => !found.has(rowid))).toEqual([]);
+  await other.close();
+  await again.end("SIGTERM");
+});
+
+test("a backup goes into a pipe and comes from one, without a server as well", async () => {
+  const { stdout, code, stderr } = await run(["backup", "--data", at("elsewhere")]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const [, file = ""] = /^File +(\S+)$/m.exec(stdout) ?? [];
+  expect(file).toMatch(/^evreg-backup-\d{8}T\d{6}Z\.db$/);
+  const source = readFileSync(at(file));
+
+  const refused = await run(["backup", "-", "--json", "--data", at("elsewhere")]);
+  expect(refused).toMatchObject({ code: 2 });
+
+  const restored = await run(["restore", "-", "--data", at("piped"), "--json"], { input: source });
+  expect(JSON.parse(restored.stdout)).toMatchObject({ data: { file: at("piped/evreg.db"), kept: null } });
+  const occupied = await run(["restore", "-", "--data", at("piped")], { input: source });
+  expect(occupied).toMatchObject({ code: 5, stdout: "" });
+  const torn = await run(["restore", "-", "--data", at("torn")], { input: source.subarray(0, 50_000) });
+  expect(torn).toMatchObject({ code: 1, stdout: "" });
+  expect(torn.stderr).toContain("The backup is damaged");
+  expect(existsSync(at("torn/evreg.db"))).toBe(false);
+
+  writeFileSync(at("raw.db"), source);
+  writeFileSync(at("raw.db-wal"), "newest");
+  expect(await run(["restore", "raw.db", "--data", at("raw")])).toMatchObject({ code: 2 });
+  expect(await run(["backup", at("no/where.db"), "--data", at("piped")])).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import type { Token } from "../../src/domain/token.ts";
+import { findingsOf, type Patient } from "../../src/service/doctor.ts";
+
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+const inHours = (hours: number): string => new Date(NOW + hours * 3_600_000).toISOString();
+
+const token = (given: Partial<Token> = {}): Token => ({
+  rowid: 1,
+  name: "ops",
+  scopes: ["admin"],
+  expires_at: null,
+  last_used_at: null,
+  timestamped: inHours(-100),
+  ...given,
+});
+
+const subscription = (given: Partial<Subscription> = {}): Subscription => ({
+  ...NO_SETTINGS,
+  rowid: 7,
+  application: "billing",
+  subscription: "invoices",
+  action: "user.created",
+  handler: "https://hooks.example.com/secret-path",
+  max_retries: 5,
+  active: true,
+  disabled_reason: null,
+  bearer: "secret",
+  previous_secret_until: null,
+  failing_since: null,
+  slowed_until: null,
+  timestamped: inHours(-100),
+  ...given,
+});
+
+const none = { deliveries: 0, sinceMs: undefined };
+const WELL: Patient = {
+  tokens: [token()],
+  subscriptions: [subscription(), subscription({ active: false })],
+  backlog: { due: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
+  newestEvent: inHours(-1),
+  clockShiftMs: 20,
+  encrypts: true,
+  isOpen: false,
+  nowMs: NOW,
+};
+
+describe("what the doctor finds", () => {
+  it("is nothing where all is well, with nothing to do", () => {
+    for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
+  });
+
+  it.each<[string, Partial<Patient>, string, "warning" | "problem", string]>([
+    ["a key that is missing", { encrypts: false }, "encryption", "warning", "as they are"],
+    ["a clock behind the events", { newestEvent: inHours(1) }, "clock", "problem", "one of them is wrong"],
+    ["a clock that was set back", { clockShiftMs: -90_000 }, "clock", "warning", "set 90 s back"],
+    ["a clock that was set ahead", { clockShiftMs: 90_000 }, "clock", "warning", "set 90 s ahead"],
+    [
+      "a token near its end",
+      { tokens: [token(), token({ name: "ci", expires_at: inHours(24) })] },
+      "tokens",
+      "warning",
+      "1 token expires within 14 days: ci (2026-03-02T12:00:00.000Z)",
+    ],
+    [
+      "that nobody can manage tokens",
+      { tokens: [token({ scopes: ["read"] }), token({ expires_at: inHours(-1) })] },
+      "tokens",
+      "warning",
+      "No token has the scope admin",
+    ],
+    [
+      "a handler that has failed for a moment",
+      { subscriptions: [subscription({ failing_since: inHours(-0.5) })] },
+      "handlers",
+      "warning",
+      "7 (billing/invoices) since 2026-03-01T11:30:00.000Z",
+    ],
+    [
+      "a handler that has failed for long",
+      { subscriptions: [subscription({ failing_since: inHours(-2) })] },
+      "handlers",
+      "problem",
+      "1 handler fails or cannot be reached",
+    ],
+    [
+      "subscriptions that were deactivated",
+      {
+        subscriptions: Array.from({ length: 5 }, () =>
+          subscription({ active: false, disabled_reason: "410 Gone" }),
+        ),
+      },
+      "handlers",
+      "problem",
+      "5 subscriptions were deactivated: 7 (billing/invoices), 7 (billing/invoices), 7 (billing/invoices) and 2 more",
+    ],
+    [
+      "deliveries that are late",
+      { backlog: { ...WELL.backlog, due: { deliveries: 9, sinceMs: NOW - 600_000 } } },
+      "backlog",
+      "warning",
+      "due since 2026-03-01T11:50:00.000Z",
+    ],
+  ])("is %s", (_, given, check, status, found) => {
+    const findings = findingsOf({ ...WELL, ...given });
+    expect(findings.filter((one) => one.status !== "ok")).toEqual([
+      { check, status, found: expect.stringContaining(found), remedy: expect.stringMatching(/^[A-Z].*\.$/) },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain("secret-path");
+  });
+
+  it("is fine with no token where none is needed", () => {
+    const found = findingsOf({ ...WELL, tokens: [], isOpen: true }).find(({ check }) => check === "tokens");
+    expect(found?.status).toBe("ok");
+  });
+});

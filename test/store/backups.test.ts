@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import type { Backup } from "../../src/domain/backup.ts";
+import { testOwner } from "./owner.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+import { rawSql, startChild } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const small = mountSmallDisk(90);
+
+const open = (): Promise<Store> =>
+  openLibsqlStore({ folder: join(scratch.path, "data"), owner: testOwner(), logger: silentLogger });
+
+async function written(backup: Backup): Promise<{ path: string; bytes: Buffer }> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of backup.content()) pieces.push(piece);
+  const path = join(scratch.path, "copy.db");
+  const bytes = Buffer.concat(pieces);
+  writeFileSync(path, bytes);
+  return { path, bytes };
+}
+
+async function actionOf(store: Store): Promise<number> {
+  return (await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1)).rowid;
+}
+
+const batchOf = (actionId: number, events: number) =>
+  Array.from({ length: events }, () => ({ actionId, revision: 1, payload: Buffer.alloc(2_000, "x") }));
+
+describe("backups of a data file", () => {
+  it("are whole while it is written to, with all that was stored before", async () => {
+    const store = await open();
+    const actionId = await actionOf(store);
+    const batch = batchOf(actionId, 500);
+    for (let round = 0; round < 20; round += 1) await store.recordEvents(batch, 1);
+    const over = new AbortController();
+    const writing = (async () => {
+      for (let round = 0; !over.signal.aborted; round += 1) {
+        await store.recordEvents(batch, 1);
+        // Pages all over the file change, not only its end.
+        await store.removeEvents([round * 37 + 1]);
+        await store.createToken({ name: "n", hash: `h${round}`, scopes: [] }, 1);
+      }
+    })();
+    const backup = await store.backup();
+    over.abort();
+    await writing;
+    const { path, bytes } = await written(backup);
+    await backup.close();
+    await store.close();
+    expect(bytes.length).toBe(backup.bytes);
+    expect(createHash("sha256").update(bytes).digest("hex")).toBe(backup.sha256);
+    expect(rawSql(path, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    const [row] = rawSql(
+      path,
+      "SELECT count(*) FILTER (WHERE rowid > 5000 AND rowid <= 10000) AS kept, max(rowid) AS last, (SELECT count(*) FROM token) AS tokens FROM event",
+    );
+    expect(row).toMatchObject({ kept: 5_000 });
+    expect(Number(row?.["last"])).toBeGreaterThanOrEqual(10_000);
+  });
+
+  it("are made one at a time", async () => {
+    const store = await open();
+    const first = await store.backup();
+    await expect(store.backup()).rejects.toMatchObject({ code: "conflict" });
+    await first.close();
+    const second = await store.backup();
+    await second.close();
+    await second.close();
+    await store.close();
+  });
+
+  it("leave nothing beside the data, and do not keep the store from closing", async () => {
+    const store = await open();
+    await actionOf(store);
+    const making = store.backup();
+    const backup = await making;
+    expect(readdirSync(join(scratch.path, "data")).toSorted()).toEqual([
+      "evreg.db",
+      "evreg.db-wal",
+      "owner.json",
+    ]);
+    await store.close();
+    await expect(written(backup)).rejects.toThrow();
+    await expect(store.backup()).rejects.toMatchObject({ code: "unavailable" });
+    expect(readdirSync(join(scratch.path, "data"))).toEqual(["evreg.db"]);
+  });
+
+  it("do not let the folder go while the store is open", async () => {
+    const store = await open();
+    const backup = await store.backup();
+    await backup.close();
+    const child = startChild("store-child.ts", ["hold", join(scratch.path, "data")]);
+    expect(JSON.parse(await child.line())).toMatchObject({ code: "conflict" });
+    await child.ended();
+    await store.close();
+  });
+
+  it("are given up when their caller leaves, and the log goes on as before", async () => {
+    const store = await open();
+    const actionId = await actionOf(store);
+    for (let round = 0; round < 8; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
+    const gone = new AbortController();
+    const making = store.backup(gone.signal);
+    gone.abort(new Error("gone"));
+    await expect(making).rejects.toThrow("gone");
+    // Twice what the log holds before the engine moves it.
+    for (let round = 0; round < 16; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
+    expect(statSync(join(scratch.path, "data", "evreg.db")).size).toBeGreaterThan(12_000_000);
+    await store.close();
+  });
+});
+
+describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", () => {
+  afterAll(() => small?.remove());
+
+  it("refuses the backup in words, and goes on taking writes", async () => {
+    const folder = join(small?.path ?? "", "data");
+    const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+    const actionId = await actionOf(store);
+    for (let round = 0; round < 15; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
+    await expect(store.backup()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("no room"),
+    });
+    await expect(store.recordEvents(batchOf(actionId, 1), 1)).resolves.toHaveLength(1);
+    expect(store.condition().status).toBe("ok");
+    await store.close();
+  });
+});

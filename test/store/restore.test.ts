@@ -1,0 +1,169 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { mustHaveNoLog, restore, type Restored } from "../../src/store/libsql/restore.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql, startChild } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const KEY: EncryptionKeys = { key: Buffer.alloc(32, 1) };
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+
+const open = (folder: string, encryption?: EncryptionKeys): Promise<Store> =>
+  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, encryption });
+
+/** A backup of a store with this action and one event of it. */
+async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
+  const store = await open(join(scratch.path, action), encryption);
+  const { rowid } = await store.createAction({ action, application: "x", schemata: {} }, NOW);
+  await store.recordEvents([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
+  const backup = await store.backup();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of backup.content()) pieces.push(piece);
+  await store.close();
+  return Buffer.concat(pieces);
+}
+
+async function* piecewise(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  await Promise.resolve();
+  for (let at = 0; at < bytes.length; at += 50_000) yield bytes.subarray(at, at + 50_000);
+}
+
+const put = (
+  bytes: Uint8Array,
+  options: { force?: boolean; encryption?: EncryptionKeys } = {},
+): Promise<Restored> => {
+  const { force = false, encryption } = options;
+  const folder = join(scratch.path, "data");
+  return restore({ folder, name: "b.db", content: piecewise(bytes), encryption, force, nowMs: NOW });
+};
+
+async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<string> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(EvregError);
+  expect(error).toMatchObject({ code });
+  return (error as EvregError).message;
+}
+
+async function actionsIn(folder: string, encryption?: EncryptionKeys): Promise<readonly string[]> {
+  const store = await open(folder, encryption);
+  const actions = await store.listActions({});
+  await store.close();
+  return actions.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
+}
+
+describe("restoring a backup", () => {
+  let backup: Buffer;
+  let data = "";
+  const filesOf = (): string[] => readdirSync(data).toSorted();
+
+  beforeEach(async () => {
+    data = join(scratch.path, "data");
+    backup = await backupOf("from.backup");
+  });
+
+  it("makes it the data of a new folder, and leaves nothing else there", async () => {
+    const restored = await put(backup);
+    expect(restored).toMatchObject({ file: join(data, "evreg.db"), kept: null, last_event: 1 });
+    expect(filesOf()).toEqual(["evreg.db"]);
+    expect(await actionsIn(data)).toEqual(["from.backup"]);
+  });
+
+  it("keeps what was there beside it, and only when told to replace it", async () => {
+    const store = await open(data);
+    await store.createAction({ action: "was.there", application: "x", schemata: {} }, NOW);
+    await store.close();
+    expect(await refusal(put(backup), "conflict")).toContain("--force");
+    expect(await actionsIn(data)).toEqual(["was.there"]);
+    const { kept } = await put(backup, { force: true });
+    expect(kept).toBe(join(data, "evreg.db.before-restore-20260301T120000000Z"));
+    expect(await actionsIn(data)).toEqual(["from.backup"]);
+    const [row] = rawSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'");
+    expect(row).toEqual({ n: 1 });
+  });
+
+  it("takes the log of a crashed server away with its file", async () => {
+    const child = startChild("store-child.ts", ["publish", data]);
+    await child.line();
+    await child.line();
+    child.process.kill("SIGKILL");
+    await child.ended();
+    expect(filesOf()).toContain("evreg.db-wal");
+    await put(backup, { force: true });
+    expect(filesOf().filter((name) => name.startsWith("evreg.db-"))).toEqual([]);
+    expect(await actionsIn(data)).toEqual(["from.backup"]);
+  });
+
+  it("takes the place of data that is damaged beyond opening", async () => {
+    await put(backup);
+    writeFileSync(join(data, "evreg.db"), backup.subarray(0, 5_000));
+    const { kept } = await put(backup, { force: true });
+    expect(readFileSync(kept!).length).toBeGreaterThan(0);
+    expect(await actionsIn(data)).toEqual(["from.backup"]);
+  });
+
+  it("is refused while a server has the folder", async () => {
+    const store = await open(data);
+    expect(await refusal(put(backup, { force: true }), "conflict")).toContain("is in use");
+    await store.close();
+  });
+
+  it("is refused while another process has it", async () => {
+    const child = startChild("store-child.ts", ["publish", data]);
+    await child.line();
+    expect(await refusal(put(backup, { force: true }), "conflict")).toContain("is in use");
+    child.process.kill("SIGKILL");
+    await child.ended();
+  });
+
+  it.each<[string, (bytes: Buffer) => Buffer, RegExp]>([
+    ["cut off", (bytes) => bytes.subarray(0, 90_000), /damaged/],
+    ["empty", () => Buffer.alloc(0), /was not made by evreg/],
+    ["no database", () => Buffer.from("something else entirely"), /was not made by evreg/],
+    ["another program's", (bytes) => withNumber(bytes, 68, 7), /was not made by evreg/],
+    ["of a newer evreg", (bytes) => withNumber(bytes, 60, 999), /has form 999/],
+    ["changed in a row that an index has too", (bytes) => withText(bytes, "from.b", "form.b"), /damaged/],
+  ])("refuses one that is %s, and changes nothing", async (_, spoil, why) => {
+    const message = await refusal(put(spoil(Buffer.from(backup))), "invalid");
+    expect(message).toMatch(why);
+    expect(message).toContain("b.db");
+    expect(filesOf()).toEqual([]);
+  });
+
+  it("refuses one whose secrets the key does not open", async () => {
+    const sealed = await backupOf("sealed.backup", KEY);
+    expect(await refusal(put(sealed), "usage")).toContain("EVREG_ENCRYPTION_KEY");
+    await refusal(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage");
+    expect(existsSync(join(data, "evreg.db"))).toBe(false);
+    expect(await put(sealed, { encryption: KEY })).toMatchObject({ encrypted: true });
+    expect(await actionsIn(data, KEY)).toEqual(["sealed.backup"]);
+  });
+
+  it("refuses a data file whose newest part is in the log beside it", () => {
+    const path = join(scratch.path, "b.db");
+    writeFileSync(path, backup);
+    mustHaveNoLog(path);
+    writeFileSync(`${path}-wal`, "newest");
+    expect(() => mustHaveNoLog(path)).toThrow("newest part");
+  });
+});
+
+function withNumber(bytes: Buffer, at: number, value: number): Buffer {
+  bytes.writeUInt32BE(value, at);
+  return bytes;
+}
+
+/** In the first place where it is. */
+function withText(bytes: Buffer, text: string, changed: string): Buffer {
+  bytes.write(changed, bytes.indexOf(text), "latin1");
+  return bytes;
+}
