@@ -5,6 +5,7 @@ import type { Event } from "../domain/event.ts";
 import type { Replay, ReplayCount } from "../domain/replay.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Token, TokenWithSecret } from "../domain/token.ts";
+import { nextCommand } from "./next-command.ts";
 import type { Column } from "./table.ts";
 
 /** What listings and single records show of each noun. Numbers and times are never cut; names give way first. */
@@ -91,6 +92,7 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Ordered", of: orderOf },
   { title: "Old secret", of: oldSecretOf },
   { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
+  { title: "Blocked by", of: blockOf },
   { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
   { title: "Created", of: (subscription) => subscription.timestamped },
 ];
@@ -215,9 +217,16 @@ function modeOf({ compatibility, compatibility_against: against }: Action): stri
   return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
 }
 
-function stateOf(subscription: Subscription): string {
-  if (subscription.active) return subscription.failing_since === null ? "active" : "failing";
-  return subscription.disabled_reason === null ? "paused" : "deactivated";
+function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {
+  if (!active) return disabled_reason === null ? "paused" : "deactivated";
+  if (blocked_by !== null) return "blocked";
+  return failing_since === null ? "active" : "failing";
+}
+
+function blockOf({ blocked_by: delivery }: Subscription): string | undefined {
+  return delivery === null
+    ? undefined
+    : `delivery ${delivery}, which is tried on; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
 function toneOfState(subscription: Subscription): "green" | "yellow" {

@@ -62,6 +62,12 @@ const subscription = {
     description:
       "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, or as it is ordered and waits for a retry, no attempt begins before this, except one that a person asks for. It may have passed.",
   },
+  blocked_by: {
+    type: ["integer", "null"],
+    minimum: 1,
+    description:
+      "Rowid of the delivery that an ordered one waits for which blocks: it has used up its retries and is tried on. `null` while none has.",
+  },
   filter: { type: ["object", "null"], additionalProperties: true },
   rate_limit: { type: ["number", "null"] },
   max_in_flight: { type: ["integer", "null"] },

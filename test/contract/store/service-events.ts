@@ -127,6 +127,81 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await on.rowids()).toEqual([2, 1]);
   });
 
+  it("records when a subscription begins to block, for what, and no second time while it does", async () => {
+    await operator("evreg.subscription.blocked");
+    const settings = { ordered: true } as const;
+    const subscription = await on.subscription(action, { maxRetries: 1, settings });
+    const [event] = await on.publish(action, 2);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const { claims } = await on.claim({ most: 1 });
+      await on.finish(claims[0]!, { kind: "retry", atMs: LATER }, { statusCode: 500 });
+    }
+    const [first] = await told("evreg.subscription.blocked");
+    expect(first).toEqual({
+      delivery_id: expect.any(Number) as number,
+      event_id: event,
+      subscription_id: subscription.rowid,
+      application: "mailer",
+      subscription: "welcome",
+      action: "user.created",
+      handler_host: "mailer.example",
+      attempts: 2,
+      last_error: "HTTP 500",
+      published_at: "2026-03-01T12:00:00.000Z",
+      blocked_at: "2026-03-01T12:01:01.000Z",
+    });
+    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    const update = (maxRetries: number) =>
+      on.store.updateSubscription(subscription.rowid, { maxRetries }, LATER + 1);
+    await update(5);
+    await update(4);
+    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    await update(2);
+    await update(0);
+    expect(await told("evreg.subscription.blocked")).toMatchObject([{ attempts: 2 }, { attempts: 3 }]);
+  });
+
+  it("records one that a person skips", async () => {
+    await operator("evreg.delivery.failed");
+    await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
+    await on.publish(action);
+    const [claim] = await finishAll(FAILED, 503);
+    await on.store.skipDelivery(claim!.deliveryId, LATER + 1);
+    expect(await told("evreg.delivery.failed")).toMatchObject([
+      { delivery_id: claim!.deliveryId, attempts: 1, last_error: "HTTP 503" },
+    ]);
+  });
+
+  it("tells of so many at once as one call may publish, and leaves the others as they are", async () => {
+    const { action: name } = (await on.store.findAction("evreg.delivery.failed"))!;
+    await Promise.all(
+      Array.from({ length: 999 }, (_, index) =>
+        on.subscription({ ...action, action: name }, { application: "ops", subscription: `${index}` }),
+      ),
+    );
+    await on.subscription(action);
+    await on.publish(action, 10);
+    const { claims } = await on.claim();
+    const ok = claims[9];
+    const results = claims.map((claim) =>
+      claim === ok ? resultOf(claim, { kind: "delivered" }) : resultOf(claim, FAILED, { statusCode: 500 }),
+    );
+    const first = await on.store.finishAttempts(results, LATER);
+    // An event and a delivery to each, of 4,000 rows; what tells of nothing is not held up.
+    expect(first).toMatchObject({ deferred: [4, 5, 6, 7, 8], ended: { failed: 4, delivered: 1 } });
+    expect(first.applied.filter(Boolean)).toHaveLength(5);
+    const second = await on.store.finishAttempts(
+      first.deferred.map((at) => results[at]!),
+      LATER,
+    );
+    expect(second).toMatchObject({ deferred: [4], ended: { failed: 4 } });
+    await on.store.finishAttempts([results[8]!], LATER);
+    const payloads = (await told("evreg.delivery.failed")) as { delivery_id: number }[];
+    expect(payloads.map(({ delivery_id }) => delivery_id)).toEqual(
+      claims.slice(0, 9).map(({ deliveryId }) => deliveryId),
+    );
+  });
+
   it("records a burst together: each failure once, in order", async () => {
     await operator("evreg.delivery.failed");
     await on.subscription(action);
