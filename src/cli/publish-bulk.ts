@@ -11,6 +11,7 @@ import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
 import { interruption } from "./interruption.ts";
 import { readLines } from "./ndjson.ts";
+import { nextCommand } from "./next-command.ts";
 import { note, type Output } from "./output.ts";
 import { printableJson, printableLine } from "./printable.ts";
 import { RefusalTally } from "./refusal-tally.ts";
@@ -107,7 +108,7 @@ function summary(outcome: BulkOutcome, path: string): string {
   if (end === "stopped") {
     return settledLine === 0
       ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${counts} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: tail -n +${settledLine} ${file} | evreg publish --batch -`;
+      : `${counts} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: tail -n +${settledLine} ${file} | ${nextCommand("publish --batch -")}`;
   }
   const place = end === "interrupted" ? "Interrupted" : "It came to an end";
   const doubt =
@@ -115,7 +116,9 @@ function summary(outcome: BulkOutcome, path: string): string {
       ? ""
       : ` Whether lines ${settledLine + 1} to ${rest.doubtfulLine} were published is not known; those with an idempotency_key can be sent again without harm.`;
   const goOn =
-    settledLine === 0 ? "" : ` Go on with: tail -n +${settledLine + 1} ${file} | evreg publish --batch -`;
+    settledLine === 0
+      ? ""
+      : ` Go on with: tail -n +${settledLine + 1} ${file} | ${nextCommand("publish --batch -")}`;
   return `${counts} ${place} behind line ${settledLine}.${doubt}${goOn}`;
 }
 

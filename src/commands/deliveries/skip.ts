@@ -14,7 +14,7 @@ export default class DeliveriesSkip extends EvregCommand {
       command: "<%= config.bin %> subscriptions get 3 --json | jq .data.blocked_by",
     },
   ];
-  static override args = { id: rowidArg("Number of the delivery.") };
+  static override args = { id: rowidArg("delivery") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesSkip);
