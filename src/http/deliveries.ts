@@ -1,5 +1,5 @@
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
-import { many, one } from "./records.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 
