@@ -24,6 +24,14 @@ export function serviceEventSuite(open: OpenStore): void {
     return on.subscription(found, { application: "ops", subscription: name, active });
   }
 
+  function operators(name: string, count: number): Promise<unknown> {
+    const named = { ...action, action: name };
+    const names = Array.from({ length: count }, (_, index) => `${index}`);
+    return Promise.all(
+      names.map((subscription) => on.subscription(named, { application: "ops", subscription })),
+    );
+  }
+
   /** The payloads recorded of an action, each held to its schema. */
   async function told(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
     const { events } = await on.store.listEvents({ action: name, order: "asc", limit: 500, page: 1 });
@@ -173,12 +181,7 @@ export function serviceEventSuite(open: OpenStore): void {
   });
 
   it("tells of so many at once as one call may publish, and leaves the others as they are", async () => {
-    const { action: name } = (await on.store.findAction("evreg.delivery.failed"))!;
-    await Promise.all(
-      Array.from({ length: 999 }, (_, index) =>
-        on.subscription({ ...action, action: name }, { application: "ops", subscription: `${index}` }),
-      ),
-    );
+    await operators("evreg.delivery.failed", 999);
     await on.subscription(action);
     await on.publish(action, 10);
     const { claims } = await on.claim();
@@ -200,6 +203,25 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(payloads.map(({ delivery_id }) => delivery_id)).toEqual(
       claims.slice(0, 9).map(({ deliveryId }) => deliveryId),
     );
+  });
+
+  it("deactivates so many at once as it may tell of, and the others at their next failure", async () => {
+    await operators("evreg.subscription.deactivated", 1_999);
+    const names = ["a", "b", "c"];
+    await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
+    await on.publish(action);
+    const failAll = async (nowMs: number): Promise<number> => {
+      const { claims } = await on.claim({ nowMs });
+      const results = claims.map((claim) =>
+        resultOf(claim, { kind: "retry", atMs: nowMs }, { statusCode: 500 }),
+      );
+      return (await on.store.finishAttempts(results, nowMs, { disableAfterMs: 10 })).deactivated.length;
+    };
+    // A gap counts for a fifth of the time at most.
+    const deactivated: number[] = [];
+    for (let atMs = LATER; atMs <= LATER + 12; atMs += 2) deactivated.push(await failAll(atMs));
+    expect(deactivated).toEqual([0, 0, 0, 0, 0, 2, 1]);
+    expect(await told("evreg.subscription.deactivated")).toHaveLength(3);
   });
 
   it("records a burst together: each failure once, in order", async () => {
