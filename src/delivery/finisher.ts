@@ -34,7 +34,7 @@ export class Finisher {
   readonly #backoff: Backoff;
   readonly #waiting: AttemptResult[] = [];
   #running: Promise<void> | undefined;
-  /** When the batch under way was first tried to be stored. */
+  /** When the batch under way, or what is left of one, was first tried to be stored. */
   #storingSinceMs = Infinity;
   #closing = false;
 
@@ -83,7 +83,8 @@ export class Finisher {
         this.#waiting.splice(0, batch.length, ...deferred);
         this.#parts.tempo.note(batch.length - deferred.length);
         this.#backoff.succeeded();
-        this.#storingSinceMs = Infinity;
+        // Of what is left over and over again, leases may end as well.
+        if (deferred.length === 0) this.#storingSinceMs = Infinity;
       } catch (error) {
         if (this.#closing) {
           this.#giveUp(error);

@@ -55,7 +55,7 @@ export function finishAttempts(
       const left = elsewhere.get(leased.id);
       const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
       const hasLeft = left !== undefined;
-      if (!limit.admits(namesTold(row, move, hasLeft))) {
+      if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) {
         deferred.push(index);
         return false;
       }
@@ -85,12 +85,7 @@ export function finishAttempts(
 }
 
 /** The service events that applying it would make, as far as that is known before. */
-function namesTold(
-  { 8: next }: ResultRow,
-  move: Move | undefined,
-  hasLeft: boolean,
-): readonly ServiceEventName[] {
-  if (move === undefined) return [];
+function namesTold({ 8: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
   if (move.state === FAILED) names.push("evreg.delivery.failed");
   if (move.beginsToBlock) names.push("evreg.subscription.blocked");
