@@ -136,12 +136,16 @@ test("what an ordered subscription is blocked by is shown, and skipped", async (
   const action = "order.blocked";
   await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
   const wanted = { application: "billing", subscription: "blocked", action, handler: receiver.url };
-  const { data: made } = await evreg.subscriptions.create({ ...wanted, max_retries: 0, ordered: true });
+  const { data: made } = await evreg.subscriptions.create({
+    ...wanted,
+    max_retries: 0,
+    ordered: true,
+    retry_schedule: [3_600_000],
+  });
   receiver.answer = () => ({ status: 500 });
   await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
   let delivery: number | null = null;
-  // Tried again at once, and then after two seconds.
-  await until("it to wait for its second retry", async () => {
+  await until("it to wait for a retry", async () => {
     const { blocked_by, slowed_until } = (await evreg.subscriptions.get(made.rowid)).data;
     delivery = blocked_by;
     return slowed_until !== null;
