@@ -164,6 +164,11 @@ export interface DeliveriesPort {
   get(id: number): Promise<Answer<DeliveryWithAttempts>>;
   /** Sends it again now with all its retries. `not_found`; `conflict` while it is pending, under way, held or cancelled. */
   retry(id: number): Promise<Answer<Delivery>>;
+  /**
+   * Gives one up that has failed so far: it is `failed`, and what its ordered subscription held back for it goes on.
+   * `not_found`; `conflict` while it is under way, when it has not failed yet, and when it has ended.
+   */
+  skip(id: number): Promise<Answer<Delivery>>;
 }
 
 /** Sending many events of the past to one subscription, as a job that a running server carries on in the background. */

@@ -1,4 +1,5 @@
 import type { BulkOutcome } from "./bulk-publisher.ts";
+import { nextCommand } from "./next-command.ts";
 
 export interface BulkFiles {
   /** Of the NDJSON file; `-` is stdin. */
@@ -43,7 +44,7 @@ function goingOn({ settledLine, doubtfulLine }: BulkOutcome, files: BulkFiles): 
 }
 
 function fromLine(number: number, { path }: BulkFiles): string {
-  return `tail -n +${number} ${path === "-" ? "FILE" : path} | evreg publish --batch -`;
+  return `tail -n +${number} ${path === "-" ? "FILE" : path} | ${nextCommand("publish --batch -")}`;
 }
 
 function many(count: number, noun: string): string {

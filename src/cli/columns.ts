@@ -5,9 +5,13 @@ import type { Event } from "../domain/event.ts";
 import type { Replay, ReplayCount } from "../domain/replay.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Token, TokenWithSecret } from "../domain/token.ts";
+import { nextCommand } from "./next-command.ts";
 import type { Column } from "./table.ts";
 
-/** What listings and single records show of each noun. Numbers and times are never cut; names give way first. */
+/**
+ * What listings and single records show of each noun. Numbers and times are never cut; names give way first, then whole
+ * columns, so that a row is one line on a terminal of 80 columns.
+ */
 
 const id = { title: "ID", align: "right" } as const;
 
@@ -17,7 +21,7 @@ export const ACTION_LIST: readonly Column<Action>[] = [
   { title: "REVISION", of: (action) => action.revision, align: "right" },
   { title: "STATE", of: actionState, tone: actionTone },
   { title: "MODE", of: modeOf },
-  { title: "CREATED", of: (action) => action.timestamped },
+  { title: "CREATED", of: (action) => action.timestamped, spare: 1 },
 ];
 
 export const ACTION_RECORD: readonly Column<Action>[] = [
@@ -91,6 +95,7 @@ export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
   { title: "Ordered", of: orderOf },
   { title: "Old secret", of: oldSecretOf },
   { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
+  { title: "Blocked by", of: blockOf },
   { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
   { title: "Created", of: (subscription) => subscription.timestamped },
 ];
@@ -102,12 +107,12 @@ export const NEW_SUBSCRIPTION_RECORD: readonly Column<SubscriptionWithSecret>[] 
 
 export const DELIVERY_LIST: readonly Column<Delivery>[] = [
   { ...id, of: (delivery) => delivery.rowid },
-  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right" },
-  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10 },
+  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 2 },
+  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 1 },
   { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12 },
   { title: "STATUS", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
   { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right" },
-  { title: "NEXT OR END", of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at },
+  { title: "NEXT OR END", of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at, spare: 3 },
   { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8 },
 ];
 
@@ -128,16 +133,16 @@ export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
   { title: "ATTEMPT", of: (attempt) => attempt.attempt, align: "right" },
   { title: "STARTED", of: (attempt) => attempt.started_at },
   { title: "MS", of: (attempt) => attempt.duration_ms, align: "right" },
-  { title: "DNS", of: (attempt) => attempt.dns_ms, align: "right" },
-  { title: "CONNECT", of: (attempt) => attempt.connect_ms, align: "right" },
-  { title: "FIRST BYTE", of: (attempt) => attempt.first_byte_ms, align: "right" },
+  { title: "DNS", of: (attempt) => attempt.dns_ms, align: "right", spare: 1 },
+  { title: "CONNECT", of: (attempt) => attempt.connect_ms, align: "right", spare: 2 },
+  { title: "FIRST BYTE", of: (attempt) => attempt.first_byte_ms, align: "right", spare: 3 },
   {
     title: "OUTCOME",
     of: (attempt) => attempt.outcome,
     tone: (attempt) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[attempt.outcome],
   },
   { title: "ANSWER", of: (attempt) => attempt.status_code ?? attempt.error_code },
-  { title: "BODY", of: (attempt) => attempt.response, shrinkTo: 8 },
+  { title: "BODY", of: (attempt) => attempt.response, shrinkTo: 6 },
 ];
 
 export const REPLAY_LIST: readonly Column<Replay>[] = [
@@ -147,7 +152,7 @@ export const REPLAY_LIST: readonly Column<Replay>[] = [
     of: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
     shrinkTo: 12,
   },
-  { title: "ACTION", of: (replay) => replay.action, shrinkTo: 10 },
+  { title: "ACTION", of: (replay) => replay.action, shrinkTo: 10, spare: 1 },
   { title: "EVENTS", of: (replay) => replay.selection },
   { title: "STATUS", of: (replay) => replay.status, tone: replayTone },
   { title: "QUEUED", of: (replay) => replay.queued, align: "right" },
@@ -215,9 +220,16 @@ function modeOf({ compatibility, compatibility_against: against }: Action): stri
   return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
 }
 
-function stateOf(subscription: Subscription): string {
-  if (subscription.active) return subscription.failing_since === null ? "active" : "failing";
-  return subscription.disabled_reason === null ? "paused" : "deactivated";
+function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {
+  if (!active) return disabled_reason === null ? "paused" : "deactivated";
+  if (blocked_by !== null) return "blocked";
+  return failing_since === null ? "active" : "failing";
+}
+
+function blockOf({ blocked_by: delivery }: Subscription): string | undefined {
+  return delivery === null
+    ? undefined
+    : `delivery ${delivery}, which is tried on; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
 function toneOfState(subscription: Subscription): "green" | "yellow" {

@@ -59,8 +59,9 @@ export function optionalArg(description: string) {
   return Args.string({ description, ignoreStdin: true });
 }
 
-/** The number of a record. */
-export function rowidArg(description: string) {
+/** The number of a record. @param noun as listings have it */
+export function rowidArg(noun: string) {
+  const description = `Number of the ${noun}: its ID in listings, rowid in JSON.`;
   return Args.custom<number>({
     parse: (text) => Promise.resolve(wholeNumber("ID ", text)),
   })({ description, required: true, ignoreStdin: true });

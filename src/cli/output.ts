@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { encodeJson } from "../json/encode.ts";
 import { printableJson } from "./printable.ts";
-import { type Column, renderRecord, renderTable } from "./table.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "./table.ts";
 
 export type OutputFormat = "table" | "json" | "jsonl";
 
@@ -38,7 +38,11 @@ export class Output {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines(answer.data);
     if (answer.data.length === 0) return note(empty);
-    return writeOut(renderTable(columns, answer.data, terminalWidth()));
+    const width = terminalWidth();
+    const kept = columnsFor(columns, answer.data, width);
+    await writeOut(renderTable(kept, answer.data, width));
+    const without = columns.filter((column) => !kept.includes(column)).map(({ title }) => title);
+    if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
   }
 
   /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */

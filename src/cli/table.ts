@@ -9,6 +9,8 @@ export interface Column<T> {
   readonly align?: "right";
   /** Fewest cells the column may be cut down to when the terminal is narrow; never cut when absent. */
   readonly shrinkTo?: number;
+  /** A listing goes without the column where the terminal is too narrow for all of them, the lowest first. */
+  readonly spare?: number;
   readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
   /** In a single record: the value stands under its title with its own line breaks. */
   readonly block?: boolean;
@@ -30,10 +32,8 @@ export function renderTable<T>(
   records: readonly T[],
   width: number | undefined,
 ): string {
-  const rows = records.map((record) => columns.map((column) => cell(column, record)));
-  const natural = columns.map((column, at) =>
-    Math.max(textWidth(column.title), ...rows.map((row) => textWidth(row[at] ?? ""))),
-  );
+  const rows = cellsOf(columns, records);
+  const natural = naturalWidths(columns, rows);
   const widths = width === undefined ? natural : fit(columns, natural, width);
   if (widths === undefined) {
     return records.map((record) => renderRecord(columns, record, width)).join("\n");
@@ -56,6 +56,36 @@ export function renderTable<T>(
   );
   const body = records.map((record, row) => line(rows[row] ?? [], (at) => columns[at]?.tone?.(record)));
   return [head, ...body].map((text) => `${text}\n`).join("");
+}
+
+/**
+ * The columns that a listing of this width has room for, without as many of the spare ones as it takes. All of them where
+ * even that does not help: as blocks, nothing of a record is left out.
+ */
+export function columnsFor<T>(
+  columns: readonly Column<T>[],
+  records: readonly T[],
+  width: number | undefined,
+): readonly Column<T>[] {
+  if (width === undefined) return columns;
+  const spare = columns.filter((column) => column.spare !== undefined);
+  spare.sort((one, other) => one.spare! - other.spare!);
+  for (let without = 0; without <= spare.length; without += 1) {
+    const out = new Set(spare.slice(0, without));
+    const kept = columns.filter((column) => !out.has(column));
+    if (fit(kept, naturalWidths(kept, cellsOf(kept, records)), width) !== undefined) return kept;
+  }
+  return columns;
+}
+
+function cellsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly string[][] {
+  return records.map((record) => columns.map((column) => cell(column, record)));
+}
+
+function naturalWidths<T>(columns: readonly Column<T>[], rows: readonly string[][]): readonly number[] {
+  return columns.map((column, at) =>
+    Math.max(textWidth(column.title), ...rows.map((row) => textWidth(row[at] ?? ""))),
+  );
 }
 
 /** One record as `title  value` lines; long values go on under themselves. */

@@ -18,5 +18,8 @@ export function deliveriesOver(channel: Channel): DeliveriesPort {
     async retry(id) {
       return jsonAnswer(await channel.send("POST", `${PATH}/${id}/retry`)) as Answer<Delivery>;
     },
+    async skip(id) {
+      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/skip`)) as Answer<Delivery>;
+    },
   };
 }

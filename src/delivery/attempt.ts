@@ -113,7 +113,10 @@ function attemptResult(
   // What blocks is tried on for as long as it does.
   const maxRetries = settings.on_exhausted === "block" ? Infinity : subscription.maxRetries;
   const ownWaitsMs = settings.retry_schedule;
-  const verdict = judge({ outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction });
+  const attempted = { outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction };
+  const verdict = judge(attempted);
+  // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
+  const triedOn = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
   return {
     deliveryId,
     claimId,
@@ -128,6 +131,9 @@ function attemptResult(
         }),
     next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
+    ...(triedOn.kind === "retry" && triedOn.atMs > finishedAtMs
+      ? { wait: { untilMs: triedOn.atMs, handler } }
+      : {}),
   };
 }
 

@@ -34,7 +34,7 @@ export class Finisher {
   readonly #backoff: Backoff;
   readonly #waiting: AttemptResult[] = [];
   #running: Promise<void> | undefined;
-  /** When the batch under way was first tried to be stored. */
+  /** When the batch under way, or what is left of one, was first tried to be stored. */
   #storingSinceMs = Infinity;
   #closing = false;
 
@@ -76,12 +76,15 @@ export class Finisher {
       const batch = this.#waiting.slice(0, MAX_BATCH);
       this.#storingSinceMs = Math.min(this.#storingSinceMs, this.#parts.clock.now());
       const lost = new Set<AttemptResult>();
+      let deferred: readonly AttemptResult[];
       try {
-        await this.#store(batch, lost);
-        this.#waiting.splice(0, batch.length);
-        this.#parts.tempo.note(batch.length);
+        deferred = await this.#store(batch, lost);
+        // Those that were left go first the next time.
+        this.#waiting.splice(0, batch.length, ...deferred);
+        this.#parts.tempo.note(batch.length - deferred.length);
         this.#backoff.succeeded();
-        this.#storingSinceMs = Infinity;
+        // Of what is left over and over again, leases may end as well.
+        if (deferred.length === 0) this.#storingSinceMs = Infinity;
       } catch (error) {
         if (this.#closing) {
           this.#giveUp(error);
@@ -96,13 +99,14 @@ export class Finisher {
         await this.#backoff.wait();
         continue;
       }
-      this.#parts.onStored(batch, lost);
+      this.#parts.onStored(without(batch, deferred), lost);
     }
     // In the same turn as the last look at `#waiting`, so that nothing is added between and left behind.
     this.#running = undefined;
   }
 
-  async #store(batch: readonly AttemptResult[], lost: Set<AttemptResult>): Promise<void> {
+  /** Answers those that the store left to another call. */
+  async #store(batch: readonly AttemptResult[], lost: Set<AttemptResult>): Promise<readonly AttemptResult[]> {
     const { store, clock, logger, counts, disableAfterMs, onDeactivated } = this.#parts;
     let answer: FinishAnswer;
     try {
@@ -121,24 +125,27 @@ export class Finisher {
           { delivery: first.deliveryId, error: messageOf(error) },
           "An attempt cannot be recorded.",
         );
-        return;
+        return [];
       }
-      for (const result of batch) await this.#store([result], lost);
-      return;
+      const left: AttemptResult[] = [];
+      for (const result of batch) left.push(...(await this.#store([result], lost)));
+      return left;
     }
     for (const { subscriptionId, reason } of answer.deactivated) {
       logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
       onDeactivated(subscriptionId);
     }
     counts.ended(answer.ended);
+    const deferred = new Set(answer.deferred.map((index) => batch[index]!));
     answer.applied.forEach((isApplied, index) => {
-      if (isApplied) return;
       const result = batch[index]!;
+      if (isApplied || deferred.has(result)) return;
       const { deliveryId, next } = result;
       lost.add(result);
       if (next.kind === "unsent") return;
       logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
     });
+    return [...deferred];
   }
 
   #giveUp(error: unknown): void {
@@ -149,6 +156,15 @@ export class Finisher {
     );
     this.#waiting.length = 0;
   }
+}
+
+function without(
+  batch: readonly AttemptResult[],
+  deferred: readonly AttemptResult[],
+): readonly AttemptResult[] {
+  if (deferred.length === 0) return batch;
+  const left = new Set(deferred);
+  return batch.filter((result) => !left.has(result));
 }
 
 function isPassing(error: unknown): boolean {

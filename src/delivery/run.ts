@@ -51,7 +51,6 @@ const UNSTORED_PER_PLACE = 4;
 interface Ended {
   readonly result: AttemptResult;
   readonly refusal: Refusal | undefined;
-  readonly handler: string;
 }
 
 /**
@@ -231,8 +230,6 @@ export class Run {
 
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
-    // The rest of the claim is not to be held until the answer is there.
-    const { handler } = claim.subscription;
     let sending: Interruptible | undefined;
     const attempt: Interruptible = { interrupt: () => sending?.interrupt() };
     this.#inFlight.add(attempt);
@@ -240,7 +237,7 @@ export class Run {
     try {
       sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
-        this.#ended(flow, { result, refusal, handler });
+        this.#ended(flow, { result, refusal });
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
@@ -251,11 +248,11 @@ export class Run {
     }
   }
 
-  #ended(flow: Flow, { result: sent, refusal, handler }: Ended): void {
+  #ended(flow: Flow, { result: sent, refusal }: Ended): void {
     const nowMs = this.#parts.clock.now();
     // By now, whatever it was when that began: the next one goes by it.
     const { isOrdered } = flow;
-    let result = isOrdered ? this.#turnTaking.waited(sent, handler, nowMs) : sent;
+    let result = sent;
     if (refusal !== undefined) result = this.#slowing.refused(flow, result, refusal, nowMs);
     else if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
     else if (result.errorCode === "interrupted") flow.interrupted();

@@ -13,8 +13,7 @@ export class Slowing {
   refused(flow: Flow, result: AttemptResult, { handler, askedMs }: Refusal, nowMs: number): AttemptResult {
     const waitMs = Math.max(askedMs, flow.refused(nowMs, result.durationMs, result.startedAtMs));
     if (waitMs === 0) return result;
-    const untilMs = Math.max(nowMs + waitMs, result.slow?.untilMs ?? 0);
-    const slowing: AttemptResult = { ...result, slow: { untilMs, handler } };
+    const slowing: AttemptResult = { ...result, slow: { untilMs: nowMs + waitMs, handler } };
     this.#unstored.set(slowing, flow);
     flow.hold();
     return slowing;

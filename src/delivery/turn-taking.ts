@@ -8,13 +8,6 @@ import type { Flow } from "./flow.ts";
 export class TurnTaking {
   readonly #unstored = new Map<AttemptResult, Flow>();
 
-  /** The result as it is to be stored: what one waits for, all behind it wait for. */
-  waited(result: AttemptResult, handler: string, nowMs: number): AttemptResult {
-    const { next } = result;
-    if (next.kind !== "retry" || next.atMs <= nowMs) return result;
-    return { ...result, slow: { untilMs: next.atMs, handler } };
-  }
-
   ended(flow: Flow, result: AttemptResult): void {
     this.#unstored.set(result, flow);
     flow.storing();

@@ -28,6 +28,19 @@ export interface ServiceEventPayloads {
     readonly published_at: string;
     readonly failed_at: string;
   };
+  "evreg.subscription.blocked": {
+    readonly delivery_id: number;
+    readonly event_id: number;
+    readonly subscription_id: number;
+    readonly application: string;
+    readonly subscription: string;
+    readonly action: string;
+    readonly handler_host: string;
+    readonly attempts: number;
+    readonly last_error: string;
+    readonly published_at: string;
+    readonly blocked_at: string;
+  };
   "evreg.subscription.deactivated": {
     readonly subscription_id: number;
     readonly application: string;
@@ -62,6 +75,10 @@ const COUNT = { type: "integer", minimum: 0 };
 const TEXT = { type: "string" };
 const TIME = { type: "string", format: "date-time" };
 
+const ATTEMPTS = { ...ID, description: "How often it was tried." };
+const LAST_ERROR = { ...TEXT, description: "HTTP and the status of the last attempt, or its error code." };
+const PUBLISHED_AT = { ...TIME, description: "When the event was published." };
+
 const SUBSCRIPTION = { subscription_id: ID, application: TEXT, subscription: TEXT, action: TEXT };
 const HANDLER_HOST = {
   type: "string",
@@ -78,11 +95,24 @@ export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata
     event_id: ID,
     ...SUBSCRIPTION,
     handler_host: HANDLER_HOST,
-    attempts: { ...ID, description: "How often it was tried." },
-    last_error: { ...TEXT, description: "HTTP and the status of the last attempt, or its error code." },
-    published_at: { ...TIME, description: "When the event was published." },
+    attempts: ATTEMPTS,
+    last_error: LAST_ERROR,
+    published_at: PUBLISHED_AT,
     failed_at: TIME,
   }),
+  "evreg.subscription.blocked": closed<"evreg.subscription.blocked">(
+    "An ordered subscription waits for a delivery that has used up its retries.",
+    {
+      delivery_id: { ...ID, description: "It is tried on; those behind it wait." },
+      event_id: ID,
+      ...SUBSCRIPTION,
+      handler_host: HANDLER_HOST,
+      attempts: ATTEMPTS,
+      last_error: LAST_ERROR,
+      published_at: PUBLISHED_AT,
+      blocked_at: TIME,
+    },
+  ),
   "evreg.subscription.deactivated": closed<"evreg.subscription.deactivated">(
     "evreg deactivated a subscription. A pause by a person is not told.",
     {

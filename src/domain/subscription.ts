@@ -21,6 +21,11 @@ export interface Subscription extends SubscriptionSettings {
    * begins before this except one that a person asks for. It may have passed.
    */
   readonly slowed_until: string | null;
+  /**
+   * Rowid of the delivery that an ordered one which blocks waits for: it has used up its retries and is tried on. `null`
+   * while none has.
+   */
+  readonly blocked_by: number | null;
   readonly timestamped: string;
 }
 

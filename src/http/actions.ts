@@ -8,7 +8,8 @@ import {
   SCHEMA_CANDIDATE,
 } from "../domain/requests/actions.ts";
 import { parseJson } from "../json/parse.ts";
-import { many, one, WARNINGS } from "./records.ts";
+import { WARNINGS } from "./records/actions.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -39,8 +40,8 @@ export const ACTION_ROUTES: readonly Route[] = [
     summary: "Register an action with the schema its payloads conform to",
     description:
       "Names that begin with `evreg.` are kept for events of the service about itself: `evreg.delivery.failed`, " +
-      "`evreg.subscription.deactivated` and `evreg.replay.finished` are there from the beginning, of the application " +
-      "`evreg`. They are read and subscribed to like any other, and cannot be created, changed or published.",
+      "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` are there from the " +
+      "beginning, of the application `evreg`. They are read and subscribed to like any other, and cannot be created, changed or published.",
     access: "token",
     scope: "write",
     body: NEW_ACTION,

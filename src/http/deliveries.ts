@@ -1,5 +1,5 @@
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
-import { many, one } from "./records.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 
@@ -48,6 +48,22 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     failures: [404, 409],
     async handle(evreg, incoming) {
       return reply(200, await evreg.deliveries.retry(incoming.id()));
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/deliveries/:id/skip",
+    operationId: "skipDelivery",
+    tag,
+    summary: "Give a delivery up that has failed so far, so that those behind it go on",
+    description:
+      "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as `failed`.",
+    access: "token",
+    scope: "write",
+    answers: { 200: { description: "The delivery, failed.", schema: one("Delivery") } },
+    failures: [404, 409],
+    async handle(evreg, incoming) {
+      return reply(200, await evreg.deliveries.skip(incoming.id()));
     },
   },
 ];

@@ -1,4 +1,5 @@
-import { FINDINGS_META, many } from "./records.ts";
+import { FINDINGS_META } from "./records/doctor.ts";
+import { many } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 

@@ -7,7 +7,8 @@ import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests/e
 import { loopPace } from "../runtime/pace.ts";
 import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
-import { batch, many, one, ref } from "./records.ts";
+import { batch } from "./records/events.ts";
+import { many, one, ref } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { HeaderPair } from "./reply.ts";
 import { ENVELOPE_BYTES } from "./route.ts";

@@ -1,5 +1,6 @@
 import { HTTP_STATUS } from "../domain/error.ts";
-import { one, UNHEALTHY } from "./records.ts";
+import { UNHEALTHY } from "./records/health.ts";
+import { one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 

@@ -1,5 +1,6 @@
 import type { BodySchema } from "../domain/requests/members.ts";
-import { RECORDS, ref } from "./records.ts";
+import { RECORDS } from "./records/all.ts";
+import { ref } from "./records/members.ts";
 import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 

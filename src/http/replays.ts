@@ -1,7 +1,7 @@
 import type { NewReplay } from "../domain/replay.ts";
 import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests/replays.ts";
 import { parseJson } from "../json/parse.ts";
-import { many, one } from "./records.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";

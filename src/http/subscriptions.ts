@@ -11,7 +11,8 @@ import type {
   SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import { parseJson } from "../json/parse.ts";
-import { many, one, WARNINGS } from "./records.ts";
+import { WARNINGS } from "./records/actions.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";

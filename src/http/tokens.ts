@@ -1,7 +1,7 @@
 import { NEW_TOKEN } from "../domain/requests/tokens.ts";
 import type { NewToken } from "../domain/token.ts";
 import { parseJson } from "../json/parse.ts";
-import { many, one } from "./records.ts";
+import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";

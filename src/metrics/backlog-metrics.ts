@@ -4,7 +4,7 @@ import type { Store } from "../store/store.ts";
 import { type Instruments, only, type Sample } from "./instruments.ts";
 
 const KEPT_MS = 1_000;
-const STATES = ["due", "paced", "waiting", "delivering", "held"] as const;
+const STATES = ["due", "busy", "paced", "waiting", "delivering", "held"] as const;
 
 /** What is unfinished. Where the store cannot be asked there are no values, and all other metrics are told as ever. */
 export function addBacklogMetrics(
@@ -20,7 +20,7 @@ export function addBacklogMetrics(
   instruments.gauge(
     {
       name: "evreg_backlog_deliveries",
-      help: "Unfinished deliveries: due now, due at a rate limit (paced), waiting for their time or turn, being delivered, held as their subscription is paused.",
+      help: "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, being delivered, held as their subscription is paused.",
     },
     () =>
       samples((backlog) => STATES.map((state) => ({ labels: { state }, value: backlog[state].deliveries }))),

@@ -1,4 +1,4 @@
-import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { checkQuery } from "../domain/query.ts";
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
 import type { DeliveriesPort } from "../evreg.ts";
@@ -12,6 +12,14 @@ export function deliveriesPort(
   { store, clock, wake, counts }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
+  async function writable(id: number): Promise<Delivery> {
+    access.requireSome("write");
+    const delivery = await store.findDelivery(checkId(id));
+    if (delivery === undefined) throw notFound("delivery", id);
+    access.require("write", delivery.application);
+    return delivery;
+  }
+
   return {
     async list(query = {}) {
       const applications = access.readable();
@@ -36,15 +44,19 @@ export function deliveriesPort(
       return { data: delivery };
     },
     async retry(id) {
-      access.requireSome("write");
-      const delivery = await store.findDelivery(checkId(id));
-      if (delivery === undefined) throw notFound("delivery", id);
-      access.require("write", delivery.application);
+      const delivery = await writable(id);
       const retried = await store.retryDelivery(id, clock.now());
       if (retried === undefined) throw notFound("delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       wake();
       return { data: retried };
+    },
+    async skip(id) {
+      await writable(id);
+      const skipped = await store.skipDelivery(id, clock.now());
+      if (skipped === undefined) throw notFound("delivery", id);
+      wake();
+      return { data: skipped };
     },
   };
 }

@@ -119,8 +119,8 @@ function nameOf({ rowid, application, subscription }: Subscription): string {
   return `${rowid} (${application}/${subscription})`;
 }
 
-function backlog({ due, delivering, waiting, held }: Backlog, nowMs: number): Finding {
-  const found = `${due.deliveries} deliveries are due, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
+function backlog({ due, busy, delivering, waiting, held }: Backlog, nowMs: number): Finding {
+  const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", found);
   return warning(
     "backlog",

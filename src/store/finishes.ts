@@ -8,6 +8,11 @@ export interface FinishOptions {
 export interface FinishAnswer {
   /** In order, whether each result was applied. */
   readonly applied: readonly boolean[];
+  /**
+   * Places of results that were left for another call, as what they tell of would be too much for one: their deliveries are
+   * leased as before. Each call applies one of its own or one of another call beside it.
+   */
+  readonly deferred: readonly number[];
   /** How many deliveries came to their end by that. */
   readonly ended: EndedCounts;
   /** The subscriptions that were deactivated by this call. */
@@ -46,7 +51,14 @@ export interface AttemptResult {
   /** When a connection was made for it. */
   readonly connection?: ConnectionTimes;
   /** The subscription gets no attempt before `untilMs`, except one that a person asks for, unless it has left `handler`. */
-  readonly slow?: { readonly untilMs: number; readonly handler: string };
+  readonly slow?: Wait;
+  /** The same where the subscription is ordered by then and this one keeps its place: all behind it wait for its retry. */
+  readonly wait?: Wait;
+}
+
+interface Wait {
+  readonly untilMs: number;
+  readonly handler: string;
 }
 
 /** Where the time of an attempt went that had a connection made for it. */

@@ -127,6 +127,11 @@ export interface Store {
    * and also while that is slowed; `conflict` from any other state.
    */
   retryDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
+  /**
+   * Fails one for good that has failed so far and is not under way; where its ordered subscription waited for it, that goes
+   * on. `conflict` for any other.
+   */
+  skipDelivery(id: number, nowMs: number): Promise<Delivery | undefined>;
 
   // Replays
   /** What a replay of a living subscription would go through: the events of its action there are now. */
@@ -161,7 +166,7 @@ export interface Store {
    * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
    * delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed for too long.
    * With a subscription that is ordered by then, one that is to be sent again keeps its place in the order and is due at
-   * once, as its retry is waited for by `slow`; a success ends that. One that blocks never lets go what was not delivered.
+   * once, as its retry is waited for by `wait`; a success ends that. One that blocks never lets go what was not delivered.
    */
   finishAttempts(
     results: readonly AttemptResult[],

@@ -150,7 +150,14 @@ describe("GET /metrics", () => {
     expect(value("evreg_delivery_latency_seconds_sum")).toBeLessThan(events * 10);
 
     const backlog = (state: string) => value("evreg_backlog_deliveries", { state });
-    expect(["due", "paced", "waiting", "delivering", "held"].map(backlog)).toEqual([0, 0, events, 0, events]);
+    expect(["due", "busy", "paced", "waiting", "delivering", "held"].map(backlog)).toEqual([
+      0,
+      0,
+      0,
+      events,
+      0,
+      events,
+    ]);
     expect(value("evreg_backlog_counted_fully")).toBe(1);
     expect(value("evreg_backlog_oldest_age_seconds", { state: "due" })).toBe(0);
 
@@ -216,7 +223,7 @@ describe("GET /metrics", () => {
       outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
       error_code: ["", ...ATTEMPT_ERROR_CODES],
-      state: ["due", "paced", "waiting", "delivering", "held"],
+      state: ["due", "busy", "paced", "waiting", "delivering", "held"],
       quantile: ["0.5", "0.99", "1"],
       mode: ["user", "system"],
       version: ["1.2.3"],

@@ -45,7 +45,7 @@ test("a schema comes from a file or from stdin, as JSON or as YAML; what checks 
   );
   const [fromYaml, fromStdin, slip] = await Promise.all([
     json(["actions", "create", "a.yaml", "--application", "shop", "--schema", "schema.yaml"]),
-    json(["actions", "create", "a.stdin", "--application", "shop", "--schema", "-"], {
+    json(["actions", "create", "a.stdin", "--application", "shop", "--schemata", "-"], {
       input: JSON.stringify(SCHEMA),
     }),
     run(["actions", "create", "a.slip", "--application", "shop", "--schema", "-"], {

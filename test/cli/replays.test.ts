@@ -8,6 +8,7 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
 import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
@@ -129,6 +130,38 @@ test("a mistake is one of its flag", async () => {
   });
   expect(await run(words)).toMatchObject({ code: 2 });
   expect(await run([...replay(1, "all"), "--wait", "--dry-run"])).toMatchObject({ code: 2 });
+});
+
+test("what an ordered subscription is blocked by is shown, and skipped", async () => {
+  const action = "order.blocked";
+  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+  const wanted = { application: "billing", subscription: "blocked", action, handler: receiver.url };
+  const { data: made } = await evreg.subscriptions.create({
+    ...wanted,
+    max_retries: 0,
+    ordered: true,
+    retry_schedule: [3_600_000],
+  });
+  receiver.answer = () => ({ status: 500 });
+  await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+  let delivery: number | null = null;
+  await until("it to wait for a retry", async () => {
+    const { blocked_by, slowed_until } = (await evreg.subscriptions.get(made.rowid)).data;
+    delivery = blocked_by;
+    return slowed_until !== null;
+  });
+  receiver.answer = () => ({});
+  const skip = `evreg deliveries skip ${delivery}`;
+  const shown = await run(["subscriptions", "get", String(made.rowid)]);
+  expect(shown.stdout).toMatch(/^State +blocked$/m);
+  expect(shown.stdout).toContain(
+    `Blocked by     delivery ${delivery}, which is tried on; to go past it: ${skip}`,
+  );
+  const skipped = await run(skip.split(" ").slice(1));
+  expect(skipped).toMatchObject({ code: 0, stderr: "" });
+  expect(skipped.stdout).toMatch(/^Status +failed$/m);
+  expect(await run(skip.split(" ").slice(1))).toMatchObject({ code: 5, stdout: "" });
+  expect((await evreg.subscriptions.get(made.rowid)).data.blocked_by).toBeNull();
 });
 
 test("in a folder without a server it is recorded, and goes on with the next one", async () => {

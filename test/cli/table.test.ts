@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type Column, renderRecord, renderTable } from "../../src/cli/table.ts";
+import { ATTEMPT_LIST, DELIVERY_LIST, REPLAY_LIST } from "../../src/cli/columns.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/table.ts";
 import { textWidth } from "../../src/cli/text-width.ts";
 
 interface Row {
@@ -54,6 +55,81 @@ test.each([20, 40])("at %i columns each record becomes a block, and loses nothin
     ["7", "order.created", AT, ROWS[0]?.payload].join("").replaceAll(" ", ""),
   );
 });
+
+test("a spare column gives way before a row becomes a block, the lowest first, and none where that does not help", () => {
+  const columns = COLUMNS.map((column): Column<Row> => {
+    const spare = { AT: 2, NAME: 1 }[column.title];
+    return spare === undefined ? column : { ...column, spare };
+  });
+  const titles = (width: number | undefined): string =>
+    columnsFor(columns, ROWS, width)
+      .map(({ title }) => title)
+      .join(" ");
+  expect([undefined, 60, 48, 47, 40, 39, 14].map(titles)).toEqual([
+    "ID NAME AT PAYLOAD",
+    "ID NAME AT PAYLOAD",
+    "ID NAME AT PAYLOAD",
+    "ID AT PAYLOAD",
+    "ID AT PAYLOAD",
+    "ID PAYLOAD",
+    "ID PAYLOAD",
+  ]);
+  expect(titles(13)).toBe("ID NAME AT PAYLOAD");
+  expect(widths(renderTable(columnsFor(columns, ROWS, 30), ROWS, 30))).toEqual([13, 30, 25]);
+});
+
+const DELIVERY = {
+  rowid: 12_345,
+  event_id: 123_456,
+  subscription_id: 7,
+  application: "billing-service",
+  subscription: "invoices",
+  action: "order.created.v2",
+  status: "delivering",
+  attempt: 3,
+  next_attempt_at: AT,
+  last_error: "connection_refused",
+  timestamped: AT,
+  finished_at: null,
+} as const;
+const REPLAY = {
+  ...DELIVERY,
+  selection: "missed",
+  from: AT,
+  to: AT,
+  status: "cancelled",
+  reason: null,
+  total: 100_000,
+  queued: 99_999,
+  skipped: 0,
+} as const;
+const ATTEMPT = {
+  attempt: 12,
+  started_at: AT,
+  duration_ms: 10_001,
+  dns_ms: 12,
+  connect_ms: 113,
+  first_byte_ms: 1_001,
+  outcome: "delivered",
+  status_code: null,
+  error_code: "connection_refused",
+  response: "x".repeat(500),
+} as const;
+
+test.each([
+  ["deliveries", (width: number) => listed(DELIVERY_LIST, DELIVERY, width)],
+  ["replays", (width: number) => listed(REPLAY_LIST, REPLAY, width)],
+  ["attempts", (width: number) => listed(ATTEMPT_LIST, ATTEMPT, width)],
+])("%s are a line each at 80 columns", (_, lines) => {
+  expect(lines(80)).toHaveLength(2);
+  expect(lines(200)[0]!.length).toBeGreaterThan(lines(80)[0]!.length);
+});
+
+function listed<T>(columns: readonly Column<T>[], record: T, width: number): readonly string[] {
+  return renderTable(columnsFor(columns, [record], width), [record], width)
+    .trimEnd()
+    .split("\n");
+}
 
 test("wide characters keep the columns straight", () => {
   const lines = renderTable(COLUMNS, ROWS, undefined).split("\n");

@@ -46,6 +46,21 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect((await under.store.finishAttempts([finished], nowMs)).applied).toEqual([true]);
     };
 
+    /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */
+    const failFirst = async (): Promise<void> => {
+      const [begun] = await claim(1);
+      const atMs = under.clock.now() + 9_000;
+      const wait = { untilMs: atMs, handler: begun!.subscription.handler };
+      await finish(begun!, { kind: "retry", atMs }, { statusCode: 500, wait });
+    };
+
+    /** @param because part of the message */
+    const skipRefused = async (because: string): Promise<void> => {
+      const { message, details } = await refusal(under.evreg.deliveries.skip(1), "conflict");
+      expect(message).toContain(because);
+      expect(details).toMatchObject({ rowid: 1, status: (await first(under)).status });
+    };
+
     it("is one for each active subscription of the event's action", async () => {
       await subscribe(under.evreg, { subscription: "one" });
       await subscribe(under.evreg, { subscription: "two", application: "shop" });
@@ -198,6 +213,48 @@ export function deliveriesContract(open: OpenEvreg): void {
         await refusal(under.evreg.deliveries.retry(1), "conflict");
       });
     });
+
+    describe("one that blocks an ordered subscription", () => {
+      beforeEach(async () => {
+        await subscribe(under.evreg, { ordered: true, max_retries: 0 });
+        await publish(under.evreg);
+        await publish(under.evreg);
+      });
+
+      it("is told by the subscription, and can be skipped: it has failed, and the next is on its way", async () => {
+        expect((await under.evreg.subscriptions.get(1)).data.blocked_by).toBeNull();
+        await failFirst();
+        expect((await under.evreg.subscriptions.get(1)).data.blocked_by).toBe(1);
+        expect((await under.evreg.subscriptions.list()).data).toMatchObject([{ blocked_by: 1 }]);
+        expect(await claim()).toEqual([]);
+        const { data } = await under.evreg.deliveries.skip(1);
+        const { attempts: _, ...stored } = await first(under);
+        expect(data).toEqual(stored);
+        expect(data).toMatchObject({ status: "failed", attempt: 1, last_error: "HTTP 500" });
+        expect((await under.evreg.subscriptions.get(1)).data).toMatchObject({
+          blocked_by: null,
+          slowed_until: null,
+        });
+        expect(await claim()).toMatchObject([{ deliveryId: 2 }]);
+      });
+
+      it("can be skipped while the subscription is paused, and sent again afterwards", async () => {
+        await failFirst();
+        await under.evreg.subscriptions.update(1, { active: false });
+        expect((await under.evreg.deliveries.skip(1)).data.status).toBe("failed");
+        await under.evreg.subscriptions.update(1, { active: true });
+        await under.evreg.deliveries.retry(1);
+        expect(await claim(1)).toMatchObject([{ deliveryId: 1, attempt: 2 }]);
+      });
+
+      it("cannot be skipped before it has failed, while it is under way, and when it has ended", async () => {
+        await skipRefused("no attempt of it has failed");
+        const [begun] = await claim(1);
+        await skipRefused("an attempt of it is under way");
+        await finish(begun!, { kind: "delivered" }, { statusCode: 200 });
+        await skipRefused("it is delivered");
+      });
+    });
   });
 
   describe("deliveries refused", () => {
@@ -231,6 +288,8 @@ export function deliveriesContract(open: OpenEvreg): void {
       await refusal(under.evreg.deliveries.retry(1), "not_found");
       await refusal(under.evreg.deliveries.get(0), "malformed");
       await refusal(under.evreg.deliveries.retry(0), "malformed");
+      await refusal(under.evreg.deliveries.skip(1), "not_found");
+      await refusal(under.evreg.deliveries.skip(0), "malformed");
     });
   });
 }

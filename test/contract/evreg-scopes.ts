@@ -235,13 +235,16 @@ export function scopesContract(open: OpenEvreg): void {
       expect(error.details).toMatchObject({ field: "action", value: "shop.a" });
     });
 
-    it("retries deliveries only of the application", async () => {
+    it("retries and skips deliveries only of the application", async () => {
       const { deliveries } = await under.as(["write:crm"]);
       const all = (await under.evreg.deliveries.list()).data;
       const idOf = (name: string): number => all.find(({ application }) => application === name)!.rowid;
       await refusal(deliveries.retry(idOf("shop")), "forbidden");
       // Its own is pending still: that far it gets.
       await refusal(deliveries.retry(idOf("crm")), "conflict");
+      await refusal(deliveries.skip(idOf("shop")), "forbidden");
+      await refusal(deliveries.skip(idOf("crm")), "conflict");
+      await refusal((await under.as(["read"])).deliveries.skip(idOf("crm")), "forbidden");
       await refusal((await under.as(["read"])).deliveries.retry(idOf("crm")), "forbidden");
     });
 

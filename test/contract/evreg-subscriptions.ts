@@ -83,6 +83,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
         previous_secret_until: null,
         failing_since: null,
         slowed_until: null,
+        blocked_by: null,
         ...NO_SETTINGS,
         timestamped: "2026-01-01T00:00:00.000Z",
       });

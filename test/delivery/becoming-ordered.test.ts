@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -65,6 +66,36 @@ describe("a subscription that becomes ordered while it is busy", () => {
     });
     expect(sentSince()).toEqual(events.slice(4));
     expect(counted.most).toBe(1);
+  });
+
+  it("waits for the retry of what had ended before, and was stored after it", async () => {
+    const subscription = await bench.subscribe(receiver.url, 0, { retry_schedule: [5_000] });
+    let isAway = true;
+    const store = storeWith(bench.store, {
+      finishAttempts: (...given) =>
+        isAway
+          ? Promise.reject(new EvregError("unavailable", "The disk is full."))
+          : bench.store.finishAttempts(...given),
+    });
+    receiver.answer = () => ({ status: 500 });
+    const engine = bench.engine({}, { store });
+    await engine.start();
+    const events = await bench.publish(subscription, 2);
+    engine.wake();
+    await receiver.received(2);
+    await until("the first try to store that", () => bench.log.with("cannot be recorded").length === 1);
+    engine.wake(await order(subscription, true));
+    receiver.answer = () => ({});
+    isAway = false;
+    await bench.advance(4_000, 500);
+    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+      blocked_by: (await bench.store.listDeliveries({ event: events[0]!, limit: 1 }))[0]!.rowid,
+      slowed_until: expect.any(String) as string,
+    });
+    expect(receiver.requests).toHaveLength(2);
+    await bench.advance(3_000, 500);
+    await bench.untilDelivered(subscription, 2);
+    expect(receiver.requests).toHaveLength(4);
   });
 
   it("waits for the retry of what was under way, and then begins with it", async () => {

@@ -112,6 +112,7 @@ function refuseAll(results: readonly AttemptResult[]): Promise<FinishAnswer> {
   return Promise.resolve({
     applied: results.map(() => false),
     ended: { delivered: 0, failed: 0, filtered: 0 },
+    deferred: [],
     deactivated: [],
   });
 }

@@ -219,6 +219,26 @@ describe("an ordered subscription", () => {
     expect(sequence()).toEqual(events);
   });
 
+  it("goes on at once when a person skips what it blocks for, also when that was refused", async () => {
+    receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 503 : 200 });
+    const subscription = await subscribe({}, 0);
+    const events = await bench.publish(subscription, 4);
+    const [blocking] = events;
+    const engine = bench.engine();
+    await engine.start();
+    await receiver.received(2);
+    let blockedBy: number | null = null;
+    await until("it to wait for the second retry", async () => {
+      const found = await bench.store.findSubscription(subscription.rowid);
+      blockedBy = found!.blocked_by;
+      return found!.slowed_until !== null;
+    });
+    await bench.store.skipDelivery(blockedBy!, bench.clock.now());
+    engine.wake();
+    await bench.untilDelivered(subscription, 3);
+    expect(received()).toEqual([blocking, ...events]);
+  });
+
   it("sends the next when one has used up its retries, if it is to skip", async () => {
     receiver.answer = (request) => ({ status: eventOf(request) % 3 === 0 ? 500 : 200 });
     const subscription = await subscribe({ on_exhausted: "skip" }, 1);

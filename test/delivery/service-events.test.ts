@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
-import { Bench, SECRET } from "./engine-setup.ts";
+import { Bench, SECRET, storeWith } from "./engine-setup.ts";
 
 let bench: Bench;
 let failing: Receiver;
@@ -57,6 +57,34 @@ it("a handler that fails for good is told of once, signed, as soon as it has fai
   await bench.advance(3_600_000, 600_000);
   expect(operator.requests).toHaveLength(1);
   expect(failing.requests).toHaveLength(2);
+});
+
+it("what the store leaves to another call is stored by that, before what came later, and told once", async () => {
+  const watching = await watch("evreg.delivery.failed");
+  const subscription = await bench.subscribe(failing.url, 0);
+  const calls: number[][] = [];
+  const store = storeWith(bench.store, {
+    // As where each failure is told to thousands.
+    finishAttempts: async (results, ...given) => {
+      calls.push(results.map(({ deliveryId }) => deliveryId));
+      const answer = await bench.store.finishAttempts(results.slice(0, 2), ...given);
+      const deferred = results.slice(2).map((_, index) => index + 2);
+      return { ...answer, applied: [...answer.applied, ...deferred.map(() => false)], deferred };
+    },
+  });
+  const events = await bench.publish(subscription, 9);
+  await bench.engine({}, { store }).start();
+  await bench.untilDelivered(watching, 9);
+  const told = operator.requests.map(
+    ({ body }) => JSON.parse(body.toString()) as { payload: { event_id: number } },
+  );
+  expect(told.map(({ payload }) => payload.event_id).toSorted((a, b) => a - b)).toEqual(events);
+  expect(failing.requests).toHaveLength(9);
+  for (const [index, call] of calls.slice(1).entries()) {
+    const left = calls[index]!.slice(2);
+    expect(call.slice(0, left.length)).toEqual(left);
+  }
+  expect(bench.log.with("its delivery had moved on")).toEqual([]);
 });
 
 it.each([500, 410])("an operator's handler that answers %i makes no further events", async (status) => {

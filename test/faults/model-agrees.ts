@@ -29,6 +29,13 @@ export async function agree(model: Model, { evreg }: LocalService, turn: number)
       const { data } = await evreg.subscriptions.get(subscription.rowid);
       const { handler, active, maxRetries: max_retries, disabledReason: disabled_reason } = subscription;
       expect(data).toMatchObject({ handler, active, max_retries, disabled_reason });
+      const blocker = model.blocker(subscription);
+      if (blocker === undefined) return expect(data.blocked_by).toBeNull();
+      const { data: blocking } = await evreg.deliveries.get(data.blocked_by ?? 0);
+      expect([blocking.event_id, blocking.subscription_id]).toEqual([
+        blocker.event.rowid,
+        subscription.rowid,
+      ]);
     }),
     ...model.subscriptions.slice(-1).map(async (subscription) => {
       const query = { subscription: subscription.rowid, status, limit: LIMIT };

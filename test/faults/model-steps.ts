@@ -253,6 +253,21 @@ const retry = index.map((at) =>
   }),
 );
 
+const skip = index.map((at) =>
+  step(`skip ${at}`, async (model, { evreg }) => {
+    const delivery = pick(model.deliveries, at);
+    if (delivery === undefined) return;
+    const { data } = await evreg.events.deliveries(delivery.event.rowid);
+    const found = data.find(({ subscription_id }) => subscription_id === delivery.subscription.rowid);
+    const skipping = evreg.deliveries.skip(found?.rowid ?? 0);
+    const isFree = ["pending", "waiting", "held"].includes(statusOf(delivery));
+    if (!isFree || delivery.lastError === null)
+      return expect(skipping).rejects.toEqual(refusedAs("conflict"));
+    await skipping;
+    delivery.state = "failed";
+  }),
+);
+
 const claim = fc.constantFrom(1, 2, 100).map((limit) =>
   step(`claim ${limit}`, async (model, { store, clock }) => {
     const nowMs = clock.now();
@@ -329,7 +344,7 @@ const pass = fc
 
 /** What leads far into a delivery's life comes more often than the rest. */
 export const STEPS: readonly fc.Arbitrary<Step>[] = [
-  [revise, remove, publishBatch, publish, change, retry, reorder],
+  [revise, remove, publishBatch, publish, change, retry, skip, reorder],
   [subscribe, subscribe, publish, pass, pass, release, release],
   [claim, claim, claim, finishOne, finishOne, finishOne],
 ].flat();

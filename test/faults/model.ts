@@ -102,6 +102,13 @@ export class Model {
       );
   }
 
+  /** What an ordered one waits for that blocks. */
+  blocker(subscription: ModelSubscription): ModelDelivery | undefined {
+    const first = this.waiting(subscription).find(({ isAsked }) => !isAsked);
+    const isBlocked = subscription.order === "block" && (first?.failures ?? 0) > subscription.maxRetries;
+    return isBlocked ? first : undefined;
+  }
+
   setOrder(subscription: ModelSubscription, order: ModelSubscription["order"]): void {
     const before = subscription.order;
     subscription.order = order;

@@ -204,6 +204,7 @@ describe("what is answered", () => {
     await conforming("GET", "/v1/deliveries", "/v1/deliveries");
     await conforming("GET", `/v1/deliveries/${where.data[0].rowid}`, "/v1/deliveries/{id}");
     await conforming("POST", `/v1/deliveries/${where.data[0].rowid}/retry`, "/v1/deliveries/{id}/retry");
+    await conforming("POST", `/v1/deliveries/${where.data[0].rowid}/skip`, "/v1/deliveries/{id}/skip");
     const [path, route] = [`/v1/subscriptions/${made.data.rowid}/replay`, "/v1/subscriptions/{id}/replay"];
     const some = { from: "2020-01-01T00:00:00Z", status: "all" };
     await conforming("POST", path, route, { ...some, dry_run: true });

@@ -31,6 +31,7 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
   previous_secret_until: null,
   failing_since: null,
   slowed_until: null,
+  blocked_by: null,
   timestamped: inHours(-100),
   ...given,
 });
@@ -39,7 +40,7 @@ const none = { deliveries: 0, sinceMs: undefined };
 const WELL: Patient = {
   tokens: [token()],
   subscriptions: [subscription(), subscription({ active: false })],
-  backlog: { due: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
+  backlog: { due: none, busy: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
   newestEvent: inHours(-1),
   clockShiftMs: 20,
   encrypts: true,

@@ -95,7 +95,7 @@ describe("what the engine does for each task", () => {
     const refuse = (sql: Sql): unknown => {
       const { claimId } = WRITES.claimDue(sql, claim, new BytesOut());
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
-      const more = { connection: times, slow: { untilMs: 99, handler: "h" } };
+      const more = { connection: times, slow: { untilMs: 99, handler: "h" }, wait: undefined };
       const row: ResultRow = [1, claimId, 1, 1, 503, null, null, 0, { kind: "retry", atMs: 9 }, more];
       const refused = { nowMs: 9, results: JSON.stringify([row]), disableAfterMs: 9 };
       MERGED_WRITES.finishAttempts(sql, [refused], bytes);

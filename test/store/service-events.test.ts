@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
@@ -39,9 +40,13 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
   expect(first).toMatchObject({ revision: 2, schemata: { additionalProperties: false } });
   // What was recorded under the one before keeps its number.
   await store.close();
-  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([{ n: 4 }]);
+  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([
+    { n: SERVICE_EVENT_NAMES.length + 1 },
+  ]);
   await (await open()).close();
-  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([{ n: 4 }]);
+  expect(rawSql(file, "SELECT count(*) AS n FROM action_revision")).toEqual([
+    { n: SERVICE_EVENT_NAMES.length + 1 },
+  ]);
 });
 
 it("an action of such a name from before they were kept stays its owner's, and that event is not told", async () => {
@@ -92,6 +97,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   keepServiceActions(connection, 1);
   const bytes = new Uint8Array(4);
   const failures = 200;
+  const actionId = SERVICE_EVENT_NAMES.length + 1;
   fly(
     connection,
     [
@@ -100,7 +106,11 @@ it("with no room for it nothing of the finish is done, and with room both", () =
       write("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
       {
         name: "recordEvents",
-        call: { nowMs: 1, atomic: true, rows: Array.from({ length: failures }, () => [4, 1, 0, 2]).flat() },
+        call: {
+          nowMs: 1,
+          atomic: true,
+          rows: Array.from({ length: failures }, () => [actionId, 1, 0, 2]).flat(),
+        },
       },
     ],
     bytes,

@@ -1,6 +1,7 @@
 import { appendFileSync, closeSync, fchmodSync, fstatSync, fsyncSync, openSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { nextCommand } from "../next-command.ts";
 import { writeOut, type Output } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import { usage } from "../usage.ts";
@@ -42,7 +43,7 @@ export class SecretsOut {
       const { code, message } = error as NodeJS.ErrnoException;
       throw new EvregError(
         "unavailable",
-        `It was created, but its secret could not be written (${code ?? message}). Make another: evreg subscriptions rotate-secret ${rowid}`,
+        `It was created, but its secret could not be written (${code ?? message}). Make another: ${nextCommand(`subscriptions rotate-secret ${rowid}`)}`,
         {},
         { cause: error },
       );

@@ -26,7 +26,8 @@ export default class ActionsCreate extends EvregCommand {
       required: true,
     }),
     schema: Flags.string({
-      summary: "File with the JSON Schema, as JSON or YAML; - is stdin.",
+      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+      aliases: ["schemata"],
       helpValue: "FILE",
       required: true,
     }),

@@ -3,6 +3,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { ACTION_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 
 export default class ActionsList extends EvregCommand {
   static override aliases = ["actions"];
@@ -25,7 +26,7 @@ export default class ActionsList extends EvregCommand {
       ACTION_LIST,
       isNarrowed(query)
         ? "No action matches."
-        : "No actions yet, or none that this token may read. Create one: evreg actions create NAME --application APP --schema FILE",
+        : `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
     );
     return EXIT.done;
   }

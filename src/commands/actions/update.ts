@@ -35,7 +35,8 @@ export default class ActionsUpdate extends EvregCommand {
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
     schema: Flags.string({
-      summary: "File with the JSON Schema, as JSON or YAML; - is stdin.",
+      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+      aliases: ["schemata"],
       helpValue: "FILE",
       exclusive: ["from-revision"],
     }),

@@ -7,7 +7,7 @@ import { writeOut } from "../../cli/output.ts";
 export default class DeliveriesGet extends EvregCommand {
   static override summary = "Show one delivery with each of its attempts.";
   static override examples = ["<%= config.bin %> deliveries get 7"];
-  static override args = { id: rowidArg("Number of the delivery.") };
+  static override args = { id: rowidArg("delivery") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesGet);

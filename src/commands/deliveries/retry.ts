@@ -11,7 +11,7 @@ export default class DeliveriesRetry extends EvregCommand {
   static override description =
     "It goes before all others of its subscription, also while that is slowed because its handler asked for it. The subscription's filter is asked anew, also for one that it kept back.";
   static override examples = ["<%= config.bin %> deliveries retry 7"];
-  static override args = { id: rowidArg("Number of the delivery.") };
+  static override args = { id: rowidArg("delivery") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesRetry);

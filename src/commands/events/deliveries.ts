@@ -12,7 +12,7 @@ export default class EventsDeliveries extends EvregCommand {
       command: "<%= config.bin %> deliveries get 7",
     },
   ];
-  static override args = { id: rowidArg("Number of the event.") };
+  static override args = { id: rowidArg("event") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(EventsDeliveries);

@@ -6,7 +6,7 @@ import { rowidArg } from "../../cli/flags.ts";
 export default class EventsGet extends EvregCommand {
   static override summary = "Show one event with its payload, as it was published.";
   static override examples = ["<%= config.bin %> events get 42", "<%= config.bin %> events get 42 --json"];
-  static override args = { id: rowidArg("Number of the event.") };
+  static override args = { id: rowidArg("event") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(EventsGet);

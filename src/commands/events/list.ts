@@ -5,6 +5,7 @@ import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 import { EVENT_LIMITS } from "../../domain/event.ts";
 
 export default class EventsList extends EvregCommand {
@@ -49,7 +50,7 @@ export default class EventsList extends EvregCommand {
       const answer = await evreg.events.list(query);
       const empty = isNarrowed(query)
         ? "No event matches."
-        : "No events yet, or none that this token may read. Publish one: evreg publish ACTION PAYLOAD";
+        : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
       await output.list(answer, EVENT_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> => {
         const { page: _, ...rest } = query;

@@ -7,7 +7,7 @@ export default class ReplaysCancel extends EvregCommand {
   static override summary = "End a replay before it is done.";
   static override description = "What it handed to delivery so far is sent all the same.";
   static override examples = ["<%= config.bin %> replays cancel 2"];
-  static override args = { id: rowidArg("Number of the replay.") };
+  static override args = { id: rowidArg("replay") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ReplaysCancel);

@@ -6,7 +6,7 @@ import { rowidArg } from "../../cli/flags.ts";
 export default class ReplaysGet extends EvregCommand {
   static override summary = "Show one replay and how far it has come.";
   static override examples = ["<%= config.bin %> replays get 2"];
-  static override args = { id: rowidArg("Number of the replay.") };
+  static override args = { id: rowidArg("replay") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ReplaysGet);

@@ -3,6 +3,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { REPLAY_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 import { REPLAY_STATUSES } from "../../domain/replay.ts";
 
 export default class ReplaysList extends EvregCommand {
@@ -30,7 +31,7 @@ export default class ReplaysList extends EvregCommand {
     const answer = await this.withEvreg(flags, (evreg) => evreg.replays.list(query));
     const empty = isNarrowed(query)
       ? "No replay matches."
-      : "No replays yet. Begin one: evreg subscriptions replay --help";
+      : `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`;
     await this.outputFor(flags).list(answer, REPLAY_LIST, empty);
     return EXIT.done;
   }

@@ -12,7 +12,7 @@ export default class SubscriptionsDelete extends EvregCommand {
     "<%= config.bin %> subscriptions delete 3",
     { description: "Pause it instead", command: "<%= config.bin %> subscriptions update 3 --no-active" },
   ];
-  static override args = { id: rowidArg("Number of the subscription.") };
+  static override args = { id: rowidArg("subscription") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsDelete);

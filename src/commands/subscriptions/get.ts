@@ -6,7 +6,7 @@ import { rowidArg } from "../../cli/flags.ts";
 export default class SubscriptionsGet extends EvregCommand {
   static override summary = "Show one subscription.";
   static override examples = ["<%= config.bin %> subscriptions get 3"];
-  static override args = { id: rowidArg("Number of the subscription.") };
+  static override args = { id: rowidArg("subscription") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsGet);

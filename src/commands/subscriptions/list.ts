@@ -3,6 +3,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { SUBSCRIPTION_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
@@ -30,7 +31,7 @@ export default class SubscriptionsList extends EvregCommand {
       SUBSCRIPTION_LIST,
       isNarrowed(query)
         ? "No subscription matches."
-        : "No subscriptions yet. Create one: evreg subscriptions create --help",
+        : `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
     );
     return EXIT.done;
   }

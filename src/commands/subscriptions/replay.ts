@@ -26,7 +26,7 @@ export default class SubscriptionsReplay extends EvregCommand {
         "<%= config.bin %> subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
     },
   ];
-  static override args = { id: rowidArg("Number of the subscription.") };
+  static override args = { id: rowidArg("subscription") };
   static override flags = {
     from: timeFlag({
       summary: "Events published from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",

@@ -26,7 +26,7 @@ export default class SubscriptionsRotateSecret extends EvregCommand {
       command: "<%= config.bin %> subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
     },
   ];
-  static override args = { id: rowidArg("Number of the subscription.") };
+  static override args = { id: rowidArg("subscription") };
   static override flags = {
     overlap: Flags.string({
       summary: "How long the secret before stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",

@@ -32,7 +32,7 @@ export default class SubscriptionsUpdate extends EvregCommand {
       command: "<%= config.bin %> subscriptions update 3 --filter none",
     },
   ];
-  static override args = { id: rowidArg("Number of the subscription.") };
+  static override args = { id: rowidArg("subscription") };
   static override flags = {
     handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL" }),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),

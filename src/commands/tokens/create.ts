@@ -8,6 +8,7 @@ import { note } from "../../cli/output.ts";
 import { printableLine } from "../../cli/printable.ts";
 import { unknownApplications } from "../../cli/unknown-applications.ts";
 import { usage } from "../../cli/usage.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 import { parseScope } from "../../domain/scope.ts";
 import { SCOPE_NAMES } from "../../domain/token.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -64,7 +65,7 @@ export default class TokensCreate extends EvregCommand {
     await output.record(answer, NEW_TOKEN_RECORD);
     for (const application of unknown) {
       note(
-        `Warning: no action and no subscription has the application ${printableLine(JSON.stringify(application))} yet. If that is a slip, revoke the token (evreg tokens revoke ${answer.data.rowid}) and create it anew; evreg actions lists the applications.`,
+        `Warning: no action and no subscription has the application ${printableLine(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
       );
     }
     if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");

@@ -1,6 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
 import { TOKEN_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
+import { nextCommand } from "../../cli/next-command.ts";
 
 export default class TokensList extends EvregCommand {
   static override aliases = ["tokens"];
@@ -13,7 +14,7 @@ export default class TokensList extends EvregCommand {
     await this.outputFor(flags).list(
       answer,
       TOKEN_LIST,
-      "No tokens here. Create one: evreg tokens create NAME --scope read",
+      `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
     );
     return EXIT.done;
   }

@@ -10,7 +10,7 @@ export default class TokensRevoke extends EvregCommand {
     "<%= config.bin %> tokens revoke 2",
     { description: "Find its number", command: "<%= config.bin %> tokens" },
   ];
-  static override args = { id: rowidArg("Number of the token.") };
+  static override args = { id: rowidArg("token") };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(TokensRevoke);

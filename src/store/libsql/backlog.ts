@@ -44,6 +44,7 @@ export function* countBacklog(
   { most = MOST_COUNTED, slice = SLICE, firstLook = FIRST_LOOK } = {},
 ): Steps<Backlog> {
   const due: Part = { deliveries: 0, sinceMs: undefined };
+  const busy: Part = { deliveries: 0, sinceMs: undefined };
   const paced: Part = { deliveries: 0, sinceMs: undefined };
   const waiting: Part = { deliveries: 0, sinceMs: undefined };
   const delivering: Part = { deliveries: 0, sinceMs: undefined };
@@ -67,7 +68,8 @@ export function* countBacklog(
     const looks = lookFirst(sql, some, limit);
     for (const [index, [dueCount, laterCount, firstDueMs, isPaced]] of looks.entries()) {
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
-      const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : due, waiting] : [held, held];
+      const unpaced = leasedDue + leasedLater > 0 ? busy : due;
+      const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : unpaced, waiting] : [held, held];
       left -= dueCount + laterCount;
       duePart.sinceMs = earlier(duePart.sinceMs, sinceOf(firstDueMs, notBeforeMs));
       // The first of an ordered one has a place instead of a time.
@@ -95,7 +97,7 @@ export function* countBacklog(
     if (afterMs !== undefined) isWhole = false;
     add(range);
   }
-  return { due, paced, waiting, delivering, held, isWhole };
+  return { due, busy, paced, waiting, delivering, held, isWhole };
 }
 
 /** What a look at one subscription showed. */

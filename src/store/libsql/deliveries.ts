@@ -1,7 +1,16 @@
-import type { Attempt, Delivery, DeliveryStatus, DeliveryWithAttempts } from "../../domain/delivery.ts";
+import {
+  type Attempt,
+  type Delivery,
+  type DeliveryStatus,
+  type DeliveryWithAttempts,
+  isFinal,
+} from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { askedDueMs, deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
+import { forgetWait } from "./handler-standing.ts";
+import { isFirstInOrder } from "./publication-order.ts";
+import { type Telling, tellTurns } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
@@ -36,10 +45,14 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
   if (row.deleted_ms !== null) {
-    throw conflict(row, `its subscription ${row.subscription} was deleted, so it cannot be sent again`);
+    throw conflict(
+      row,
+      "retried",
+      `its subscription ${row.subscription} was deleted, so it cannot be sent again`,
+    );
   }
   if (!RETRIABLE.has(row.status)) {
-    throw conflict(row, `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
+    throw conflict(row, "retried", `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
   }
   sql.run(
     "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
@@ -48,6 +61,31 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   );
   const again = findRow(sql, id);
   return again === undefined ? undefined : deliveryOf(again);
+}
+
+/**
+ * Fails one for good that has failed so far, before its retries are used up or where its subscription blocks for it: what
+ * waited behind it comes up.
+ */
+export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Delivery | undefined> {
+  const row = findRow(sql, id);
+  if (row === undefined) return { answer: undefined, told: undefined };
+  const why = whyNotSkipped(row);
+  if (why !== undefined) throw conflict(row, "skipped", why);
+  const wasFirst = isFirstInOrder(sql, id);
+  sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ? WHERE rowid = ?", nowMs, id);
+  // It was this one's retry that all of them waited for.
+  if (wasFirst) forgetWait(sql, row.subscription_id);
+  const told = tellTurns(sql, { failed: [[id, nowMs]] });
+  return { answer: deliveryOf(findRow(sql, id)!), told, failed: 1 };
+}
+
+function whyNotSkipped({ status, last_error }: DeliveryRow): string | undefined {
+  if (isFinal(status)) return `it is ${status}, so nothing of it is left to be sent`;
+  if (status === "delivering") return "an attempt of it is under way; see what becomes of that first";
+  if (last_error === null)
+    return "no attempt of it has failed so far; what has not been tried is not given up";
+  return undefined;
 }
 
 /** In the order of publication one that waits for its turn may stand behind another for long. */
@@ -68,8 +106,8 @@ function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
   return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
 }
 
-function conflict(row: DeliveryRow, why: string): EvregError {
-  return new EvregError("conflict", `Delivery ${row.id} cannot be retried: ${why}.`, {
+function conflict(row: DeliveryRow, asked: "retried" | "skipped", why: string): EvregError {
+  return new EvregError("conflict", `Delivery ${row.id} cannot be ${asked}: ${why}.`, {
     rowid: row.id,
     status: row.status,
   });

@@ -1,33 +1,18 @@
+import type { ServiceEventName } from "../../domain/service-events.ts";
 import type { FinishAnswer } from "../finishes.ts";
-import { isPastLimit } from "./attempt-limit.ts";
-import { errorOf, type FinishCall, type ResultRow } from "./finish-call.ts";
+import type { FinishCall, ResultRow } from "./finish-call.ts";
+import { FAILED, type Leased, type Move, moveOf, type Moved, note } from "./finish-moves.ts";
 import { type FinishChanges, writeChanges } from "./finish-writes.ts";
 import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
-import { keepsPlace, loadPlaces, movedInOrder, type OrderedPlace } from "./publication-order.ts";
-import { type Telling, tellFinished } from "./service-events.ts";
+import { TellingLimit } from "./own-events.ts";
+import { loadPlaces } from "./publication-order.ts";
+import { type Telling, tellTurns } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
-
-interface Leased {
-  readonly id: number;
-  readonly claim_id: number;
-  readonly subscription_id: number;
-  /** The number of the attempt under way. */
-  readonly attempt: number;
-  readonly failures: number;
-  readonly last_error: string | null;
-}
-
-interface Moved {
-  readonly id: number;
-  readonly max_retries: number;
-}
-
-type Outcome = "delivered" | "failed" | "returned";
 
 /**
  * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still
- * the delivery's, and once. That a subscription was paused or deleted meanwhile needs no care here: what is due again
- * is then held or cancelled by that.
+ * the delivery's, and once; what would tell of too much at once is left to another call. That a subscription was paused
+ * or deleted meanwhile needs no care here: what is due again is then held or cancelled by that.
  */
 export function finishAttempts(
   sql: Sql,
@@ -50,113 +35,62 @@ export function finishAttempts(
     filtered: [],
     others: [],
     failed: [],
+    blocked: [],
     attempts: [],
     connected: [],
     long: [],
   };
   const places = loadPlaces(sql, all);
+  const limit = new TellingLimit(sql);
   const answers = batches.map(({ rows, nowMs, base, told }) => {
     const delivered: number[] = [];
     const filtered: number[] = [];
+    const deferred: number[] = [];
     const failedBefore = changes.failed.length;
     changes.delivered.push({ ids: delivered, nowMs });
     changes.filtered.push({ ids: filtered, nowMs });
-    const applied = rows.map((row) => {
+    const applied = rows.map((row, index) => {
       const leased = open.get(row[0]);
       if (leased?.claim_id !== row[1]) return false;
+      const left = elsewhere.get(leased.id);
+      const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
+      const hasLeft = left !== undefined;
+      if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) {
+        deferred.push(index);
+        return false;
+      }
       open.delete(leased.id);
       const { kind } = row[8];
       if (kind === "delivered") delivered.push(leased.id);
       else if (kind === "filtered") filtered.push(leased.id);
-      const left = elsewhere.get(leased.id);
-      const place = places.get(leased.id);
-      note(changes, leased, row, { nowMs, base, left, place });
-      const hasLeft = left !== undefined;
-      // Waiting for a retry that is not to be would only hold up the next.
-      const hasPassed =
-        row[8].kind === "retry" &&
-        place !== undefined &&
-        !keepsPlace(place, leased.failures, { next: row[8], hasLeft });
-      tell(told, leased.subscription_id, row, { hasLeft, hasPassed });
+      note(changes, leased, row, { nowMs, base, move });
+      tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
       return true;
     });
     const failed = changes.failed.length - failedBefore;
-    return { applied, ended: { delivered: delivered.length, failed, filtered: filtered.length } };
+    return { applied, deferred, ended: { delivered: delivered.length, failed, filtered: filtered.length } };
   });
   writeChanges(sql, changes, bytes);
+  const standingLimit = new TellingLimit(sql);
   const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
     nowMs,
-    deactivated: noteStanding(sql, told, { nowMs, disableAfterMs }),
+    deactivated: noteStanding(sql, told, { nowMs, disableAfterMs, limit: standingLimit }),
   }));
-  const told = tellFinished(sql, changes.failed, standing);
+  const { failed, blocked } = changes;
+  const told = tellTurns(sql, { failed, blocked, standing });
   return standing.map(({ deactivated }, index) => ({
     answer: { ...answers[index]!, deactivated },
     told: index === 0 ? told : undefined,
   }));
 }
 
-/**
- * @param at `left`: the subscription has left the handler that is gone; `base`: where the call's bytes begin; `place`: in
- * the order of its subscription, if that has one
- */
-function note(
-  changes: FinishChanges,
-  leased: Leased,
-  row: ResultRow,
-  at: { nowMs: number; base: number; left: Moved | undefined; place: OrderedPlace | undefined },
-): void {
-  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
-    row;
-  changes.ended.push(id);
-  if (next.kind === "unsent" || next.kind === "filtered") return;
-  const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
-  if (outcome !== "delivered") {
-    const { nowMs, left, place } = at;
-    const [state, ...rest] =
-      place === undefined
-        ? moved(leased, row, nowMs, left)
-        : movedInOrder(place, leased, row, { nowMs, hasLeft: left !== undefined });
-    changes.others.push([id, state, ...rest]);
-    if (state === 3) changes.failed.push([id, nowMs]);
-  }
-  const attempt = [
-    id,
-    leased.attempt,
-    Math.round(startedAtMs),
-    Math.max(0, Math.round(durationMs)),
-    outcome,
-    statusCode,
-    errorCode ?? (outcome === "returned" ? "interrupted" : null),
-    // substr counts from 1.
-    responseOffset === null ? null : at.base + responseOffset + 1,
-    responseBytes,
-  ];
-  if (isPastLimit(leased.attempt)) changes.long.push(id);
-  if (more?.connection === undefined) {
-    changes.attempts.push(attempt);
-    return;
-  }
-  const { dnsMs, connectMs, firstByteMs } = more.connection;
-  changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
-}
-
-function rounded(durationMs: number | undefined): number | null {
-  return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
-}
-
-/** state, attempt, failures, due_ms, finished_ms, last_error of one that was not delivered */
-function moved(
-  { attempt, failures, last_error }: Leased,
-  [, , , , statusCode, errorCode, , , next]: ResultRow,
-  nowMs: number,
-  left: Moved | undefined,
-): readonly unknown[] {
-  if (next.kind === "returned") return [0, attempt, failures, nowMs, null, last_error];
-  const error = errorOf(statusCode, errorCode);
-  if (next.kind === "retry") return [0, attempt, failures + 1, Math.ceil(next.atMs), null, error];
-  if (left !== undefined && failures < left.max_retries)
-    return [0, attempt, failures + 1, nowMs, null, error];
-  return [3, attempt, failures + 1, null, nowMs, error];
+/** The service events that applying it would make, as far as that is known before. */
+function namesTold({ 8: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
+  const names: ServiceEventName[] = [];
+  if (move.state === FAILED) names.push("evreg.delivery.failed");
+  if (move.beginsToBlock) names.push("evreg.subscription.blocked");
+  if (next.kind === "gone" && !hasLeft) names.push("evreg.subscription.deactivated");
+  return names;
 }
 
 /**

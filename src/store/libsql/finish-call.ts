@@ -25,6 +25,7 @@ export type ResultRow = readonly [
   more?: {
     readonly connection: AttemptResult["connection"] | undefined;
     readonly slow: AttemptResult["slow"] | undefined;
+    readonly wait: AttemptResult["wait"] | undefined;
   },
 ];
 
@@ -51,7 +52,7 @@ export function finishWrite(
       let offset = start;
       const rows = results.map((result, index): ResultRow => {
         const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
-        const { connection, slow } = result;
+        const { connection, slow, wait } = result;
         const response = responses[index];
         const at = offset;
         if (response !== undefined) buffer.set(response, at);
@@ -67,7 +68,8 @@ export function finishWrite(
           response?.byteLength ?? 0,
           next,
         ] as const;
-        return connection === undefined && slow === undefined ? row : [...row, { connection, slow }];
+        const isBare = connection === undefined && slow === undefined && wait === undefined;
+        return isBare ? row : [...row, { connection, slow, wait }];
       });
       const call: FinishCall = {
         nowMs,

@@ -1,5 +1,5 @@
 import { dropMiddleAttempts } from "./attempt-limit.ts";
-import type { Failed } from "./service-events.ts";
+import type { Turned } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
 /** Rowids of the deliveries of one call that came to the same end. */
@@ -16,7 +16,9 @@ export interface FinishChanges {
   readonly filtered: EndedAt[];
   readonly others: unknown[];
   /** Those of the others that failed for good. */
-  readonly failed: Failed[];
+  readonly failed: Turned[];
+  /** Those of the others that their subscriptions block for from now on. */
+  readonly blocked: Turned[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];

@@ -2,6 +2,7 @@ import { failingReason, longestGapMs } from "../../domain/failing.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Deactivated } from "../finishes.ts";
 import { errorOf, type ResultRow } from "./finish-call.ts";
+import type { TellingLimit } from "./own-events.ts";
 import type { Sql } from "./sql.ts";
 
 /** What the results of one call tell of handlers, by the rowids of their subscriptions. */
@@ -21,13 +22,13 @@ export function nothingTold(): Told {
 /**
  * Takes one result in.
  * @param at `hasLeft`: the subscription has left the handler that is gone, which tells nothing of the one it has;
- * `hasPassed`: there will not be the retry that is waited for
+ * `isKept`: it keeps its place in the order of its subscription, which waits for its retry
  */
 export function tell(
   told: Told,
   subscriptionId: number,
   row: ResultRow,
-  { hasLeft, hasPassed }: { hasLeft: boolean; hasPassed: boolean },
+  { hasLeft, isKept }: { hasLeft: boolean; isKept: boolean },
 ): void {
   const [, , , , statusCode, errorCode, , , next, more] = row;
   if (next.kind === "delivered") {
@@ -39,14 +40,16 @@ export function tell(
   } else if (next.kind === "gone" && !hasLeft) {
     told.gone.push([subscriptionId, next.reason]);
   }
-  if (more?.slow !== undefined && !hasPassed) {
-    told.slow.push([subscriptionId, Math.ceil(more.slow.untilMs), more.slow.handler]);
+  for (const wait of [more?.slow, isKept ? more?.wait : undefined]) {
+    if (wait !== undefined) told.slow.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
   }
 }
 
 interface At {
   readonly nowMs: number;
   readonly disableAfterMs: number | undefined;
+  /** Of those that have failed for too long; whom it does not admit is deactivated at the next failure. */
+  readonly limit: TellingLimit;
 }
 
 /** Notes it with the subscriptions, and deactivates those whose handlers are gone or have failed for too long. */
@@ -77,7 +80,7 @@ function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number):
 function noteFailures(
   sql: Sql,
   failed: ReadonlyMap<number, string>,
-  { nowMs, disableAfterMs }: At,
+  { nowMs, disableAfterMs, limit }: At,
 ): readonly Deactivated[] {
   const failing = sql.rows<{ id: number; since_ms: number; failing_ms: number }>(
     `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), failed_ms = ?2,
@@ -90,7 +93,9 @@ function noteFailures(
   );
   if (disableAfterMs === undefined) return [];
   return failing
-    .filter(({ failing_ms }) => failing_ms >= disableAfterMs)
+    .filter(
+      ({ failing_ms }) => failing_ms >= disableAfterMs && limit.admits(["evreg.subscription.deactivated"]),
+    )
     .map(({ id, since_ms }) => ({
       subscriptionId: id,
       reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),

@@ -129,6 +129,7 @@ export function createLibsqlStore(
     listDeliveries: (query) => ask("listDeliveries", query),
     findDelivery: (id) => ask("findDelivery", id),
     retryDelivery: (id, nowMs) => write("retryDelivery", id, nowMs),
+    skipDelivery: async (id, nowMs) => heard(await write("skipDelivery", id, nowMs)),
 
     planReplay: (request) => ask("planReplay", request),
     countReplay: (plan) => ask("countReplay", plan),
@@ -145,7 +146,12 @@ export function createLibsqlStore(
     },
     async finishAttempts(results, nowMs, options) {
       if (results.length === 0) {
-        return { applied: [], ended: { delivered: 0, failed: 0, filtered: 0 }, deactivated: [] };
+        return {
+          applied: [],
+          deferred: [],
+          ended: { delivered: 0, failed: 0, filtered: 0 },
+          deactivated: [],
+        };
       }
       const { outcome } = await add(finishWrite(results, nowMs, options));
       return heard(valueOf(outcome) as MergedResult<"finishAttempts">);

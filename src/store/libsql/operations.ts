@@ -4,7 +4,7 @@ import type { EventSelection } from "../events.ts";
 import { countBacklog } from "./backlog.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { claimDue } from "./claim-due.ts";
-import { findDelivery, retryDelivery } from "./deliveries.ts";
+import { findDelivery, retryDelivery, skipDelivery } from "./deliveries.ts";
 import { listDeliveries } from "./delivery-list.ts";
 import { findEvent, listEvents } from "./event-reads.ts";
 import { findExpired } from "./expired-events.ts";
@@ -69,6 +69,7 @@ export const WRITES = {
   rotateSecret,
   deleteSubscription,
   retryDelivery,
+  skipDelivery,
   startReplay,
   stepReplay,
   cancelReplay,

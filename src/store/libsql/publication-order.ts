@@ -1,9 +1,9 @@
 import { EvregError } from "../../domain/error.ts";
 import type { OnExhausted } from "../../domain/subscription-settings.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
-import { errorOf, type ResultRow } from "./finish-call.ts";
+import type { ResultRow } from "./finish-call.ts";
 import { forgetWait } from "./handler-standing.ts";
-import type { Failed } from "./service-events.ts";
+import type { Turned } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 
 /**
@@ -22,6 +22,14 @@ export interface OrderedPlace {
   readonly max_retries: number;
   readonly on_exhausted: OnExhausted;
 }
+
+/**
+ * The delivery that the subscription `s` blocks for, as a value: the first in its order that nobody asked for, if that has
+ * used up its retries.
+ */
+export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhausted' = 'block' THEN (
+    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) FROM delivery AS w INDEXED BY delivery_due
+    WHERE w.subscription_id = s.rowid AND w.due_ms > ${ASKED_BY_MS} ORDER BY w.due_ms, w.rowid LIMIT 1) END`;
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
 export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
@@ -51,18 +59,9 @@ export function keepsPlace(
   return (next.kind === "retry" || hasLeft) && failures < max_retries;
 }
 
-/** state, attempt, failures, due_ms, finished_ms, last_error of one that was not delivered */
-export function movedInOrder(
-  place: OrderedPlace,
-  { attempt, failures, last_error }: { attempt: number; failures: number; last_error: string | null },
-  [, , , , statusCode, errorCode, , , next]: ResultRow,
-  { nowMs, hasLeft }: { nowMs: number; hasLeft: boolean },
-): readonly unknown[] {
-  if (next.kind === "returned") return [0, attempt, failures, place.event_id, null, last_error];
-  const error = errorOf(statusCode, errorCode);
-  return keepsPlace(place, failures, { next, hasLeft })
-    ? [0, attempt, failures + 1, place.event_id, null, error]
-    : [3, attempt, failures + 1, null, nowMs, error];
+/** Whether its subscription blocks for it from this failed attempt on. */
+export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failures: number): boolean {
+  return on_exhausted === "block" && failures === max_retries;
 }
 
 /**
@@ -93,7 +92,7 @@ export function putInOrder(sql: Sql, subscriptionId: number): void {
  * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
  * for it, or gave it more retries. Answers what has failed by that.
  */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Failed[] {
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Turned[] {
   const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
       WHERE rowid = (SELECT d.rowid FROM delivery AS d INDEXED BY delivery_due
@@ -109,6 +108,19 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
     forgetWait(sql, subscriptionId);
   }
   return failed.map(({ id }) => [id, nowMs]);
+}
+
+/** Whether the delivery is what its ordered subscription waits for. */
+export function isFirstInOrder(sql: Sql, id: number): boolean {
+  const found = sql.first<{ isFirst: number }>(
+    `SELECT d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = d.subscription_id AND w.due_ms > ? ORDER BY w.due_ms, w.rowid LIMIT 1) AS isFirst
+      FROM delivery AS d CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.rowid = ? AND s.ordered = 1`,
+    ASKED_BY_MS,
+    id,
+  );
+  return found?.isFirst === 1;
 }
 
 /** The subscriptions of which anything is leased. */

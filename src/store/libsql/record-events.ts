@@ -14,7 +14,7 @@ interface Accepted extends Candidate {
  * Rows one call may write unless it is atomic. A delivery takes about 2.5 µs, so an event to 1,000 subscriptions some
  * 3 ms, and a batch of 1,000 such events would hold up all other work for seconds.
  */
-const CALL_ROWS = 4_000;
+export const CALL_ROWS = 4_000;
 
 /**
  * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on

@@ -1,13 +1,8 @@
 import type { Replay } from "../../domain/replay.ts";
-import {
-  isReservedName,
-  type ServiceEventName,
-  type ServiceEventPayloads,
-} from "../../domain/service-events.ts";
+import { isReservedName, type ServiceEventPayloads } from "../../domain/service-events.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Deactivated, ServiceEventCounts } from "../finishes.ts";
-import type { RecordCall } from "./record-call.ts";
-import { recordEvents } from "./record-events.ts";
+import { awaited, recordOwn, type ServiceEvent } from "./own-events.ts";
 import type { Sql } from "./sql.ts";
 
 // What the service tells about itself is recorded in the transaction of what it tells of, while somebody has an active
@@ -22,20 +17,8 @@ export interface Telling<T> {
   readonly failed?: number;
 }
 
-/** One that somebody awaits. */
-interface ServiceEvent {
-  readonly action: AwaitedAction;
-  readonly payload: ServiceEventPayloads[ServiceEventName];
-  readonly nowMs: number;
-}
-
-interface AwaitedAction {
-  readonly id: number;
-  readonly revision: number;
-}
-
-/** A delivery that just failed for good. */
-export type Failed = readonly [deliveryId: number, nowMs: number];
+/** A delivery that just failed for good, or that its subscription blocks for from now on. */
+export type Turned = readonly [deliveryId: number, nowMs: number];
 
 /** The subscriptions that one call deactivated. */
 interface Standing {
@@ -43,13 +26,23 @@ interface Standing {
   readonly deactivated: readonly Deactivated[];
 }
 
+/** What of deliveries and subscriptions is to be told. */
+interface Turns {
+  readonly failed?: readonly Turned[];
+  readonly blocked?: readonly Turned[];
+  readonly standing?: readonly Standing[];
+}
+
 /** Tells what came of finished attempts, set-wise: however many deliveries failed, they are recorded together. */
-export function tellFinished(
+export function tellTurns(
   sql: Sql,
-  failed: readonly Failed[],
-  standing: readonly Standing[],
+  { failed = [], blocked = [], standing = [] }: Turns,
 ): ServiceEventCounts | undefined {
-  return record(sql, [...failedEvents(sql, failed), ...deactivatedEvents(sql, standing)]);
+  return recordOwn(sql, [
+    ...failedEvents(sql, failed),
+    ...blockedEvents(sql, blocked),
+    ...deactivatedEvents(sql, standing),
+  ]);
 }
 
 /** What two steps of one write have told. */
@@ -87,37 +80,58 @@ export function tellReplay(
     started_at: replay.timestamped,
     finished_at: replay.finished_at ?? toIso(nowMs),
   };
-  return record(sql, [{ action, payload, nowMs }]);
+  return recordOwn(sql, [{ action, payload, nowMs }]);
 }
 
-function failedEvents(sql: Sql, failed: readonly Failed[]): readonly ServiceEvent[] {
-  if (failed.length === 0) return [];
-  const action = awaited(sql, "evreg.delivery.failed");
+function failedEvents(sql: Sql, failed: readonly Turned[]): readonly ServiceEvent[] {
+  return deliveryEvents(sql, "evreg.delivery.failed", failed, (delivery, at) => ({
+    ...delivery,
+    failed_at: at,
+  }));
+}
+
+function blockedEvents(sql: Sql, blocked: readonly Turned[]): readonly ServiceEvent[] {
+  return deliveryEvents(sql, "evreg.subscription.blocked", blocked, (delivery, at) => ({
+    ...delivery,
+    blocked_at: at,
+  }));
+}
+
+type ToldDelivery = Omit<ServiceEventPayloads["evreg.delivery.failed"], "failed_at">;
+
+/** @param payloadOf `at`: when it turned so */
+function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.blocked">(
+  sql: Sql,
+  name: N,
+  turned: readonly Turned[],
+  payloadOf: (delivery: ToldDelivery, at: string) => ServiceEventPayloads[N],
+): readonly ServiceEvent[] {
+  if (turned.length === 0) return [];
+  const action = awaited(sql, name);
   if (action === undefined) return [];
   const rows = sql.rows<SubscriptionNames & DeliveryRow>(
-    `SELECT d.rowid AS delivery_id, d.event_id, f.value ->> 1 AS now_ms, s.rowid AS subscription_id, s.application,
+    `SELECT d.rowid AS delivery_id, d.event_id, t.value ->> 1 AS now_ms, s.rowid AS subscription_id, s.application,
         s.subscription, a.action, s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms
-      FROM json_each(?) AS f
-      CROSS JOIN delivery AS d ON d.rowid = f.value ->> 0
+      FROM json_each(?) AS t
+      CROSS JOIN delivery AS d ON d.rowid = t.value ->> 0
       CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN action AS a ON a.rowid = e.action_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    JSON.stringify(failed),
+    JSON.stringify(turned),
   );
   return rows
     .filter((row) => !isReservedName(row.action))
     .map((row) => {
       const { now_ms: nowMs, delivery_id, event_id, attempts, last_error } = row;
-      const payload: ServiceEventPayloads["evreg.delivery.failed"] = {
+      const delivery: ToldDelivery = {
         delivery_id,
         event_id,
         ...namesOf(row),
         attempts,
         last_error,
         published_at: toIso(row.timestamped_ms),
-        failed_at: toIso(nowMs),
       };
-      return { action, payload, nowMs };
+      return { action, payload: payloadOf(delivery, toIso(nowMs)), nowMs };
     });
 }
 
@@ -169,30 +183,4 @@ function namesOf({ subscription_id, application, subscription, action, handler }
   // Path and query of an address are often what keeps it secret.
   const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
   return { subscription_id, application, subscription, action, handler_host };
-}
-
-/** The action of this name if it is the service's own and somebody gets its events now. */
-function awaited(sql: Sql, name: ServiceEventName): AwaitedAction | undefined {
-  return sql.first<AwaitedAction>(
-    `SELECT a.rowid AS id, a.revision FROM action AS a
-      WHERE a.action = ? AND a.built_in = 1 AND EXISTS (SELECT 1 FROM subscription AS s
-        WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL)`,
-    name,
-  );
-}
-
-/** As published events are. Each is a call of its own, as such a one is never deferred. */
-function record(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
-  if (events.length === 0) return undefined;
-  const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
-  let offset = 0;
-  const calls = events.map(({ action, nowMs }, index): RecordCall => {
-    const length = payloads[index]!.byteLength;
-    const call = { nowMs, atomic: false, rows: [action.id, action.revision, offset, length] };
-    offset += length;
-    return call;
-  });
-  const outcomes = recordEvents(sql, calls, Buffer.concat(payloads)).flat();
-  const deliveries = outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.deliveries : 0));
-  return { events: events.length, deliveries: deliveries.reduce((sum, one) => sum + one, 0) };
 }

@@ -6,9 +6,9 @@ import type { ServiceEventCounts } from "../finishes.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../subscriptions.ts";
 import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
-import { failExhausted, putInOrder } from "./publication-order.ts";
+import { BLOCKED_BY, failExhausted, putInOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
-import { type Failed, tellFinished, type Telling, toldTogether } from "./service-events.ts";
+import { tellTurns, type Telling, toldTogether, type Turned } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
 import { isRowid } from "./text.ts";
@@ -27,13 +27,15 @@ interface SubscriptionRow {
   readonly previous_until_ms: number | null;
   readonly failing_since_ms: number | null;
   readonly slowed_until_ms: number | null;
+  readonly blocked_by: number | null;
   readonly settings: string | null;
   readonly created_ms: number;
 }
 
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.settings, s.created_ms, k.bearer, k.previous_until_ms
+    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.settings, s.created_ms, k.bearer, k.previous_until_ms,
+    ${BLOCKED_BY} AS blocked_by
   FROM subscription s JOIN action a ON a.rowid = s.action_id
     JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
@@ -103,7 +105,7 @@ export function updateSubscription(
   if (row === undefined) return { answer: undefined, told: undefined };
   let actionId = row.action_id;
   let told: ServiceEventCounts | undefined;
-  let failed: readonly Failed[] = [];
+  let failed: readonly Turned[] = [];
   if (patch.action !== undefined && patch.action !== row.action) {
     actionId = mustFindAction(sql, patch.action);
     mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
@@ -133,11 +135,15 @@ export function updateSubscription(
   const isStricter = before.on_exhausted === "block" || (patch.maxRetries ?? Infinity) < row.max_retries;
   if (settings.on_exhausted === "skip" && isStricter) {
     failed = failExhausted(sql, id, nowMs);
-    told = toldTogether(told, tellFinished(sql, failed, []));
+    told = toldTogether(told, tellTurns(sql, { failed }));
   }
   if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
-  return { answer: mustFind(sql, id), told, failed: failed.length };
+  const answer = mustFind(sql, id);
+  if (answer.blocked_by !== null && row.blocked_by === null) {
+    told = toldTogether(told, tellTurns(sql, { blocked: [[answer.blocked_by, nowMs]] }));
+  }
+  return { answer, told, failed: failed.length };
 }
 
 export function rotateSecret(
@@ -225,6 +231,7 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     previous_secret_until: row.previous_until_ms === null ? null : toIso(row.previous_until_ms),
     failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
     slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
+    blocked_by: row.blocked_by,
     ...settingsOf(row.settings),
     timestamped: toIso(row.created_ms),
   };

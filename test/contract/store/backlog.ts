@@ -2,7 +2,15 @@ import { expect, it } from "vitest";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const NONE = { deliveries: 0, sinceMs: undefined };
-const EMPTY = { due: NONE, paced: NONE, waiting: NONE, delivering: NONE, held: NONE, isWhole: true };
+const EMPTY = {
+  due: NONE,
+  busy: NONE,
+  paced: NONE,
+  waiting: NONE,
+  delivering: NONE,
+  held: NONE,
+  isWhole: true,
+};
 
 export function backlogSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -20,16 +28,19 @@ export function backlogSuite(open: OpenStore): void {
     await on.finish(first!, { kind: "delivered" });
     await on.finish(second!, { kind: "retry", atMs: NOW + 90_000 });
     expect(await on.store.countBacklog(NOW + 70_000)).toEqual({
-      due: { deliveries: 2, sinceMs: NOW + 3 },
-      paced: NONE,
+      ...EMPTY,
+      busy: { deliveries: 2, sinceMs: NOW + 3 },
       waiting: { deliveries: 1, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 10 },
-      held: NONE,
-      isWhole: true,
     });
     expect(await on.store.countBacklog(NOW + 90_000)).toMatchObject({
-      due: { deliveries: 3, sinceMs: NOW + 3 },
+      busy: { deliveries: 3, sinceMs: NOW + 3 },
       waiting: NONE,
+    });
+    await on.finish(claims[2]!, { kind: "delivered" });
+    expect(await on.store.countBacklog(NOW + 90_000)).toEqual({
+      ...EMPTY,
+      due: { deliveries: 3, sinceMs: NOW + 3 },
     });
   });
 
@@ -59,27 +70,26 @@ export function backlogSuite(open: OpenStore): void {
     await on.finish(claims[1]!, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
     await on.store.retryDelivery(claims[0]!.deliveryId, NOW + 65_000);
     expect(await on.store.countBacklog(NOW + 200_000)).toEqual({
-      due: { deliveries: 1, sinceMs: NOW + 65_000 },
-      paced: NONE,
+      ...EMPTY,
+      busy: { deliveries: 1, sinceMs: NOW + 65_000 },
       waiting: { deliveries: 3, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 60_000 },
-      held: NONE,
-      isWhole: true,
     });
     expect(await on.store.countBacklog(untilMs)).toMatchObject({
-      due: { deliveries: 4, sinceMs: NOW + 65_000 },
+      busy: { deliveries: 4, sinceMs: NOW + 65_000 },
       waiting: NONE,
     });
     const [again] = (await on.claim({ nowMs: NOW + 200_000, limit: 1 })).claims;
     expect(again?.deliveryId).toBe(claims[0]!.deliveryId);
     expect(await on.store.countBacklog(NOW + 200_000)).toMatchObject({
       due: NONE,
+      busy: NONE,
       waiting: { deliveries: 3 },
       delivering: { deliveries: 2 },
     });
     // What was due all along could only be sent since then.
     expect(await on.store.countBacklog(untilMs + 5)).toMatchObject({
-      due: { deliveries: 3, sinceMs: untilMs },
+      busy: { deliveries: 3, sinceMs: untilMs },
     });
   });
 

@@ -115,6 +115,7 @@ export function finishSuite(open: OpenStore): void {
     expect((await on.store.findDelivery(claim.deliveryId))?.attempts).toHaveLength(1);
     expect(await on.store.finishAttempts([], NOW)).toEqual({
       applied: [],
+      deferred: [],
       ended: { delivered: 0, failed: 0, filtered: 0 },
       deactivated: [],
     });

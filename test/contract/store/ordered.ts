@@ -53,7 +53,7 @@ export function orderedSuite(open: OpenStore): void {
   function fail(claim: Claim, atMs: number, nowMs = NOW + 61_000): Promise<unknown> {
     const given: Partial<AttemptResult> = {
       statusCode: 500,
-      slow: { untilMs: atMs, handler: claim.subscription.handler },
+      wait: { untilMs: atMs, handler: claim.subscription.handler },
     };
     return on.store.finishAttempts([resultOf(claim, { kind: "retry", atMs }, given)], nowMs);
   }
@@ -228,6 +228,92 @@ export function orderedSuite(open: OpenStore): void {
     await on.store.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+  });
+
+  it.each([
+    ["waits for the retry of one that ended before it became ordered", false, NOW + HOUR_MS],
+    ["waits for none that ended while it was ordered still", true, undefined],
+  ] as const)("%s", async (_, isOrdered, waitsUntilMs) => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action, { settings: { ordered: isOrdered } });
+    const [first] = await on.publish(action, 2);
+    const claim = await claimOne();
+    await on.store.updateSubscription(id, { settings: { ordered: !isOrdered } }, NOW + 60_500);
+    await fail(claim, NOW + HOUR_MS);
+    const untilMs = waitsUntilMs === undefined ? null : new Date(waitsUntilMs).toISOString();
+    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: untilMs });
+    expect(eventsOf(await claimed())).toEqual(waitsUntilMs === undefined ? [first! + 1] : []);
+    if (waitsUntilMs !== undefined) expect(eventsOf(await claimed(waitsUntilMs))).toEqual([first]);
+  });
+
+  it("blocks, with its wait, for one that had no retries left before it became ordered", async () => {
+    const action = await on.action();
+    const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
+    const [first] = await on.publish(action, 2);
+    const claim = await claimOne();
+    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW + 60_500);
+    const wait = { untilMs: NOW + HOUR_MS, handler: claim.subscription.handler };
+    await on.finish(claim, { kind: "failed" }, { statusCode: 500, wait });
+    expect(await on.store.findSubscription(id)).toMatchObject({ blocked_by: claim.deliveryId });
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
+  });
+
+  it("tells what it is blocked by: its first, from its last retry until that is taken, has more, or is skipped", async () => {
+    const { action, id } = await ordered({}, 1);
+    await on.publish(action, 2);
+    const blockedBy = async () => (await on.store.findSubscription(id))?.blocked_by;
+    const first = await claimOne();
+    await fail(first, NOW + 60_000);
+    expect(await blockedBy()).toBeNull();
+    await fail(await claimOne(), NOW + HOUR_MS);
+    expect(await blockedBy()).toBe(first.deliveryId);
+    expect(await on.store.listSubscriptions({})).toMatchObject([{ blocked_by: first.deliveryId }]);
+    const update = (maxRetries: number) => on.store.updateSubscription(id, { maxRetries }, NOW + 62_000);
+    expect(await update(2)).toMatchObject({ blocked_by: null });
+    expect(await update(1)).toMatchObject({ blocked_by: first.deliveryId });
+    await on.finish(await claimOne(NOW + HOUR_MS), { kind: "delivered" });
+    expect(await blockedBy()).toBeNull();
+  });
+
+  it("goes on at once behind one that a person skips, and behind no other", async () => {
+    const { action, id } = await ordered({}, 0);
+    const events = await on.publish(action, 3);
+    const first = await claimOne();
+    await fail(first, NOW + HOUR_MS);
+    const [third, second] = await on.store.listDeliveries({ limit: 2 });
+    const skip = (delivery: number) => on.store.skipDelivery(delivery, NOW + 62_000);
+    for (const { rowid } of [second!, third!]) {
+      await expect(skip(rowid)).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining("no attempt of it has failed so far") as string,
+      });
+    }
+    expect(await claimed()).toEqual([]);
+    expect(await skip(first.deliveryId)).toMatchObject({
+      status: "failed",
+      attempt: 1,
+      last_error: "HTTP 500",
+      next_attempt_at: null,
+      finished_at: new Date(NOW + 62_000).toISOString(),
+    });
+    expect(await on.store.findSubscription(id)).toMatchObject({ blocked_by: null, slowed_until: null });
+    await expect(skip(first.deliveryId)).rejects.toMatchObject({ code: "conflict" });
+    expect(await drain()).toEqual(events.slice(1));
+    expect(await skip(99)).toBeUndefined();
+  });
+
+  it("goes on waiting for its first when another is skipped", async () => {
+    const { action, id } = await ordered({ on_exhausted: "skip" }, 0);
+    await on.publish(action, 2);
+    const first = await claimOne();
+    await on.finish(first, { kind: "failed" }, { statusCode: 500 });
+    await on.store.updateSubscription(id, { maxRetries: 5 }, NOW + 61_000);
+    await fail(await claimOne(), NOW + HOUR_MS);
+    await on.store.retryDelivery(first.deliveryId, NOW + 62_000);
+    await on.store.skipDelivery(first.deliveryId, NOW + 63_000);
+    expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
+    expect(await claimed(NOW + HOUR_MS)).toHaveLength(1);
   });
 
   it("waits no longer for one when it is ordered no more", async () => {

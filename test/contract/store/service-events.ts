@@ -24,6 +24,14 @@ export function serviceEventSuite(open: OpenStore): void {
     return on.subscription(found, { application: "ops", subscription: name, active });
   }
 
+  function operators(name: string, count: number): Promise<unknown> {
+    const named = { ...action, action: name };
+    const names = Array.from({ length: count }, (_, index) => `${index}`);
+    return Promise.all(
+      names.map((subscription) => on.subscription(named, { application: "ops", subscription })),
+    );
+  }
+
   /** The payloads recorded of an action, each held to its schema. */
   async function told(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
     const { events } = await on.store.listEvents({ action: name, order: "asc", limit: 500, page: 1 });
@@ -125,6 +133,95 @@ export function serviceEventSuite(open: OpenStore): void {
     const events = await on.publish(action, 2);
     await finishAll({ kind: "gone", reason: "Gone.", handler: "https://mailer.example/welcome" }, 410);
     expect(await on.rowids()).toEqual(events.toReversed());
+  });
+
+  it("records when a subscription begins to block, for what, and no second time while it does", async () => {
+    await operator("evreg.subscription.blocked");
+    const settings = { ordered: true } as const;
+    const subscription = await on.subscription(action, { maxRetries: 1, settings });
+    const [event] = await on.publish(action, 2);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const { claims } = await on.claim({ most: 1 });
+      await on.finish(claims[0]!, { kind: "retry", atMs: LATER }, { statusCode: 500 });
+    }
+    const [first] = await told("evreg.subscription.blocked");
+    expect(first).toEqual({
+      delivery_id: expect.any(Number) as number,
+      event_id: event,
+      subscription_id: subscription.rowid,
+      application: "mailer",
+      subscription: "welcome",
+      action: "user.created",
+      handler_host: "mailer.example",
+      attempts: 2,
+      last_error: "HTTP 500",
+      published_at: "2026-03-01T12:00:00.000Z",
+      blocked_at: "2026-03-01T12:01:01.000Z",
+    });
+    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    const update = (maxRetries: number) =>
+      on.store.updateSubscription(subscription.rowid, { maxRetries }, LATER + 1);
+    await update(5);
+    await update(4);
+    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    await update(2);
+    await update(0);
+    expect(await told("evreg.subscription.blocked")).toMatchObject([{ attempts: 2 }, { attempts: 3 }]);
+  });
+
+  it("records one that a person skips", async () => {
+    await operator("evreg.delivery.failed");
+    await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
+    await on.publish(action);
+    const [claim] = await finishAll(FAILED, 503);
+    await on.store.skipDelivery(claim!.deliveryId, LATER + 1);
+    expect(await told("evreg.delivery.failed")).toMatchObject([
+      { delivery_id: claim!.deliveryId, attempts: 1, last_error: "HTTP 503" },
+    ]);
+  });
+
+  it("tells of so many at once as one call may publish, and leaves the others as they are", async () => {
+    await operators("evreg.delivery.failed", 999);
+    await on.subscription(action);
+    await on.publish(action, 10);
+    const { claims } = await on.claim();
+    const ok = claims[9];
+    const results = claims.map((claim) =>
+      claim === ok ? resultOf(claim, { kind: "delivered" }) : resultOf(claim, FAILED, { statusCode: 500 }),
+    );
+    const first = await on.store.finishAttempts(results, LATER);
+    // An event and a delivery to each, of 4,000 rows; what tells of nothing is not held up.
+    expect(first).toMatchObject({ deferred: [4, 5, 6, 7, 8], ended: { failed: 4, delivered: 1 } });
+    expect(first.applied.filter(Boolean)).toHaveLength(5);
+    const second = await on.store.finishAttempts(
+      first.deferred.map((at) => results[at]!),
+      LATER,
+    );
+    expect(second).toMatchObject({ deferred: [4], ended: { failed: 4 } });
+    await on.store.finishAttempts([results[8]!], LATER);
+    const payloads = (await told("evreg.delivery.failed")) as { delivery_id: number }[];
+    expect(payloads.map(({ delivery_id }) => delivery_id)).toEqual(
+      claims.slice(0, 9).map(({ deliveryId }) => deliveryId),
+    );
+  });
+
+  it("deactivates so many at once as it may tell of, and the others at their next failure", async () => {
+    await operators("evreg.subscription.deactivated", 1_999);
+    const names = ["a", "b", "c"];
+    await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
+    await on.publish(action);
+    const failAll = async (nowMs: number): Promise<number> => {
+      const { claims } = await on.claim({ nowMs });
+      const results = claims.map((claim) =>
+        resultOf(claim, { kind: "retry", atMs: nowMs }, { statusCode: 500 }),
+      );
+      return (await on.store.finishAttempts(results, nowMs, { disableAfterMs: 10 })).deactivated.length;
+    };
+    // A gap counts for a fifth of the time at most.
+    const deactivated: number[] = [];
+    for (let atMs = LATER; atMs <= LATER + 12; atMs += 2) deactivated.push(await failAll(atMs));
+    expect(deactivated).toEqual([0, 0, 0, 0, 0, 2, 1]);
+    expect(await told("evreg.subscription.deactivated")).toHaveLength(3);
   });
 
   it("records a burst together: each failure once, in order", async () => {

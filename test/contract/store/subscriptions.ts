@@ -23,6 +23,7 @@ export function subscriptionSuite(open: OpenStore): void {
       previous_secret_until: null,
       failing_since: null,
       slowed_until: null,
+      blocked_by: null,
       ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",
     });

@@ -1,0 +1,64 @@
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import type { JsonSchema } from "../route.ts";
+import { count, nullableTimestamp, record, ref, rowid, text, timestamp } from "./members.ts";
+
+const part: JsonSchema = { type: ["integer", "null"], minimum: 0 };
+
+const delivery = {
+  rowid,
+  event_id: rowid,
+  subscription_id: rowid,
+  application: text,
+  subscription: text,
+  action: text,
+  status: {
+    type: "string",
+    enum: DELIVERY_STATUSES,
+    description:
+      "Ends are `delivered`, `failed`, `filtered` (the subscription's filter kept it back, and nothing was sent) and `cancelled`.",
+  },
+  attempt: { ...count, description: "Attempts begun so far." },
+  next_attempt_at: { ...nullableTimestamp, description: "`null` when nothing is planned." },
+  last_error: {
+    type: ["string", "null"],
+    description: "Of the last finished attempt, such as `HTTP 500` or `timeout`.",
+  },
+  timestamped: timestamp,
+  finished_at: nullableTimestamp,
+} as const;
+
+/** Deliveries and their attempts as they are answered. */
+export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Delivery: record(delivery),
+  Attempt: record({
+    attempt: { type: "integer", minimum: 1 },
+    started_at: timestamp,
+    duration_ms: count,
+    dns_ms: {
+      ...part,
+      description:
+        "Of the duration, for looking up the host's name; `null` where there was a connection already, or none came about, or the host is an address.",
+    },
+    connect_ms: {
+      ...part,
+      description:
+        "Likewise for connecting, TLS included; `null` where there was a connection, or none came about.",
+    },
+    first_byte_ms: {
+      ...part,
+      description: "Likewise from the request to the beginning of the answer, where the connection was new.",
+    },
+    outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
+    status_code: { type: ["integer", "null"] },
+    error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+    response: { type: ["string", "null"], description: "First 1 KiB of the answer." },
+  }),
+  DeliveryWithAttempts: record({
+    ...delivery,
+    attempts: {
+      type: "array",
+      items: ref("Attempt"),
+      description: "In order; of more than 100, the first 50 and the last 50.",
+    },
+  }),
+};

@@ -1,0 +1,52 @@
+import type { JsonSchema } from "../route.ts";
+import { count, failure, record, ref, rowid, text, timestamp } from "./members.ts";
+
+/** Events as they are answered, and the answer to a batch. */
+export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Event: record({
+    rowid,
+    action: text,
+    payload: {
+      type: "object",
+      description: "Exactly as published, byte for byte.",
+      additionalProperties: true,
+    },
+    revision: {
+      type: "integer",
+      minimum: 1,
+      description: "The schema revision the payload was validated against.",
+    },
+    timestamped: timestamp,
+  }),
+  PageMeta: record({
+    total: count,
+    page: { type: "integer", minimum: 1 },
+    per_page: { type: "integer", minimum: 1 },
+  }),
+  BatchItemError: record({ index: { ...count, description: "Place in the batch, from 0." }, ...failure }),
+};
+
+/** The answer to a batch; with `failed`, also the members that every failure has. */
+export function batch(failed: boolean): JsonSchema {
+  return record({
+    data: { type: "array", items: { oneOf: [ref("Event"), { type: "null" }] } },
+    errors: { type: "array", items: ref("BatchItemError") },
+    meta: record(
+      {
+        accepted: count,
+        rejected: count,
+        replayed: {
+          ...count,
+          description: "Of the accepted: their idempotency key stands for an event accepted before.",
+        },
+        deprecated: {
+          type: "array",
+          items: ref("Deprecation"),
+          description: "The deprecated actions of the accepted; absent when there is none.",
+        },
+      },
+      ["deprecated"],
+    ),
+    ...(failed ? failure : {}),
+  });
+}
