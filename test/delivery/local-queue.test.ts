@@ -172,13 +172,8 @@ describe("deliveries that are leased and not begun", () => {
     for (const id of [1, 2]) sending.makeQuick(id);
     const claims = leased(1, 3);
     sending.unwanted.add(claims[0]!.deliveryId);
-    let ready = (): void => {};
-    sending.unready.set(
-      1,
-      new Promise((resolve) => {
-        ready = resolve;
-      }),
-    );
+    const { promise, resolve: ready } = Promise.withResolvers<void>();
+    sending.unready.set(1, promise);
     sending.queue.add([...claims, ...leased(2, 2)]);
     expect([sending.order, sending.keptBack]).toEqual([[2, 2], []]);
     expect(sending.queue.pause).toBeInstanceOf(Promise);

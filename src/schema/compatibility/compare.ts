@@ -12,6 +12,7 @@ import { Examples } from "./example.ts";
 import type { Finding } from "./goal.ts";
 import { StructuralProver } from "./prove.ts";
 import { shapeOf, ShapeIds } from "./read-shape.ts";
+import { NONE } from "./sample.ts";
 import type { Shape } from "./shape.ts";
 
 export interface Verdict {
@@ -43,7 +44,7 @@ export function compare(old: Schemata, next: Schemata, options: CompareOptions =
   return finish(comparing(old, next, options));
 }
 
-/** The same in steps: each schema is read in one, each side compared in one, and each example looked for in one. */
+/** The same in steps: each schema is read in one, and sides are compared and examples looked for in short stretches. */
 export function* comparing(
   old: Schemata,
   next: Schemata,
@@ -60,21 +61,31 @@ export function* comparing(
   const breaks: SchemaBreak[] = [];
   for (const side of sides) {
     yield;
-    const found = within(steps, () => comparison.findings(side));
+    const found = yield* within({ left: steps }, comparison.findings(side));
     yield;
     breaks.push(...(yield* comparison.breaks(side, found)));
   }
   return { breaks };
 }
 
-/** The budget and the memo are everybody's: they are set for a step, and left as they were found. */
-function within<T>(steps: number, step: () => T): T {
-  budget.left = steps;
-  try {
-    return step();
-  } finally {
-    refillBudget();
-    forget();
+/** Steps that several tasks share. */
+interface Allowance {
+  left: number;
+}
+
+/** The budget and the memo are everybody's: they are set for each step, and left as they were found. */
+function* within<T>(allowance: Allowance, task: Task<T>): Task<T> {
+  for (;;) {
+    budget.left = allowance.left;
+    try {
+      const { done, value } = task.next();
+      if (done === true) return value;
+    } finally {
+      allowance.left = budget.left;
+      refillBudget();
+      forget();
+    }
+    yield;
   }
 }
 
@@ -102,11 +113,11 @@ class Comparison {
     return isCut ? [...breaks, tooLong(side)] : breaks;
   }
 
-  findings(side: Side): Found {
+  *findings(side: Side): Task<Found> {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: new StructuralProver(side, this.#old).compare(left, right),
+        findings: yield* new StructuralProver(side, this.#old).compare(left, right),
         isCut: false,
       };
     } catch (error) {
@@ -119,17 +130,11 @@ class Comparison {
   *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side);
     const found: ({ value: unknown } | undefined)[] = [];
-    let left = EXAMPLE_STEPS;
+    const allowance = { left: EXAMPLE_STEPS };
     try {
       for (const finding of findings) {
         yield;
-        found.push(
-          within(left, () => {
-            const example = this.#example(side, examples.payloads(finding));
-            ({ left } = budget);
-            return example;
-          }),
-        );
+        found.push(yield* within(allowance, this.#example(side, examples.payloads(finding))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
@@ -137,9 +142,13 @@ class Comparison {
     return found;
   }
 
-  #example(side: Side, payloads: Iterable<unknown>): { value: unknown } | undefined {
+  *#example(side: Side, payloads: Iterable<unknown>): Task<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
+      if (value === NONE) {
+        yield;
+        continue;
+      }
       const shows =
         side === "producer"
           ? accepts(old, value) && !accepts(next, value)
