@@ -19,6 +19,7 @@ import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { replaysPort } from "./replays.ts";
+import { SchemaWork } from "./schema-work.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { TokenCache } from "./token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
@@ -74,6 +75,7 @@ export function createService(options: ServiceOptions): Service {
     delivery: config.delivery,
     actions: new ActionCache(store, loopPace),
     eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
+    schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,
     wake,
