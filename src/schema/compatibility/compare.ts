@@ -2,7 +2,6 @@ import type { Schemata } from "../../domain/action.ts";
 import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
 import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
 import { readSchema } from "../document.ts";
-import type { SchemaDocument } from "../document.ts";
 import { forget } from "../memo.ts";
 import { finish, type Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
@@ -56,8 +55,10 @@ export function* comparing(
   yield;
   const nextDocument = readSchema(next);
   yield;
-  refillBudget();
-  const comparison = new Comparison(oldDocument, nextDocument);
+  const ids = new ShapeIds();
+  const oldShape = shapeOf(oldDocument, "old", ids);
+  yield;
+  const comparison = new Comparison(oldShape, shapeOf(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
   for (const side of sides) {
     yield;
@@ -99,10 +100,9 @@ class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
 
-  constructor(old: SchemaDocument, next: SchemaDocument) {
-    const ids = new ShapeIds();
-    this.#old = shapeOf(old, "old", ids);
-    this.#next = shapeOf(next, "new", ids);
+  constructor(old: Shape, next: Shape) {
+    this.#old = old;
+    this.#next = next;
   }
 
   *breaks(side: Side, { findings, isCut }: Found): Task<SchemaBreak[]> {

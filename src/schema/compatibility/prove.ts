@@ -77,10 +77,7 @@ export class StructuralProver implements Prover {
   *prove(goal: Goal): Showing {
     const { left, right, strict, view, depth, findings } = goal;
     spend(STEPS_PER_GOAL);
-    if (budget.left < this.#stopsAt) {
-      this.#stopsAt = budget.left - STEPS_PER_STRETCH;
-      yield;
-    }
+    if (this.#isLong()) yield;
     if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
     if (right.isOpen && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
@@ -163,6 +160,13 @@ export class StructuralProver implements Prover {
     return holds;
   }
 
+  /** Whether it has been at it for a stretch. */
+  #isLong(): boolean {
+    if (budget.left >= this.#stopsAt) return false;
+    this.#stopsAt = budget.left - STEPS_PER_STRETCH;
+    return true;
+  }
+
   *#shown(task: Task, goal: Goal): Showing {
     const holds = task.holds(goal, this);
     return typeof holds === "boolean" ? holds : yield* holds;
@@ -170,6 +174,7 @@ export class StructuralProver implements Prover {
 
   *isImpossible(left: Case, at: At): Showing {
     spend(STEPS_PER_GOAL);
+    if (this.#isLong()) yield;
     const { types, values } = factsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
