@@ -71,10 +71,10 @@ export const schemas: Scenario = {
   async run(rig) {
     const rows: Row[] = [];
     const server = await rig.emptyServer();
-    for (const { name, run } of WORKS) {
-      rig.options.say(`schemas: ${name}`);
-      await rig.observe("schemas", name, server, () => run(server));
-      rows.push(rowOf(name, rig));
+    for (const work of WORKS) {
+      rig.options.say(`schemas: ${work.name}`);
+      await rig.observe("schemas", work.name, server, () => work.run(server));
+      rows.push(rowOf(work.name, rig));
     }
     await rig.retire("schemas", "empty", server);
     return rows;
