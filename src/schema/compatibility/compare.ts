@@ -110,6 +110,7 @@ class Comparison {
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     return isCut ? [...breaks, tooLong(side)] : breaks;
   }
 
@@ -162,6 +163,15 @@ class Comparison {
 /** Out of steps, or of stack: references chained hundreds deep take much of it. */
 function isTooMuch(error: unknown): boolean {
   return error instanceof BudgetExceeded || error instanceof RangeError;
+}
+
+/** Stands for the breaks that are not told one by one. */
+function manyMore(side: Side, count: number): SchemaBreak {
+  const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
+  const who = side === "producer" ? "producers" : "consumers";
+  const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}, beside the ${MAX_BREAKS} told.`;
+  const remedy = "Mend those and check again, or create the schema as a new version of the action.";
+  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 
 function tooLong(side: Side): SchemaBreak {
