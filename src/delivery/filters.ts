@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Schemata } from "../domain/action.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Pace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
-import { compileSchema, type Validator } from "../schema/compile.ts";
+import { compilingSchema, type Validator } from "../schema/compile.ts";
 import { FILTER_STEPS } from "../schema/limits.ts";
-import type { Claim, ClaimedEvent, ClaimedSubscription } from "../store/claims.ts";
+import type { Claim, ClaimedEvent } from "../store/claims.ts";
 
 /** What the compiled filters that are kept may take: some 6,000 of a few properties, or 950 of 300. */
 const KEPT_BYTES = 64 * 1024 * 1024;
@@ -22,6 +23,8 @@ interface Kept {
 export interface FiltersParts {
   readonly logger: Logger;
   readonly random: Random;
+  /** Shares the thread with what else runs long on it. */
+  readonly pace: Pick<Pace, "walk">;
   readonly keptBytes?: number;
 }
 
@@ -34,6 +37,7 @@ export interface FiltersParts {
 export class Filters {
   readonly #logger: Logger;
   readonly #random: Random;
+  readonly #pace: FiltersParts["pace"];
   readonly #mostBytes: number;
   /** By subscription: where it stands in the list. */
   readonly #places = new Map<number, number>();
@@ -42,24 +46,39 @@ export class Filters {
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({ logger, random, keptBytes = KEPT_BYTES }: FiltersParts) {
+  constructor({ logger, random, pace, keptBytes = KEPT_BYTES }: FiltersParts) {
     this.#logger = logger;
     this.#random = random;
+    this.#pace = pace;
     this.#mostBytes = keptBytes;
   }
 
   /**
-   * Whether this delivery ends here. Takes the thread some microseconds, of a payload made for it some 25 ms, and where the
-   * filter is not kept what compiling it takes: a few milliseconds, for hundreds of properties some tens.
+   * Gets ready to decide about a delivery: compiles its filter, which takes up to a hundred milliseconds, in steps.
+   * @returns `undefined` where `keepsBack` can be asked at once; else it resolves when that may be so, and is to be asked again
+   */
+  prepare({ failures, subscription }: Claim): Promise<void> | undefined {
+    const { filter } = subscription.settings;
+    if (filter === null || failures > 0) return undefined;
+    const { subscriptionId } = subscription;
+    return this.#keptOf(subscriptionId, filter) === undefined
+      ? this.#compile(subscriptionId, filter)
+      : undefined;
+  }
+
+  /**
+   * Whether this delivery ends here. Takes the thread some microseconds, of a payload made for it some 25 ms. To be asked
+   * right after `prepare` had nothing to do.
    */
   keepsBack({ deliveryId, failures, event, subscription }: Claim): boolean {
     const { filter } = subscription.settings;
     if (filter === null || failures > 0) return false;
-    const validator = this.#validatorOf(subscription, filter);
-    if (validator === undefined) return false;
-    const conforms = validator.conforms(this.#payloadOf(event), FILTER_STEPS);
+    const { subscriptionId } = subscription;
+    const kept = this.#keptOf(subscriptionId, filter);
+    if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
+    if (kept.validator === undefined) return false;
+    const conforms = kept.validator.conforms(this.#payloadOf(event), FILTER_STEPS);
     if (conforms === undefined) {
-      const { subscriptionId } = subscription;
       this.#logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
         "The payload takes too long to check against the subscription's filter; it is sent.",
@@ -68,18 +87,14 @@ export class Filters {
     return conforms === false;
   }
 
-  #validatorOf({ subscriptionId }: ClaimedSubscription, filter: Schemata): Validator | undefined {
+  #keptOf(subscriptionId: number, filter: Schemata): Kept | undefined {
     const place = this.#places.get(subscriptionId);
-    const kept = place === undefined ? undefined : this.#kept[place]!;
+    if (place === undefined) return undefined;
+    const kept = this.#kept[place]!;
     // The same filter is nearly always the same object; to compare it takes far less than to compile it.
-    if (kept !== undefined && (kept.filter === filter || isDeepStrictEqual(kept.filter, filter))) {
-      kept.filter = filter;
-      return kept.validator;
-    }
-    if (place !== undefined) this.#remove(place);
-    const validator = this.#compile(subscriptionId, filter);
-    this.#keep({ subscriptionId, filter, validator, bytes: validator?.bytes ?? UNUSABLE_BYTES });
-    return validator;
+    if (kept.filter !== filter && !isDeepStrictEqual(kept.filter, filter)) return undefined;
+    kept.filter = filter;
+    return kept;
   }
 
   /**
@@ -87,6 +102,8 @@ export class Filters {
    * one used longest ago to go, one filter too many would have all of them compiled for each event.
    */
   #keep(one: Kept): void {
+    const place = this.#places.get(one.subscriptionId);
+    if (place !== undefined) this.#remove(place);
     while (this.#kept.length > 0 && this.#keptBytes + one.bytes > this.#mostBytes) {
       this.#remove(Math.floor(this.#random.fraction() * this.#kept.length));
     }
@@ -107,17 +124,18 @@ export class Filters {
     this.#keptBytes -= bytes;
   }
 
-  #compile(subscriptionId: number, filter: Schemata): Validator | undefined {
+  async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
+    let validator: Validator | undefined;
     try {
-      return compileSchema(filter);
+      validator = await this.#pace.walk(compilingSchema(filter));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#logger.error(
         { subscription: subscriptionId, error: reason },
         "A subscription's filter cannot be used, and all of its events are sent; give it another one.",
       );
-      return undefined;
     }
+    this.#keep({ subscriptionId, filter, validator, bytes: validator?.bytes ?? UNUSABLE_BYTES });
   }
 
   #payloadOf(event: ClaimedEvent): unknown {

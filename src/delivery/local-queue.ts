@@ -15,6 +15,11 @@ export interface LocalQueueParts {
   readonly most: number;
   /** Attempts under way now. */
   readonly underWay: () => number;
+  /**
+   * Gets ready to tell whether a delivery's filter keeps it back. `undefined` where that can be told at once; else it
+   * resolves, never rejects, when it is to be asked again.
+   */
+  readonly prepare: (claim: Claim) => Promise<void> | undefined;
   /** Ends a delivery that its subscription's filter keeps back; answers whether it did. */
   readonly keepsBack: (flow: Flow, claim: Claim) => boolean;
   readonly begin: (flow: Flow, claim: Claim) => void;
@@ -36,6 +41,8 @@ export class LocalQueue {
   #payloadBytes = 0;
   #isServing = false;
   #pause: Promise<void> | undefined;
+  /** Those whose next cannot be begun before its filter is ready; the others go on meanwhile. */
+  readonly #preparing = new Map<Flow, Promise<void>>();
   #isClosed = false;
   #cancelCheck: (() => void) | undefined;
   #paceTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
@@ -54,9 +61,9 @@ export class LocalQueue {
     return this.#payloadBytes;
   }
 
-  /** Resolves when it goes on, while it leaves the thread to others. */
+  /** Resolves when it goes on, while it leaves the thread to others or waits for a filter. */
   get pause(): Promise<void> | undefined {
-    return this.#pause;
+    return this.#pause ?? this.#preparing.values().next().value;
   }
 
   add(claims: readonly Claim[]): void {
@@ -117,7 +124,7 @@ export class LocalQueue {
       }
       this.#turns.delete(flow);
       // Comes back when one of its attempts ends.
-      if (flow.waiting === 0 || flow.isFull) continue;
+      if (flow.waiting === 0 || flow.isFull || this.#preparing.has(flow)) continue;
       if (flow.pacer?.mayBegin(nowMs) === false) {
         this.#serveAt(flow.pacer.beginsAtMs(0, nowMs));
         continue;
@@ -168,22 +175,29 @@ export class LocalQueue {
   #takeWanted(flow: Flow, nowMs: number): Claim | undefined {
     for (let looked = 0; looked < MOST_LOOKED_AT; looked += 1) {
       if (looked > 0 && !this.#parts.pace.mayGoOn()) return undefined;
-      const claim = this.#take(flow, nowMs);
-      if (claim === undefined || !this.#parts.keepsBack(flow, claim)) return claim;
+      const { head } = flow;
+      if (head === undefined) return undefined;
+      if (nowMs - head.sinceMs > QUICK_MS) {
+        this.drop(flow);
+        return undefined;
+      }
+      const { claim } = head;
+      const preparing = this.#parts.prepare(claim);
+      if (preparing !== undefined) {
+        this.#preparing.set(flow, this.#prepared(flow, preparing));
+        return undefined;
+      }
+      flow.shift();
+      this.#gone(claim);
+      if (!this.#parts.keepsBack(flow, claim)) return claim;
     }
     return undefined;
   }
 
-  #take(flow: Flow, nowMs: number): Claim | undefined {
-    const head = flow.head;
-    if (head === undefined) return undefined;
-    if (nowMs - head.sinceMs > QUICK_MS) {
-      this.drop(flow);
-      return undefined;
-    }
-    flow.shift();
-    this.#gone(head.claim);
-    return head.claim;
+  async #prepared(flow: Flow, preparing: Promise<void>): Promise<void> {
+    await preparing;
+    this.#preparing.delete(flow);
+    this.ended(flow);
   }
 
   #takeAll(flow: Flow): Claim[] {

@@ -100,7 +100,7 @@ export class Run {
       ...(ca === undefined ? {} : { ca }),
     });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    this.#filters = new Filters({ logger, random });
+    this.#filters = new Filters({ logger, random, pace: loopPace });
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     const tempo = new Tempo();
@@ -109,6 +109,7 @@ export class Run {
       flows,
       most,
       underWay: () => inFlight.size,
+      prepare: (claim) => this.#filters.prepare(claim),
       keepsBack: (flow, claim) => this.#keepsBack(flow, claim),
       begin: (flow, claim) => this.#begin(flow, claim),
       handBack: (claims) => this.#handBack(claims),

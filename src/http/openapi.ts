@@ -29,7 +29,7 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   503: {
     name: "Unavailable",
     description:
-      "The store cannot commit now, or other large answers take the room of this one; try again after `Retry-After` seconds.",
+      "The store cannot commit now, other large answers take the room of this one, or too many schemas wait to be looked at; try again after `Retry-After` seconds.",
   },
 };
 

@@ -1,6 +1,7 @@
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import { compileSchema } from "../schema/compile.ts";
+import type { Pace } from "../runtime/pace.ts";
+import { compilingSchema } from "../schema/compile.ts";
 import type { Validator } from "../schema/compile.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
@@ -30,11 +31,14 @@ const MAX_ACTIONS = 1_000;
  */
 export class ActionCache {
   readonly #store: Store;
+  readonly #pace: Pick<Pace, "walk">;
   readonly #loaded = new Recent<LoadedAction>(MAX_ACTIONS);
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
-  constructor(store: Store) {
+  /** @param pace shares the thread with what else runs long on it */
+  constructor(store: Store, pace: Pick<Pace, "walk">) {
     this.#store = store;
+    this.#pace = pace;
   }
 
   /** The action if it is at hand. */
@@ -82,7 +86,8 @@ export class ActionCache {
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
     const successor = await firstOpen(this.#store, stored.successor);
-    const validator = compileSchema(stored.schemata);
+    // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
+    const validator = await this.#pace.walk(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }

@@ -44,11 +44,12 @@ export async function updateAction(
 
 /** One step of an update; `stale` when another came before it. */
 async function revise(
-  { store, clock, actions }: ServiceContext,
+  context: ServiceContext,
   access: Access,
   stored: StoredAction,
   { body, forced }: Update,
 ): Promise<Action | "stale"> {
+  const { store, clock, actions } = context;
   const { application = stored.application, schemata = stored.schemata } = body;
   access.require("write", stored.application);
   access.require("write", application);
@@ -70,7 +71,7 @@ async function revise(
   // Nothing but the two members that name what is changed.
   if (Object.keys(change).length === 2) return actionOf(stored);
   if (hasNewSchema && !forced) {
-    const changes = await breaksOf(store, stored, schemata, settings);
+    const changes = await breaksOf(context, stored, schemata, settings);
     if (changes.length > 0) {
       const suggestion = await freeName(store, stored.action);
       throw new EvregError(

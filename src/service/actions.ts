@@ -22,7 +22,7 @@ import type { ServiceContext } from "./context.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, eventChecks } = context;
+  const { store, clock, actions, eventChecks, schemaWork } = context;
 
   async function readable(name: string): Promise<StoredAction> {
     access.requireSome("read");
@@ -43,7 +43,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody(NEW_ACTION, input, checks) as NewAction;
       const { action, application, schemata } = record;
       access.require("write", application);
-      const warnings = await schemaWarnings("schemata", schemata);
+      const warnings = await schemaWarnings(schemaWork, "schemata", schemata);
       const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
@@ -58,7 +58,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
-      const warnings = body.schemata === undefined ? [] : await schemaWarnings("schemata", body.schemata);
+      const warnings =
+        body.schemata === undefined ? [] : await schemaWarnings(schemaWork, "schemata", body.schemata);
       return withWarnings(await updateAction(context, access, name, { body, forced }), warnings);
     },
     async revisions(name, query = {}) {
@@ -75,9 +76,9 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate) {
       const stored = await readable(name);
       const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
-      const warnings = await schemaWarnings("schemata", schemata);
+      const warnings = await schemaWarnings(schemaWork, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(store, stored, schemata, rule);
+      const breaks = await breaksOf(context, stored, schemata, rule);
       const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import { CHECK_LIMITS } from "../domain/action.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
 import type { CompatibilityRule, RevisionBreak } from "../domain/compatibility.ts";
-import { loopPace } from "../runtime/pace.ts";
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
+import type { ServiceContext } from "./context.ts";
 
 /** Revisions read at once, each of up to 64 KiB. */
 const READ_REVISIONS = 10;
@@ -14,7 +14,7 @@ const READ_REVISIONS = 10;
  * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them.
  */
 export async function breaksOf(
-  store: Store,
+  { store, schemaWork }: Pick<ServiceContext, "store" | "schemaWork">,
   stored: StoredAction,
   next: Schemata,
   { compatibility: mode, compatibility_against: against }: CompatibilityRule,
@@ -27,9 +27,7 @@ export async function breaksOf(
     // An action that moved to another application has the same schema under two numbers.
     if (compared !== undefined && isDeepStrictEqual(compared, schemata)) continue;
     compared = schemata;
-    // One step of it takes up to tens of milliseconds of the thread.
-    await loopPace.breathe();
-    const { breaks } = await loopPace.walk(comparing(schemata, next, { mode }));
+    const { breaks } = await schemaWork.goOn(comparing(schemata, next, { mode }));
     for (const broken of breaks) {
       const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
       if (!found.has(key)) found.set(key, { revision, ...broken });

@@ -7,6 +7,7 @@ import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { EventChecks } from "./event-check.ts";
+import type { SchemaWork } from "./schema-work.ts";
 import type { TokenCache } from "./token-cache.ts";
 
 /** What the parts of the service share, whoever is asking. */
@@ -19,6 +20,7 @@ export interface ServiceContext {
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
   readonly eventChecks: EventChecks;
+  readonly schemaWork: SchemaWork;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   /** Tells the engine that something may be due, or how a subscription is after a change. */

@@ -1,6 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import type { Published } from "../evreg.ts";
+import { publishSteps } from "../schema/limits.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
@@ -138,6 +139,6 @@ export class Publisher {
 
 function faultOf(item: NewEvent, value: unknown, action: LoadedAction): EvregError | undefined {
   if (action.isRetired) return retired(item, action.successor);
-  const failure = action.validator.validate(value);
+  const failure = action.validator.validate(value, publishSteps(item.payload.bytes.length));
   return failure === undefined ? undefined : nonConforming(item, failure);
 }

@@ -1,6 +1,6 @@
 import type { Schemata, SchemaWarning } from "../domain/action.ts";
-import { loopPace } from "../runtime/pace.ts";
 import { checkingSchema } from "../schema/check.ts";
+import type { SchemaWork } from "./schema-work.ts";
 
 /** What becomes of payloads that do not conform, by the member that holds the schema. */
 const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
@@ -8,12 +8,14 @@ const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing i
 /**
  * What is legal in a schema and is probably a slip.
  * @throws `invalid` for what is no schema, with the place in that member
+ * @throws `unavailable` when too many schemas wait to be looked at
  */
 export async function schemaWarnings(
+  work: SchemaWork,
   member: keyof typeof NONE_CONFORMS,
   schemata: Schemata,
 ): Promise<SchemaWarning[]> {
-  const { warnings } = await loopPace.walk(checkingSchema(schemata, member));
+  const { warnings } = await work.begin(checkingSchema(schemata, member));
   const { $ref: reference, type } = schemata;
   // Beside a $ref the type is ignored, which is a warning of its own.
   if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;

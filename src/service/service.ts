@@ -6,6 +6,7 @@ import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { loopPace } from "../runtime/pace.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
@@ -19,6 +20,7 @@ import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
 import { replaysPort } from "./replays.ts";
+import { SchemaWork } from "./schema-work.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { TokenCache } from "./token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
@@ -74,8 +76,9 @@ export function createService(options: ServiceOptions): Service {
     logger,
     limits: config.limits,
     delivery: config.delivery,
-    actions: new ActionCache(store),
+    actions: new ActionCache(store, loopPace),
     eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
+    schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,
     wake,

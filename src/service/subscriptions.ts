@@ -28,9 +28,10 @@ import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
+import type { SchemaWork } from "./schema-work.ts";
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, wake, wakeReplays } = context;
+  const { store, clock, random, delivery, schemaWork, wake, wakeReplays } = context;
   const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
 
   /**
@@ -88,7 +89,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(settings);
+      const warned = await filterWarnings(schemaWork, settings);
       const record = {
         application,
         subscription,
@@ -121,7 +122,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(settings);
+      const warned = await filterWarnings(schemaWork, settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
         handler,
@@ -191,11 +192,12 @@ function settingsOf(
 }
 
 /** For a filter that is given; checked as the schema of an action is. */
-async function filterWarnings({
-  filter,
-}: Partial<SubscriptionSettings>): Promise<{ readonly meta?: WarningMeta }> {
+async function filterWarnings(
+  work: SchemaWork,
+  { filter }: Partial<SubscriptionSettings>,
+): Promise<{ readonly meta?: WarningMeta }> {
   if (filter === undefined || filter === null) return {};
-  return { meta: { warnings: await schemaWarnings("filter", filter) } };
+  return { meta: { warnings: await schemaWarnings(work, "filter", filter) } };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

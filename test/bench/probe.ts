@@ -7,11 +7,17 @@ import { CpuShare } from "./cpu-share.ts";
 
 /** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
 const RESOLUTION_MS = 10;
+const LOOK_MS = 5;
 
 export interface Vitals {
   /** Beyond the interval at which it is sampled. */
   readonly loopDelayP99Ms: number;
   readonly loopDelayMaxMs: number;
+  /**
+   * Most processor time the main thread took from one look to the next, which come every 5 ms unless something holds them
+   * up: what the delay would have been with nothing else on the machine.
+   */
+  readonly loopCpuMaxMs: number;
   /** Of a core, since the reset. */
   readonly mainThreadShare: number;
   readonly processShare: number;
@@ -19,17 +25,29 @@ export interface Vitals {
 
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpu = new CpuShare();
+let lastCpuMs = 0;
+let loopCpuMaxMs = 0;
+
+function look(): void {
+  const { user, system } = process.threadCpuUsage();
+  const cpuMs = (user + system) / 1_000;
+  loopCpuMaxMs = Math.max(loopCpuMaxMs, cpuMs - lastCpuMs);
+  lastCpuMs = cpuMs;
+}
 
 const calls = {
   reset(): void {
     delay.reset();
     cpu = new CpuShare();
+    look();
+    loopCpuMaxMs = 0;
   },
   read(): Vitals {
     const { mainThread, process } = cpu.read();
     return {
       loopDelayP99Ms: beyondIntervalMs(delay.percentile(99)),
       loopDelayMaxMs: beyondIntervalMs(delay.max),
+      loopCpuMaxMs,
       mainThreadShare: mainThread,
       processShare: process,
     };
@@ -44,6 +62,7 @@ function beyondIntervalMs(ns: number): number {
 // The server's other threads load this too.
 if (isMainThread) {
   delay.enable();
+  setInterval(look, LOOK_MS).unref();
   answerCalls(calls);
   // The channel must not keep a stopped server alive.
   process.channel?.unref();

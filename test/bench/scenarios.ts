@@ -10,6 +10,7 @@ import { memory } from "./scenarios/memory.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { replay } from "./scenarios/replay.ts";
+import { schemas } from "./scenarios/schemas.ts";
 import { start } from "./scenarios/start.ts";
 import { sustained } from "./scenarios/sustained.ts";
 
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   replay,
   fanout,
+  schemas,
   start,
   memory,
 ];

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { Filters } from "../../src/delivery/filters.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -7,6 +7,36 @@ import type { Claim } from "../../src/store/claims.ts";
 import { randomFrom } from "../schema/compatibility/random-payloads.ts";
 
 const random = { bytes: () => new Uint8Array(), fraction: randomFrom(7) };
+/** Steps are made when the test says so. */
+class Steps {
+  readonly #waiting: (() => void)[] = [];
+  made = 0;
+  isHeld = false;
+
+  readonly walk = async <T>(steps: Iterator<void, T>): Promise<T> => {
+    for (;;) {
+      if (this.isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      this.made += 1;
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  };
+
+  goOn(): void {
+    this.isHeld = false;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+let pace: Steps;
+beforeEach(() => {
+  pace = new Steps();
+});
+
+async function keepsBack(filters: Filters, one: Claim): Promise<boolean> {
+  await filters.prepare(one);
+  return filters.keepsBack(one);
+}
 
 function claim(subscriptionId: number, filter: Schemata, payload: object): Claim {
   const event = {
@@ -36,34 +66,55 @@ const patterns = (count: number): Schemata => ({
 /** Each compilation of it is told in the log. */
 const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 
-function compiledIn(rounds: number, subscriptions: number, keptBytes: number): number {
+async function compiledIn(rounds: number, subscriptions: number, keptBytes: number): Promise<number> {
   let compiled = 0;
   const logger = { ...silentLogger, error: () => (compiled += 1) };
-  const filters = new Filters({ logger, random, keptBytes });
+  const filters = new Filters({ logger, random, pace, keptBytes });
   for (let round = 0; round < rounds; round++) {
-    for (let id = 1; id <= subscriptions; id++) filters.keepsBack(claim(id, UNUSABLE, {}));
+    for (let id = 1; id <= subscriptions; id++) await keepsBack(filters, claim(id, UNUSABLE, {}));
   }
   return compiled;
 }
 
-test("filters are compiled once as long as all have room", () => {
-  expect(compiledIn(20, 100, 100 * 1024)).toBe(100);
+test("filters are compiled once as long as all have room", async () => {
+  expect(await compiledIn(20, 100, 100 * 1024)).toBe(100);
 });
 
-test("a few too many, asked in turn, cost a few compilations and not all", () => {
-  const compiled = compiledIn(20, 105, 100 * 1024);
+test("a few too many, asked in turn, cost a few compilations and not all", async () => {
+  const compiled = await compiledIn(20, 105, 100 * 1024);
   expect(compiled).toBeGreaterThan(105);
   expect(compiled).toBeLessThan(105 + 20 * 25);
 });
 
-test("those that go and come again decide as before, and a changed one as it is now", () => {
-  const filters = new Filters({ logger: silentLogger, random, keptBytes: 25 * 1024 });
+test("those that go and come again decide as before, and a changed one as it is now", async () => {
+  const filters = new Filters({ logger: silentLogger, random, pace, keptBytes: 25 * 1024 });
   for (let asked = 0; asked < 200; asked++) {
     const [id, country] = [asked % 7, asked % 5];
-    expect(filters.keepsBack(claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
+    expect(await keepsBack(filters, claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
   }
-  expect(filters.keepsBack(claim(1, only(2), { country: 1 }))).toBe(true);
-  expect(filters.keepsBack(claim(1, only(2), { country: 2 }))).toBe(false);
+  expect(await keepsBack(filters, claim(1, only(2), { country: 1 }))).toBe(true);
+  expect(await keepsBack(filters, claim(1, only(2), { country: 2 }))).toBe(false);
+});
+
+test("one is compiled a part at a time, and whatever its subscription has meanwhile is not decided unready", async () => {
+  const filters = new Filters({ logger: silentLogger, random, pace });
+  const wide = claim(1, properties(300), { p299: 1 });
+  pace.isHeld = true;
+  const preparing = filters.prepare(wide);
+  expect(preparing).toBeInstanceOf(Promise);
+  expect(() => filters.keepsBack(wide)).toThrow("not ready");
+  // Another one comes in between.
+  pace.isHeld = false;
+  expect(await keepsBack(filters, claim(2, only(1), { country: 2 }))).toBe(true);
+  pace.made = 0;
+  pace.goOn();
+  await preparing;
+  expect(pace.made).toBeGreaterThan(9);
+  expect(filters.prepare(wide)).toBeUndefined();
+  expect(filters.keepsBack(wide)).toBe(true);
+  // One that is changed is made ready anew, and a retry asks for none.
+  expect(filters.prepare(claim(1, only(3), {}))).toBeInstanceOf(Promise);
+  expect(filters.prepare({ ...claim(9, only(3), {}), failures: 1 })).toBeUndefined();
 });
 
 const bytes = (schemata: Schemata): number => compileSchema(schemata).bytes;

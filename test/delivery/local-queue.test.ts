@@ -17,6 +17,8 @@ class Sending {
   /** Deliveries that a filter does not let pass, and the subscriptions in the order in which theirs were kept back. */
   readonly unwanted = new Set<number>();
   readonly keptBack: number[] = [];
+  /** Subscriptions whose filter is not ready, with what tells that it is. */
+  readonly unready = new Map<number, Promise<void>>();
   readonly queue: LocalQueue;
   endsAtOnce = false;
   /** Attempts that may be begun before the thread is left to others. */
@@ -29,6 +31,7 @@ class Sending {
       flows: this.flows,
       most,
       underWay: () => this.begun.length,
+      prepare: ({ subscription }) => this.unready.get(subscription.subscriptionId),
       keepsBack: (flow, { deliveryId }) => {
         if (!this.unwanted.has(deliveryId)) return false;
         flow.keptBack();
@@ -163,6 +166,34 @@ describe("deliveries that are leased and not begun", () => {
     expect([sending.keptBack.length, flow.waiting]).toEqual([4, 6]);
     await sending.goOn(100);
     expect([sending.keptBack.length, flow.waiting]).toEqual([10, 0]);
+  });
+
+  it("wait for their filter to be ready, and hold up nobody else", async () => {
+    for (const id of [1, 2]) sending.makeQuick(id);
+    const claims = leased(1, 3);
+    sending.unwanted.add(claims[0]!.deliveryId);
+    const { promise, resolve: ready } = Promise.withResolvers<void>();
+    sending.unready.set(1, promise);
+    sending.queue.add([...claims, ...leased(2, 2)]);
+    expect([sending.order, sending.keptBack]).toEqual([[2, 2], []]);
+    expect(sending.queue.pause).toBeInstanceOf(Promise);
+    // Neither what comes nor what ends meanwhile begins one.
+    sending.queue.add(leased(1, 1));
+    sending.end(sending.begun[0]!);
+    expect(sending.order).toEqual([2, 2]);
+    sending.unready.clear();
+    ready();
+    await sending.queue.pause;
+    expect([sending.order, sending.keptBack]).toEqual([[2, 2, 1, 1, 1], [1]]);
+    expect(sending.queue.pause).toBeUndefined();
+  });
+
+  it("are handed back when their filter takes too long to be ready", async () => {
+    const flow = sending.makeQuick(1);
+    sending.unready.set(1, new Promise(() => {}));
+    sending.queue.add(leased(1, 2));
+    await sending.clock.advance(2_000);
+    expect([sending.handedBack, flow.waiting, sending.order]).toEqual([[1, 2], 0, []]);
   });
 
   it("are handed back when one passes the filter before them whose handler is not known to be quick", () => {

@@ -200,6 +200,29 @@ describe("depth and width", () => {
     ).toContain("chains too many");
   });
 
+  test("of many patterns each is minded by what the other members are held to, and by the schemas in those", () => {
+    const inner = {
+      properties: { in: { pattern: "^(x|y)$" } },
+      patternProperties: { "^p": { type: "null" } },
+    };
+    const schema = accepted({
+      patternProperties: Object.fromEntries(many(600, (index) => [`^p${index}$`, { type: "number" }])),
+      additionalProperties: inner,
+    });
+    expect(
+      schema.validate({ p0: 1, p599: 2, p600: { in: "x", p: null }, other: { in: "y" } }),
+    ).toBeUndefined();
+    expect(schema.validate({ p599: {} })).toMatchObject({ field: "p599", message: "must be a number" });
+    expect(schema.validate({ other: { in: "z" } })).toMatchObject({ field: "other.in" });
+    expect(schema.validate({ p0: 1, p600: { in: "x", p7: 1 } })).toMatchObject({ field: "p600.p7" });
+    const closed = accepted({
+      patternProperties: Object.fromEntries(many(600, (index) => [`^p${index}$`, true])),
+      additionalProperties: false,
+    });
+    expect(closed.validate({ p7: 1, p599: 1 })).toBeUndefined();
+    expect(closed.validate({ p7: 1, p600: 1 })).toMatchObject({ field: "p600" });
+  });
+
   test("a long chain without recursion, and every wide schema allowed, compile and run", () => {
     const chain = Object.fromEntries(
       many(450, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),

@@ -34,10 +34,11 @@ test("what is refused is refused in steps as well, with its place", () => {
   expect(() => among(checkingSchema(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
 });
 
-test("two schemas are compared a side and an example at a time, with the same verdict", () => {
+test("two schemas are compared a stretch and an example at a time, with the same verdict", () => {
   const { answer, steps } = among(comparing(wide("string"), wide("integer")));
   expect(answer).toEqual(compare(wide("string"), wide("integer")));
-  expect(answer.breaks).toHaveLength(200);
-  expect(new Set(answer.breaks.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
+  const told = answer.breaks.filter(({ pointer }) => pointer !== "");
+  expect(told).toHaveLength(200);
+  expect(new Set(told.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
   expect(steps).toBeGreaterThan(200);
 });

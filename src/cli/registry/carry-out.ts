@@ -3,6 +3,7 @@ import { asEvregError, type EvregError } from "../../domain/error.ts";
 import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import type { Plan, Step } from "./plan.ts";
+import { stateCalls } from "./states.ts";
 
 interface Done {
   /** Of the record created or changed. */
@@ -33,7 +34,7 @@ const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
 
 /**
  * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
- * else is done. Carried out again after whatever end, a new plan leads to the same.
+ * else is done. Whether actions go on is told when all of them are there. Carried out again after whatever end, a new plan leads to the same.
  */
 export async function carryOut(
   evreg: Evreg,
@@ -41,17 +42,38 @@ export async function carryOut(
   options: CarryOutOptions,
 ): Promise<ReadonlyMap<Step, Outcome>> {
   const outcomes = new Map<Step, Outcome>(steps.map((step) => [step, { result: "not_tried" }]));
+  /** What is done but for the state, without which it is not. */
+  const stateless = new Map<Step, Done>();
   let stopped = false;
+  const fail = (step: Step, thrown: unknown): void => {
+    const error = asEvregError(thrown);
+    outcomes.set(step, { result: "failed", error });
+    if (!options.keepGoing || HOPELESS.has(error.code)) stopped = true;
+  };
   const inTurn = async (queue: Iterator<Step>): Promise<void> => {
     for (let next = queue.next(); next.done !== true; next = queue.next()) {
       if (stopped || options.signal.aborted) return;
       const step = next.value;
       try {
-        outcomes.set(step, { result: "done", ...(await carryOutOne(evreg, step, options)) });
+        const done = await carryOutOne(evreg, step, options);
+        if (Object.keys(step.state).length > 0) stateless.set(step, done);
+        else outcomes.set(step, { result: "done", ...done });
       } catch (thrown) {
-        const error = asEvregError(thrown);
-        outcomes.set(step, { result: "failed", error });
-        if (!options.keepGoing || HOPELESS.has(error.code)) stopped = true;
+        fail(step, thrown);
+      }
+    }
+  };
+  const inStates = async (some: readonly Step[]): Promise<void> => {
+    for (const { step, body, isLast } of stateCalls(some)) {
+      if (stopped || options.signal.aborted) return;
+      const begun = stateless.get(step);
+      if (outcomes.get(step)?.result === "failed" || (hasBody(step) && begun === undefined)) continue;
+      try {
+        const { data } = await evreg.actions.update(step.name, body);
+        if (isLast)
+          outcomes.set(step, { result: "done", rowid: data.rowid, warnings: begun?.warnings ?? [] });
+      } catch (thrown) {
+        fail(step, thrown);
       }
     }
   };
@@ -62,7 +84,8 @@ export async function carryOut(
     const queue = some.values();
     await Promise.all(Array.from({ length: AT_ONCE }, () => inTurn(queue)));
   };
-  await all(actions);
+  await all(actions.filter(hasBody));
+  await inStates(actions);
   await all(subscriptions);
   // What is deleted may be what something that failed was to replace.
   const isRestDone = steps.every(
@@ -70,6 +93,10 @@ export async function carryOut(
   );
   if (isRestDone) await all(deletions);
   return outcomes;
+}
+
+function hasBody({ body }: Step): boolean {
+  return Object.keys(body).length > 0;
 }
 
 function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[], Step[]] {

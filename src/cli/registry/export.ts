@@ -3,7 +3,7 @@ import type { Action } from "../../domain/action.ts";
 import { isReservedName, SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import { keyOf } from "./declared.ts";
-import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
+import { ACTION, AS_NEW, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
 import type { Registry } from "./plan.ts";
 
 /** What files can declare, as a document that `apply` reads. */
@@ -68,8 +68,9 @@ function declarationOf({ identity, members }: Declarable, values: Values): Value
   for (const name of identity) declaration[name] = values[name];
   for (const [name, unlessSaid] of members) {
     const value = values[name];
-    // Active is how a new one begins; a file that says so would undo each pause.
-    const isUsual = name === "active" ? value === true : isDeepStrictEqual(value, unlessSaid(values));
+    // A file that said `active: true` would undo each pause.
+    const usual = Object.hasOwn(AS_NEW, name) ? AS_NEW[name] : unlessSaid(values);
+    const isUsual = isDeepStrictEqual(value, usual);
     if (!isUsual) declaration[name] = value;
   }
   return declaration;

@@ -1,6 +1,6 @@
 import { nearest } from "../../config/nearest.ts";
 import { DEFAULT_RULE } from "../../domain/compatibility.ts";
-import { NEW_ACTION } from "../../domain/requests/actions.ts";
+import { DECLARED_ACTION } from "../../domain/requests/actions.ts";
 import type { BodySchema } from "../../domain/requests/members.ts";
 import { NEW_SUBSCRIPTION } from "../../domain/requests/subscriptions.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
@@ -44,9 +44,13 @@ export const ACTION: Declarable = {
     ["schemata", asItIs],
     ["compatibility", always(DEFAULT_RULE.compatibility)],
     ["compatibility_against", always(DEFAULT_RULE.compatibility_against)],
+    // Who deprecates or retires an action is not overruled by a file that says nothing of it.
+    ["deprecated", asItIs],
+    ["retired", asItIs],
+    ["successor", asItIs],
   ]),
   references: [],
-  body: NEW_ACTION,
+  body: DECLARED_ACTION,
 };
 
 /** Every setting of subscriptions can be declared, so one that is added to `NO_SETTINGS` is here already. */
@@ -70,6 +74,9 @@ export const SUBSCRIPTION: Declarable = {
   references: ["bearer_token_file"],
   body: NEW_SUBSCRIPTION,
 };
+
+/** Of the members that stay as they are unless a file says them, how a new record has them. */
+export const AS_NEW: Values = { active: true, deprecated: false, retired: false, successor: null };
 
 /** The names a file may give a record of the noun. */
 export function memberNames({ identity, members, references }: Declarable): readonly string[] {

@@ -4,9 +4,10 @@ import type { RevisionBreak } from "../../domain/compatibility.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { keyOf, nameOf, type Declarations } from "./declared.ts";
 import type { Problem } from "./document.ts";
-import { ACTION, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
+import { ACTION, AS_NEW, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
 import type { Declared } from "./record.ts";
 import { schemaProblems } from "./schemas.ts";
+import { splitState, stateProblems } from "./states.ts";
 
 /** What there is. */
 export interface Registry {
@@ -31,8 +32,10 @@ export interface Step {
   readonly identity: Values;
   /** Of the record that is there. */
   readonly rowid?: number;
-  /** The members to send; of a new record all that are declared, with its identity. */
+  /** The members to send; of a new record all that are declared, with its identity. Nothing where only the state changes. */
   readonly body: Values;
+  /** Of an action, what is sent when all actions are there. */
+  readonly state: Values;
   /** What a bearer's `own` value is to be; sent beside the body and never shown. */
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
@@ -64,6 +67,7 @@ export function planFor(
   { prune }: { readonly prune: boolean },
 ): Plan {
   const problems: Problem[] = [];
+  problems.push(...stateProblems(declared.actions, registry.actions));
   const actions = stepsFor(ACTION, declared.actions, registry.actions, problems);
   const known = new Set(
     // A token may read a subscription and not the action it is to.
@@ -142,12 +146,18 @@ function differences({ kind, values }: Declared, there: Values): Change[] {
   return changes;
 }
 
+/** Of a new action's state what is not so anyway. */
+function differing(state: Values): Values {
+  return Object.fromEntries(Object.entries(state).filter(([name, value]) => value !== AS_NEW[name]));
+}
+
 function changed(changes: readonly Change[]): Values {
   return Object.fromEntries(changes.map(({ member, to }) => [member, to]));
 }
 
 function creationOf({ kind, values, bearerToken }: Declared, changes: readonly Change[]): Step {
-  const step = { ...stepOf(kind, "create", values), body: values, changes };
+  const { state, others: body } = splitState(values);
+  const step = { ...stepOf(kind, "create", values), body, state: differing(state), changes };
   return bearerToken === undefined ? step : { ...step, bearerToken };
 }
 
@@ -157,11 +167,12 @@ function changeOf(
   present: Action | Subscription,
 ): Step {
   const step = { ...stepOf(kind, "change", valuesOf(present)), rowid: present.rowid, changes };
-  const body = changed(changes);
+  const { state, others: body } = splitState(changed(changes));
   if (kind === ACTION) {
+    if (Object.keys(body).length === 0) return { ...step, body, state };
     // With the schema in any case, as the request needs it, and the revision planned upon, so that none is undone unseen.
     const { schemata, revision } = present as Action;
-    return { ...step, body: { schemata, revision, ...body } };
+    return { ...step, body: { schemata, revision, ...body }, state };
   }
   // A bearer that is there stays: no answer tells its value, so a file cannot be compared with it.
   const sent = body["bearer"] === "own" && bearerToken !== undefined ? { bearerToken } : {};
@@ -177,9 +188,9 @@ function stepOf(
   kind: Declarable,
   operation: Step["operation"],
   values: Values,
-): Pick<Step, "operation" | "noun" | "name" | "identity" | "breaks"> {
+): Pick<Step, "operation" | "noun" | "name" | "identity" | "state" | "breaks"> {
   const identity = Object.fromEntries(kind.identity.map((name) => [name, values[name]]));
-  return { operation, noun: kind.noun, name: nameOf(kind, values), identity, breaks: [] };
+  return { operation, noun: kind.noun, name: nameOf(kind, values), identity, state: {}, breaks: [] };
 }
 
 function strangers(

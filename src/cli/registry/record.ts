@@ -144,6 +144,7 @@ async function inField<T>(field: string, act: () => Promise<T>): Promise<T> {
 function checkMembers(kind: Declarable, values: Record<string, unknown>): void {
   const checks: Readonly<Record<string, (field: string, value: string) => unknown>> = {
     action: checkActionName,
+    successor: checkActionName,
     application: checkLabel,
     subscription: checkLabel,
     handler: checkHandlerForm,

@@ -26,16 +26,37 @@ const compatibilityAgainst = {
     "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
 } as const;
 
+const state = {
+  deprecated: {
+    type: "boolean",
+    description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
+  },
+  retired: {
+    type: "boolean",
+    description: "True: publishing is refused with 410. Reading and deliveries go on.",
+  },
+  successor: {
+    type: ["string", "null"],
+    minLength: 1,
+    maxLength: NAME_LENGTH,
+    description:
+      "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
+    examples: ["user.created.v2"],
+  },
+} as const;
+
+const ofNewAction = {
+  action: actionName,
+  application,
+  schemata,
+  compatibility: { ...compatibility, default: DEFAULT_RULE.compatibility },
+  compatibility_against: { ...compatibilityAgainst, default: DEFAULT_RULE.compatibility_against },
+} as const;
+
 export const NEW_ACTION: BodySchema = {
   title: "NewAction",
   type: "object",
-  properties: {
-    action: actionName,
-    application,
-    schemata,
-    compatibility: { ...compatibility, default: DEFAULT_RULE.compatibility },
-    compatibility_against: { ...compatibilityAgainst, default: DEFAULT_RULE.compatibility_against },
-  },
+  properties: ofNewAction,
   required: ["action", "application", "schemata"],
   additionalProperties: false,
 };
@@ -53,28 +74,20 @@ export const ACTION_UPDATE: BodySchema = {
       description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
     },
     compatibility_against: compatibilityAgainst,
-    deprecated: {
-      type: "boolean",
-      description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
-    },
-    retired: {
-      type: "boolean",
-      description: "True: publishing is refused with 410. Reading and deliveries go on.",
-    },
-    successor: {
-      type: ["string", "null"],
-      minLength: 1,
-      maxLength: NAME_LENGTH,
-      description:
-        "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
-      examples: ["user.created.v2"],
-    },
+    ...state,
     action: actionName,
     rowid: { type: "integer" },
     revision: { type: "integer" },
     timestamped: { type: "string" },
   },
   additionalProperties: false,
+};
+
+/** An action as a file declares it: a new one, and whether it goes on. */
+export const DECLARED_ACTION: BodySchema = {
+  ...NEW_ACTION,
+  title: "DeclaredAction",
+  properties: { ...ofNewAction, ...state },
 };
 
 export const SCHEMA_CANDIDATE: BodySchema = {

@@ -1,6 +1,6 @@
 import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
-import type { Goal, Prover, Task } from "./goal.ts";
+import type { Goal, Prover, Showing, Task } from "./goal.ts";
 import { itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { TYPE } from "./types.ts";
@@ -20,7 +20,7 @@ export function* arrayTasks(right: Shape): Generator<Task> {
 }
 
 function placesHold(from: number, to: number): Task["holds"] {
-  return (goal, prover) => {
+  return function* (goal, prover) {
     const { left, right } = goal;
     const { types, maxItems } = factsOf(left);
     if ((types & TYPE.array) === 0) return true;
@@ -29,7 +29,7 @@ function placesHold(from: number, to: number): Task["holds"] {
     const told = Math.max(from, ...looking.map(({ tuple }) => tuple?.length ?? 0));
     const end = Math.min(to, told + 1, maxItems);
     for (let index = from; index < end; index++) {
-      if (!prover.prove(prover.item(goal, index, itemShape(right, index)!))) return false;
+      if (!(yield* prover.prove(prover.item(goal, index, itemShape(right, index)!)))) return false;
     }
     return true;
   };
@@ -38,21 +38,22 @@ function placesHold(from: number, to: number): Task["holds"] {
 const MAX_PLACES_TRIED = 8;
 
 /** Some item must be shown to be one, whatever the list: one the left side asks for too, or the first where all are. */
-function containsOne(goal: Goal, prover: Prover): boolean {
+function* containsOne(goal: Goal, prover: Prover): Showing {
   const { left, right } = goal;
   const { types, minItems } = factsOf(left);
   if ((types & TYPE.array) === 0) return true;
   const inner = right.contains!;
-  const tried = (one: Goal): boolean => prover.prove({ ...one, findings: [] });
+  const tried = (one: Goal): Showing => prover.prove({ ...one, findings: [] });
   for (let index = 0; index < Math.min(minItems, MAX_PLACES_TRIED); index++) {
-    if (tried(prover.item(goal, index, inner))) return true;
+    if (yield* tried(prover.item(goal, index, inner))) return true;
   }
   // It may stand anywhere, so only what holds at every place is known of it.
   const everywhere = left.shapes.flatMap(({ items }) => items ?? []);
   const strict = goal.strict || goal.view.shapes.some(({ tuple }) => tuple !== undefined);
-  return left.shapes.some(
-    ({ contains }) =>
-      contains !== undefined &&
-      tried(prover.item({ ...goal, strict }, 0, inner, new Case({ all: [contains, ...everywhere] }))),
-  );
+  for (const { contains } of left.shapes) {
+    if (contains === undefined) continue;
+    const one = new Case({ all: [contains, ...everywhere] });
+    if (yield* tried(prover.item({ ...goal, strict }, 0, inner, one))) return true;
+  }
+  return false;
 }

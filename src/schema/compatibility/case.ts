@@ -86,6 +86,7 @@ export class Case {
   /** What a member of that name is. */
   member(name: string): Case {
     if (this.absent.includes(name)) return NOTHING;
+    spend(this.shapes.length >> 3);
     return new Case({ all: this.shapes.flatMap((shape) => memberShapes(shape, name)) });
   }
 

@@ -1,7 +1,7 @@
 import type { Case } from "./case.ts";
 import { clash } from "./clash.ts";
 import { factsOf } from "./facts.ts";
-import type { Finding, Goal, Prover, Task } from "./goal.ts";
+import type { Finding, Goal, Prover, Showing, Task } from "./goal.ts";
 import type { Shape } from "./shape.ts";
 import { TYPE_BITS, typesNamed } from "./types.ts";
 
@@ -23,30 +23,35 @@ export function* choiceTasks(right: Shape): Generator<Task> {
 }
 
 /** Whether no value of the case conforms to the schema. */
-function isExcluded(goal: Goal, prover: Prover, right: Shape): boolean {
+function* isExcluded(goal: Goal, prover: Prover, right: Shape): Showing {
   if (goal.left.shapes.some((shape) => clash(shape, right))) return true;
-  return prover.isImpossible(goal.left.with({ all: [right] }), goal);
+  return yield* prover.isImpossible(goal.left.with({ all: [right] }), goal);
 }
 
-function oneHolds(goal: Goal, prover: Prover, branches: readonly Shape[], only: boolean): boolean {
+function* areExcluded(goal: Goal, prover: Prover, branches: readonly Shape[]): Showing {
+  for (const branch of branches) if (!(yield* isExcluded(goal, prover, branch))) return false;
+  return true;
+}
+
+function* oneHolds(goal: Goal, prover: Prover, branches: readonly Shape[], only: boolean): Showing {
   const { left } = goal;
   const tried: Finding[][] = [];
   for (const { branch, meant } of candidates(left, branches)) {
     const findings: Finding[] = [];
-    const holds =
-      prover.prove({ ...goal, right: branch, brief: goal.brief || !meant, findings }) &&
-      (!only || branches.every((other) => other === branch || isExcluded(goal, prover, other)));
-    if (holds) return true;
+    const holds = yield* prover.prove({ ...goal, right: branch, brief: goal.brief || !meant, findings });
+    const others = only ? branches.filter((other) => other !== branch) : [];
+    if (holds && (yield* areExcluded(goal, prover, others))) return true;
     if (meant) tried.push(findings);
   }
   const { types } = factsOf(left);
   const bits = TYPE_BITS.filter((bit) => (bit & types) !== 0);
   if (bits.length > 1) {
     // Each type may go its own way.
-    return bits.every((bit) => {
-      const narrowed = left.with({ types: bit });
-      return oneHolds(within(goal, narrowed), prover, branches, only);
-    });
+    for (const bit of bits) {
+      const narrowed = within(goal, left.with({ types: bit }));
+      if (!(yield* oneHolds(narrowed, prover, branches, only))) return false;
+    }
+    return true;
   }
   goal.findings.push(...(tried[0] ?? []));
   return false;
@@ -89,16 +94,17 @@ function isListedAt({ anyOf, oneOf }: Shape, pointer: string, count: number): bo
 }
 
 /** Where the condition holds, `then` must; elsewhere `else` must. */
-function conditionHolds(goal: Goal, prover: Prover): boolean {
+function* conditionHolds(goal: Goal, prover: Prover): Showing {
   const { left, right } = goal;
   const { if: condition, then, else: otherwise } = right;
   const met = within(goal, left.with({ all: [condition!] }));
   const unmet = within(goal, left.with({ none: [condition!] }));
-  const first =
-    then === undefined || prover.isImpossible(met.left, goal) || prover.prove({ ...met, right: then });
-  const second =
-    otherwise === undefined ||
-    prover.isImpossible(unmet.left, goal) ||
-    prover.prove({ ...unmet, right: otherwise });
+  const first = yield* wayHolds(met, prover, then);
+  const second = yield* wayHolds(unmet, prover, otherwise);
   return first && second;
+}
+
+function* wayHolds(goal: Goal, prover: Prover, right: Shape | undefined): Showing {
+  if (right === undefined || (yield* prover.isImpossible(goal.left, goal))) return true;
+  return yield* prover.prove({ ...goal, right });
 }

@@ -2,7 +2,6 @@ import type { Schemata } from "../../domain/action.ts";
 import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
 import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
 import { readSchema } from "../document.ts";
-import type { SchemaDocument } from "../document.ts";
 import { forget } from "../memo.ts";
 import { finish, type Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
@@ -12,6 +11,7 @@ import { Examples } from "./example.ts";
 import type { Finding } from "./goal.ts";
 import { StructuralProver } from "./prove.ts";
 import { shapeOf, ShapeIds } from "./read-shape.ts";
+import { NONE } from "./sample.ts";
 import type { Shape } from "./shape.ts";
 
 export interface Verdict {
@@ -43,7 +43,7 @@ export function compare(old: Schemata, next: Schemata, options: CompareOptions =
   return finish(comparing(old, next, options));
 }
 
-/** The same in steps: each schema is read in one, each side compared in one, and each example looked for in one. */
+/** The same in steps: each schema is read in one, and sides are compared and examples looked for in short stretches. */
 export function* comparing(
   old: Schemata,
   next: Schemata,
@@ -55,26 +55,38 @@ export function* comparing(
   yield;
   const nextDocument = readSchema(next);
   yield;
-  refillBudget();
-  const comparison = new Comparison(oldDocument, nextDocument);
+  const ids = new ShapeIds();
+  const oldShape = shapeOf(oldDocument, "old", ids);
+  yield;
+  const comparison = new Comparison(oldShape, shapeOf(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
   for (const side of sides) {
     yield;
-    const found = within(steps, () => comparison.findings(side));
+    const found = yield* within({ left: steps }, comparison.findings(side));
     yield;
     breaks.push(...(yield* comparison.breaks(side, found)));
   }
   return { breaks };
 }
 
-/** The budget and the memo are everybody's: they are set for a step, and left as they were found. */
-function within<T>(steps: number, step: () => T): T {
-  budget.left = steps;
-  try {
-    return step();
-  } finally {
-    refillBudget();
-    forget();
+/** Steps that several tasks share. */
+interface Allowance {
+  left: number;
+}
+
+/** The budget and the memo are everybody's: they are set for each step, and left as they were found. */
+function* within<T>(allowance: Allowance, task: Task<T>): Task<T> {
+  for (;;) {
+    budget.left = allowance.left;
+    try {
+      const { done, value } = task.next();
+      if (done === true) return value;
+    } finally {
+      allowance.left = budget.left;
+      refillBudget();
+      forget();
+    }
+    yield;
   }
 }
 
@@ -88,10 +100,9 @@ class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
 
-  constructor(old: SchemaDocument, next: SchemaDocument) {
-    const ids = new ShapeIds();
-    this.#old = shapeOf(old, "old", ids);
-    this.#next = shapeOf(next, "new", ids);
+  constructor(old: Shape, next: Shape) {
+    this.#old = old;
+    this.#next = next;
   }
 
   *breaks(side: Side, { findings, isCut }: Found): Task<SchemaBreak[]> {
@@ -99,14 +110,15 @@ class Comparison {
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     return isCut ? [...breaks, tooLong(side)] : breaks;
   }
 
-  findings(side: Side): Found {
+  *findings(side: Side): Task<Found> {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: new StructuralProver(side, this.#old).compare(left, right),
+        findings: yield* new StructuralProver(side, this.#old).compare(left, right),
         isCut: false,
       };
     } catch (error) {
@@ -119,17 +131,11 @@ class Comparison {
   *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side);
     const found: ({ value: unknown } | undefined)[] = [];
-    let left = EXAMPLE_STEPS;
+    const allowance = { left: EXAMPLE_STEPS };
     try {
       for (const finding of findings) {
         yield;
-        found.push(
-          within(left, () => {
-            const example = this.#example(side, examples.payloads(finding));
-            ({ left } = budget);
-            return example;
-          }),
-        );
+        found.push(yield* within(allowance, this.#example(side, examples.payloads(finding))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
@@ -137,9 +143,13 @@ class Comparison {
     return found;
   }
 
-  #example(side: Side, payloads: Iterable<unknown>): { value: unknown } | undefined {
+  *#example(side: Side, payloads: Iterable<unknown>): Task<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
+      if (value === NONE) {
+        yield;
+        continue;
+      }
       const shows =
         side === "producer"
           ? accepts(old, value) && !accepts(next, value)
@@ -153,6 +163,15 @@ class Comparison {
 /** Out of steps, or of stack: references chained hundreds deep take much of it. */
 function isTooMuch(error: unknown): boolean {
   return error instanceof BudgetExceeded || error instanceof RangeError;
+}
+
+/** Stands for the breaks that are not told one by one. */
+function manyMore(side: Side, count: number): SchemaBreak {
+  const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
+  const who = side === "producer" ? "producers" : "consumers";
+  const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}, beside the ${MAX_BREAKS} told.`;
+  const remedy = "Mend those and check again, or create the schema as a new version of the action.";
+  return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 
 function tooLong(side: Side): SchemaBreak {

@@ -23,11 +23,12 @@ export class Examples {
     this.#lenient = side === "consumer";
   }
 
-  /** Whole payloads, each of which may show it; whether one does is for the caller to see. */
+  /** Whole payloads, each of which may show it; whether one does is for the caller to see. `NONE` for each try in vain. */
   *payloads({ right, keyword, part, place }: Finding): Generator {
     let [tried, lifted] = [0, 0];
     for (const value of this.#values(place.left, { right, keyword, part, place })) {
       if (++tried > MAX_LOCAL || lifted >= MAX_LIFTED) return;
+      yield NONE;
       if (!isOf(place.left, value)) continue;
       if (keyword !== "false" && acceptsKeyword(right, keyword, value, this.#lenient)) continue;
       const payload = this.#lift(place, value);

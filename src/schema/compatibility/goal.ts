@@ -1,3 +1,4 @@
+import type { Task as Steps } from "../task.ts";
 import type { Case } from "./case.ts";
 import type { Shape } from "./shape.ts";
 import type { View } from "./view.ts";
@@ -45,13 +46,16 @@ export interface Finding {
   readonly isGone?: boolean;
 }
 
+/** A proof on its way: it stops now and then, to go on when others have had their turn. */
+export type Showing = Steps<boolean>;
+
 /** What the rules for single keywords ask of the prover. */
 export interface Prover {
   readonly side: "producer" | "consumer";
   /** Whether every value of the case conforms; adds what it found to the goal's findings if not. */
-  prove(goal: Goal): boolean;
+  prove(goal: Goal): Showing;
   /** Whether the case has no value at all. */
-  isImpossible(left: Case, at: At): boolean;
+  isImpossible(left: Case, at: At): Showing;
   /** Goals about what is inside. */
   member(goal: Goal, name: string, right: Shape, left?: Case): Goal;
   item(goal: Goal, index: number, right: Shape, left?: Case): Goal;
@@ -63,5 +67,5 @@ export interface Task {
   readonly keyword: string;
   readonly part?: string | number;
   /** Whether it holds, in plain sight; adds findings where something further inside is at fault. */
-  holds(goal: Goal, prover: Prover): boolean;
+  holds(goal: Goal, prover: Prover): boolean | Showing;
 }

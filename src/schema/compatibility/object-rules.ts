@@ -1,7 +1,7 @@
 import { accepts } from "./accepts.ts";
 import type { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
-import type { Goal, Prover, Task } from "./goal.ts";
+import type { Goal, Prover, Showing, Task } from "./goal.ts";
 import { NAME } from "./goal.ts";
 import { otherNames } from "./other-names.ts";
 import { memberShapes } from "./shape.ts";
@@ -49,7 +49,7 @@ function isNew(goal: Goal, prover: Prover, name: string): boolean {
 }
 
 function memberHolds(name: string, inner: Shape): Holds {
-  return aboutObjects((goal, prover) => {
+  return aboutObjects(function* (goal, prover) {
     if (isNew(goal, prover, name) || !mayBeNamed(goal.left, name)) return true;
     if (isForgotten(goal, prover, name)) {
       const { right, place, findings } = goal;
@@ -57,7 +57,7 @@ function memberHolds(name: string, inner: Shape): Holds {
       return false;
     }
     if (inner.isOpen) return true;
-    return prover.prove(prover.member(goal, name, inner));
+    return yield* prover.prove(prover.member(goal, name, inner));
   });
 }
 
@@ -86,48 +86,48 @@ function mayBeNamed(left: Case, name: string): boolean {
 }
 
 function patternHolds(pattern: string, test: (name: string) => boolean, inner: Shape): Holds {
-  return aboutObjects((goal, prover) => {
-    const named = namesOnLeft(goal.left).filter((name) => test(name) && mayBeNamed(goal.left, name));
-    const fine = named
-      .filter((name) => !isNew(goal, prover, name))
-      .map((name) => prover.prove(prover.member(goal, name, inner)));
-    const others = otherNames(goal.left, goal.right)
-      .filter(({ matches }) => matches.includes(pattern))
-      .map((other) => prover.prove(other.goal(goal, prover, inner)));
-    return [...fine, ...others].every(Boolean);
+  return aboutObjects(function* (goal, prover) {
+    let fine = true;
+    for (const name of namesOnLeft(goal.left)) {
+      if (!test(name) || !mayBeNamed(goal.left, name) || isNew(goal, prover, name)) continue;
+      if (!(yield* prover.prove(prover.member(goal, name, inner)))) fine = false;
+    }
+    for (const other of otherNames(goal.left, goal.right)) {
+      if (!other.matches.includes(pattern)) continue;
+      if (!(yield* prover.prove(other.goal(goal, prover, inner)))) fine = false;
+    }
+    return fine;
   });
 }
 
-function othersHold(goal: Goal, prover: Prover): boolean {
+function* othersHold(goal: Goal, prover: Prover): Showing {
   const { left, right, strict } = goal;
   if ((factsOf(left).types & TYPE.object) === 0) return true;
   const inner = right.additionalProperties!;
   // A consumer passes over members it does not know.
   if (inner.isFalse && prover.side === "consumer" && !strict) return true;
-  const named = namesOnLeft(left).filter(
-    (name) =>
-      !right.properties.has(name) && !right.patterns.some(({ test }) => test(name)) && mayBeNamed(left, name),
-  );
   let fine = true;
-  for (const name of named) {
+  for (const name of namesOnLeft(left)) {
+    const isListed = right.properties.has(name) || right.patterns.some(({ test }) => test(name));
+    if (isListed || !mayBeNamed(left, name)) continue;
     const one = prover.member(goal, name, inner);
-    if (inner.isFalse) {
-      if (prover.isImpossible(one.left, one)) continue;
+    if (!inner.isFalse) fine = (yield* prover.prove(one)) && fine;
+    else if (!(yield* prover.isImpossible(one.left, one))) {
       const { place, findings } = goal;
       findings.push({ right, keyword: "additionalProperties", part: name, place, isGone: true });
       fine = false;
-    } else if (!prover.prove(one)) fine = false;
+    }
   }
   const patterns = new Set(right.patterns.map(({ pattern }) => pattern));
   for (const other of otherNames(left, right)) {
     if (other.matches.some((pattern) => patterns.has(pattern))) continue;
     const one = other.goal(goal, prover, inner);
-    if (inner.isFalse) {
-      if (prover.isImpossible(one.left, one)) continue;
+    if (!inner.isFalse) fine = (yield* prover.prove(one)) && fine;
+    else if (!(yield* prover.isImpossible(one.left, one))) {
       const { place, findings } = goal;
       findings.push({ right, keyword: "additionalProperties", part: undefined, place });
       fine = false;
-    } else if (!prover.prove(one)) fine = false;
+    }
   }
   return fine;
 }
@@ -139,22 +139,23 @@ function namesOnLeft(left: Case): string[] {
   return [...new Set([...names, ...(listed as string[]), ...factsOf(left).required])];
 }
 
-function namesHold(goal: Goal, prover: Prover): boolean {
+function* namesHold(goal: Goal, prover: Prover): Showing {
   const { left, right } = goal;
   const facts = factsOf(left);
   if ((facts.types & TYPE.object) === 0 || facts.maxProperties === 0) return true;
   const inner = right.propertyNames!;
   const isClosed = otherNames(left, right).every((other) => other.left.types === 0);
   if (isClosed) {
-    return namesOnLeft(left).every((name) => {
-      if (!mayBeNamed(left, name)) return true;
+    for (const name of namesOnLeft(left)) {
+      if (!mayBeNamed(left, name) || accepts(inner, name)) continue;
       const one = prover.member(goal, name, inner);
-      return accepts(inner, name) || prover.isImpossible(one.left, one);
-    });
+      if (!(yield* prover.isImpossible(one.left, one))) return false;
+    }
+    return true;
   }
   const names = left.name();
   const place = { parent: goal.place, step: NAME, left: names } as const;
-  return prover.prove({ ...goal, left: names, right: inner, depth: goal.depth + 1, place });
+  return yield* prover.prove({ ...goal, left: names, right: inner, depth: goal.depth + 1, place });
 }
 
 /** What must hold of the objects that have a member of that name. */

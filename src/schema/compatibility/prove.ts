@@ -1,10 +1,11 @@
-import { spend } from "../budget.ts";
+import { budget, spend } from "../budget.ts";
+import type { Task as Steps } from "../task.ts";
 import { acceptsKeyword } from "./accepts.ts";
 import { arrayTasks } from "./array-rules.ts";
 import { Case } from "./case.ts";
 import { choiceTasks } from "./choice-rules.ts";
 import { factsOf } from "./facts.ts";
-import type { At, Finding, Goal, Prover, Task } from "./goal.ts";
+import type { At, Finding, Goal, Prover, Showing, Task } from "./goal.ts";
 import { objectTasks } from "./object-rules.ts";
 import { Sameness } from "./same.ts";
 import type { Shape } from "./shape.ts";
@@ -13,6 +14,8 @@ import { valueTask } from "./value-rules.ts";
 import { Views } from "./view.ts";
 
 const STEPS_PER_GOAL = 8;
+/** Steps from one stop to the next: some 2 ms. */
+const STEPS_PER_STRETCH = 8_000;
 /** Undecided choices of one case that are gone through; each doubles the cases at least. */
 const MAX_DECIDED = 6;
 
@@ -41,6 +44,8 @@ export class StructuralProver implements Prover {
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
   readonly #tasks = new Map<Shape, readonly Task[]>();
+  /** What is left of the budget when it stops next. */
+  #stopsAt = Infinity;
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
 
@@ -51,11 +56,12 @@ export class StructuralProver implements Prover {
   }
 
   /** What keeps the right document from allowing all the left one does. A payload is an object. */
-  compare(left: Shape, right: Shape): Finding[] {
+  *compare(left: Shape, right: Shape): Steps<Finding[]> {
     const findings: Finding[] = [];
+    this.#stopsAt = budget.left - STEPS_PER_STRETCH;
     const start = new Case({ all: [left], types: TYPE.object });
     const place = { parent: undefined, step: "", left: start };
-    this.prove({
+    yield* this.prove({
       left: start,
       right,
       strict: false,
@@ -68,10 +74,11 @@ export class StructuralProver implements Prover {
     return findings;
   }
 
-  prove(goal: Goal): boolean {
+  *prove(goal: Goal): Showing {
     const { left, right, strict, view, depth, findings } = goal;
     spend(STEPS_PER_GOAL);
-    if (right.reference !== undefined) return this.prove({ ...goal, right: right.reference });
+    if (this.#isLong()) yield;
+    if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
     if (right.isOpen && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? view.id : ""}`;
@@ -90,7 +97,8 @@ export class StructuralProver implements Prover {
       if (entry.holds === true) this.#goals.delete(key);
     });
     const found: Finding[] = [];
-    const holds = this.#holds({ ...goal, findings: found }) || this.isImpossible(left, goal);
+    const holds =
+      (yield* this.#holds({ ...goal, findings: found })) || (yield* this.isImpossible(left, goal));
     entry.holds = holds;
     if (!holds) {
       entry.findings = found;
@@ -100,7 +108,7 @@ export class StructuralProver implements Prover {
     return holds;
   }
 
-  #holds(goal: Goal): boolean {
+  *#holds(goal: Goal): Showing {
     const { right, place, findings } = goal;
     if (right.isFalse) {
       findings.push({ right, keyword: "false", part: undefined, place });
@@ -109,7 +117,7 @@ export class StructuralProver implements Prover {
     let holds = true;
     for (const task of this.#tasksOf(right)) {
       const found: Finding[] = [];
-      if (this.#check({ ...goal, findings: found }, task, MAX_DECIDED)) continue;
+      if (yield* this.#check({ ...goal, findings: found }, task, MAX_DECIDED)) continue;
       holds = false;
       if (found.length > 0) findings.push(...found);
       else findings.push({ right, keyword: task.keyword, part: task.part, place });
@@ -120,7 +128,7 @@ export class StructuralProver implements Prover {
   }
 
   /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
-  #check(goal: Goal, task: Task, decisions: number): boolean {
+  *#check(goal: Goal, task: Task, decisions: number): Showing {
     spend(STEPS_PER_GOAL);
     const { left, right, findings } = goal;
     const { values } = factsOf(left);
@@ -128,11 +136,11 @@ export class StructuralProver implements Prover {
       const lenient = this.side === "consumer" && !goal.strict;
       if (values.every((value) => acceptsKeyword(right, task.keyword, value, lenient))) return true;
       // Only for what it finds further inside.
-      task.holds(goal, this);
+      yield* this.#shown(task, goal);
       return false;
     }
     const found: Finding[] = [];
-    if (task.holds({ ...goal, findings: found }, this)) return true;
+    if (yield* this.#shown(task, { ...goal, findings: found })) return true;
     const [choice] = left.choices;
     if (choice === undefined || decisions === 0) {
       findings.push(...found);
@@ -142,7 +150,7 @@ export class StructuralProver implements Prover {
     let holds = true;
     for (const way of left.ways(choice)) {
       const inner = { ...goal, left: way, place: { ...goal.place, left: way }, findings: branchFindings };
-      if (this.#check(inner, task, decisions - 1) || this.isImpossible(way, goal)) continue;
+      if ((yield* this.#check(inner, task, decisions - 1)) || (yield* this.isImpossible(way, goal))) continue;
       if (branchFindings.length === 0) {
         branchFindings.push({ right, keyword: task.keyword, part: task.part, place: inner.place });
       }
@@ -152,45 +160,68 @@ export class StructuralProver implements Prover {
     return holds;
   }
 
-  isImpossible(left: Case, at: At): boolean {
+  /** Whether it has been at it for a stretch. */
+  #isLong(): boolean {
+    if (budget.left >= this.#stopsAt) return false;
+    this.#stopsAt = budget.left - STEPS_PER_STRETCH;
+    return true;
+  }
+
+  *#shown(task: Task, goal: Goal): Showing {
+    const holds = task.holds(goal, this);
+    return typeof holds === "boolean" ? holds : yield* holds;
+  }
+
+  *isImpossible(left: Case, at: At): Showing {
     spend(STEPS_PER_GOAL);
+    if (this.#isLong()) yield;
     const { types, values } = factsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
     const known = this.#impossible.get(left.key);
     if (known !== undefined) return known === true;
     this.#impossible.set(left.key, "open");
-    const impossible = this.#contradicts(left, types, at);
+    const impossible = yield* this.#contradicts(left, types, at);
     this.#impossible.set(left.key, impossible);
     if (impossible) this.#trail.push(() => this.#impossible.delete(left.key));
     return impossible;
   }
 
   /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
-  #isHopeless(inner: Case, at: At): boolean {
+  *#isHopeless(inner: Case, at: At): Showing {
     const { types, values } = factsOf(inner);
     if (types === 0 || values?.length === 0) return true;
-    return inner.shapes.length + inner.none.length > 1 && this.isImpossible(inner, at);
+    return inner.shapes.length + inner.none.length > 1 && (yield* this.isImpossible(inner, at));
   }
 
-  #contradicts(left: Case, types: number, { view, depth }: At): boolean {
+  *#contradicts(left: Case, types: number, { view, depth }: At): Showing {
     const { required, minItems } = factsOf(left);
     const at = { view, depth: depth + 1 };
     let rest = types;
-    if ((rest & TYPE.object) !== 0 && [...required].some((name) => this.#isHopeless(left.member(name), at))) {
-      rest &= ~TYPE.object;
+    if ((rest & TYPE.object) !== 0) {
+      for (const name of required) {
+        if (!(yield* this.#isHopeless(left.member(name), at))) continue;
+        rest &= ~TYPE.object;
+        break;
+      }
     }
-    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.#isHopeless(left.item(0), at)) rest &= ~TYPE.array;
+    if ((rest & TYPE.array) !== 0 && minItems > 0 && (yield* this.#isHopeless(left.item(0), at))) {
+      rest &= ~TYPE.array;
+    }
     if (rest === 0) return true;
     const narrowed = rest === left.types ? left : left.with({ types: rest });
     const place = { parent: undefined, step: "", left: narrowed };
-    const excluded = narrowed.none.some((right) =>
-      this.prove({ left: narrowed, right, strict: true, view, depth, brief: true, place, findings: [] }),
-    );
-    if (excluded) return true;
-    return narrowed.choices.some((choice) =>
-      narrowed.ways(choice).every((way) => this.isImpossible(way, { view, depth })),
-    );
+    const goal = { left: narrowed, strict: true, view, depth, brief: true, place, findings: [] };
+    for (const right of narrowed.none) if (yield* this.prove({ ...goal, right })) return true;
+    for (const choice of narrowed.choices) {
+      if (yield* this.#areImpossible(narrowed.ways(choice), { view, depth })) return true;
+    }
+    return false;
+  }
+
+  *#areImpossible(ways: readonly Case[], at: At): Showing {
+    for (const way of ways) if (!(yield* this.isImpossible(way, at))) return false;
+    return true;
   }
 
   member(goal: Goal, name: string, right: Shape, left = goal.left.member(name)): Goal {

@@ -103,6 +103,21 @@ const choices = (shift: number): Json =>
     })),
   });
 
+test("of very many breaks the first hundred of each side are told, and how many more there are", () => {
+  const wide = (count: number, type: Json): Json =>
+    object(Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, type])));
+  const messages = (count: number): string[] =>
+    compare(wide(count, text), wide(count, { type: "integer" })).breaks.map(({ message }) => message);
+  expect(messages(100)).toHaveLength(200);
+  const told = messages(103);
+  expect(told).toHaveLength(202);
+  expect([told[100], told[201]]).toEqual([
+    "3 more places break producers, beside the 100 told.",
+    "3 more places break consumers, beside the 100 told.",
+  ]);
+  expect(messages(101)[100]).toBe("1 more place breaks producers, beside the 100 told.");
+});
+
 test("schemas made to take for ever end with the steps", () => {
   expect(
     compare(choices(0), choices(1)).breaks.map(({ certainty, pointer }) => ({ certainty, pointer })),

@@ -77,9 +77,13 @@ class Payloads {
     for (const part of parts) {
       if (typeof part !== "object" || part === null) continue;
       const inner = this.#merged(part as Json, round + 1);
-      const properties = { ...(one["properties"] as Json), ...(inner["properties"] as Json) };
+      const properties = bothMaps(one["properties"], inner["properties"]);
+      const patterns = bothMaps(one["patternProperties"], inner["patternProperties"]);
+      const items = bothItems(one, inner);
       const required = [...((one["required"] ?? []) as string[]), ...((inner["required"] ?? []) as string[])];
       one = this.#often(0.5) ? { ...one, ...inner } : { ...inner, ...one };
+      if (items !== undefined) one["items"] = items;
+      if (Object.keys(patterns).length > 0) one["patternProperties"] = patterns;
       if (Object.keys(properties).length > 0) one["properties"] = properties;
       if (required.length > 0) one["required"] = required;
     }
@@ -102,22 +106,27 @@ class Payloads {
     const properties = (schema["properties"] ?? {}) as Json;
     const names = new Set((schema["required"] ?? []) as string[]);
     for (const name of Object.keys(properties)) if (this.#often(0.6)) names.add(name);
-    while (this.#often(0.25)) names.add(this.#pick([...NAMES, "other", "x9"]));
+    const isOfOthers = "additionalProperties" in schema || "patternProperties" in schema;
+    while (this.#often(isOfOthers ? 0.5 : 0.25)) names.add(this.#pick([...NAMES, "other", "x9"]));
     for (const name of names) made[name] = this.value(this.#memberOf(schema, properties, name), depth + 1);
     return made;
   }
 
   #memberOf(schema: Json, properties: Json, name: string): unknown {
-    if (Object.hasOwn(properties, name)) return properties[name];
     const patterns = Object.entries((schema["patternProperties"] ?? {}) as Json);
-    const matching = patterns.find(([pattern]) => new RegExp(pattern, "u").test(name));
-    return matching === undefined ? schema["additionalProperties"] : matching[1];
+    const held = patterns
+      .filter(([pattern]) => new RegExp(pattern, "u").test(name))
+      .map(([, inner]) => inner);
+    if (Object.hasOwn(properties, name)) held.push(properties[name]);
+    return held.length === 0 ? schema["additionalProperties"] : held.reduce(both);
   }
 
   #list(schema: Json, depth: number): unknown[] {
     const least = Number(schema["minItems"] ?? 0);
-    const length = least + (this.#often(0.7) ? Math.floor(this.#random() * 3) : 0);
     const { items } = schema;
+    // Far enough that the places of a tuple are reached, and one after them.
+    const more = Array.isArray(items) ? items.length + 2 : 3;
+    const length = least + (this.#often(0.7) ? Math.floor(this.#random() * more) : 0);
     return Array.from({ length }, (_, index) => {
       if (schema["contains"] !== undefined && this.#often(0.4))
         return this.value(schema["contains"], depth + 1);
@@ -160,4 +169,24 @@ class Payloads {
   #pick<T>(from: readonly T[]): T {
     return from[Math.floor(this.#random() * from.length)] as T;
   }
+}
+
+function both(one: unknown, other: unknown): unknown {
+  if (one === undefined || one === true) return other;
+  return other === undefined || other === true ? one : { allOf: [one, other] };
+}
+
+function bothMaps(one: unknown, other: unknown): Json {
+  const map = { ...(one as Json | undefined) };
+  for (const [name, inner] of Object.entries((other ?? {}) as Json)) map[name] = both(map[name], inner);
+  return map;
+}
+
+/** What two schemas say of items, place by place where one of them does. */
+function bothItems({ items: one }: Json, { items: other }: Json): unknown {
+  if (!Array.isArray(one) && !Array.isArray(other)) return both(one, other);
+  const at = (items: unknown, index: number): unknown =>
+    Array.isArray(items) ? (items as unknown[])[index] : items;
+  const length = Math.max(...[one, other].map((items) => (Array.isArray(items) ? items.length : 0)));
+  return Array.from({ length }, (_, index) => both(at(one, index), at(other, index)));
 }

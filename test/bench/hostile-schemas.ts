@@ -1,0 +1,117 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
+
+/** A schema made to take long, with a payload made to take long with it. */
+export interface HostileSchema {
+  readonly name: string;
+  readonly schemata: object;
+  /** What registering it is answered with. */
+  readonly status: 201 | 400 | 422;
+  readonly payload: object;
+}
+
+/** Members and items a hostile payload has. */
+const MANY = 20_000;
+
+const many = <T>(count: number, of: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => of(index));
+const map = (count: number, of: (index: number) => unknown): Record<string, unknown> =>
+  Object.fromEntries(many(count, (index) => [`p${index}`, of(index)]));
+const nested = (levels: number): object =>
+  JSON.parse('{"a":'.repeat(levels) + "0" + "}".repeat(levels)) as object;
+const chain = (length: number, next: (pointer: string) => object, last: object): object => ({
+  $ref: "#/definitions/d0",
+  definitions: Object.fromEntries([
+    ...many(length, (index) => [`d${index}`, next(`#/definitions/d${index + 1}`)]),
+    [`d${length}`, last],
+  ]),
+});
+const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
+
+export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
+  {
+    name: "pattern",
+    schemata: { properties: { a: { pattern: "^(a+)+$" }, b: { pattern: "^(\\w+\\s?)*$" } } },
+    status: 201,
+    payload: { a: `${"a".repeat(400_000)}!`, b: `${"word ".repeat(80_000)}!` },
+  },
+  {
+    name: "patterns",
+    schemata: { properties: map(60, (index) => ({ pattern: `^(a|b${index}){1,9}x$` })) },
+    status: 201,
+    payload: map(60, () => "a".repeat(10_000)),
+  },
+  {
+    name: "double-references",
+    schemata: chain(30, ($ref) => ({ allOf: [{ $ref }, { $ref }] }), { minProperties: 0 }),
+    status: 422,
+    payload: {},
+  },
+  {
+    name: "doubling",
+    schemata: { properties: { a: { oneOf: [{ $ref: "#" }, { $ref: "#" }] } } },
+    status: 201,
+    payload: nested(60),
+  },
+  {
+    name: "long-chain",
+    schemata: chain(450, ($ref) => ({ allOf: [{ $ref }] }), { type: "object" }),
+    status: 201,
+    payload: nested(60),
+  },
+  {
+    name: "unique-items",
+    schemata: { properties: { list: { uniqueItems: true } } },
+    status: 201,
+    payload: { list: many(MANY, (index) => ({ id: index, of: { b: 1, a: index % 7 } })) },
+  },
+  {
+    name: "deep",
+    schemata: { additionalProperties: { $ref: "#" }, maxProperties: 3 },
+    status: 201,
+    payload: nested(62),
+  },
+  {
+    name: "too-deep",
+    schemata: JSON.parse('{"not":'.repeat(70) + "{}" + "}".repeat(70)) as object,
+    status: 400,
+    payload: {},
+  },
+  {
+    name: "properties",
+    schemata: { properties: map(990, () => leaf) },
+    status: 201,
+    payload: map(10_000, () => "text"),
+  },
+  {
+    name: "too-many-properties",
+    schemata: { properties: map(10_000, () => ({})) },
+    status: 422,
+    payload: {},
+  },
+  {
+    name: "pattern-properties",
+    schemata: { patternProperties: map(990, () => leaf), additionalProperties: false },
+    status: 201,
+    payload: map(10_000, () => "text"),
+  },
+  {
+    name: "one-of",
+    schemata: { oneOf: many(256, (index) => ({ properties: { a: { const: index } }, required: ["a"] })) },
+    status: 201,
+    payload: { a: 255 },
+  },
+  {
+    name: "if",
+    schemata: {
+      allOf: many(240, (index) => ({ if: { required: [`p${index}`] }, then: { required: ["a"] } })),
+    },
+    status: 201,
+    payload: map(10_000, () => 1),
+  },
+  {
+    name: "enum",
+    schemata: { properties: { list: { items: { enum: many(1_000, (index) => ({ a: index })) } } } },
+    status: 201,
+    payload: { list: many(MANY, (index) => ({ a: index % 1_000 })) },
+  },
+];
