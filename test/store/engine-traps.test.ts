@@ -24,6 +24,8 @@ const open = (onFatal?: (error: EvregError) => void): Promise<Store> =>
 const newAction = (store: Store, action = "a.b") =>
   store.createAction({ action, application: "x", schemata: {} }, 1);
 
+const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
+
 function openConnection(): Connection {
   const connection = openFile(join(scratch.path, "one.db"));
   return connection;
@@ -71,8 +73,9 @@ describe("the connection", () => {
 
   it("waits for the disk unless a transaction may be durable later, and then again with the next", () => {
     const connection = openConnection();
-    const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
+    expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
     expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
   });
