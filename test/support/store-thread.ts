@@ -7,7 +7,7 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE = join(ROOT, "src/store/libsql/worker.ts");
-const HOST = "/src/store/libsql/worker-host.ts";
+const HOST = "/src/store/libsql/thread.ts";
 /** Where it names the thread's module as it lies in the source. */
 const NAMED = `"./worker.ts"`;
 
