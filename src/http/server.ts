@@ -34,7 +34,7 @@ export interface HttpLimits {
   readonly maxWaiting: number;
 }
 
-export const HTTP_LIMITS: HttpLimits = {
+const HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
