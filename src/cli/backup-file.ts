@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import type { Backup } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
+import { withProgress } from "./byte-progress.ts";
 import { endingAtOnce, removeForGood } from "./interruption.ts";
 import { printableLine } from "./printable.ts";
 import { usage } from "./usage.ts";
@@ -17,18 +18,22 @@ export function mustBeNew(path: string): void {
 /**
  * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk and has passed
  * `check`; until then, and after a failure, there is nothing of that name, or what was there before.
- * @param options `force`: may take the place of a file that is there
+ * @param options `force`: may take the place of a file that is there; `signal` ends it before the check
  */
 export async function writeBackup<T>(
   path: string,
   backup: Backup,
-  options: { readonly force: boolean; readonly check: (path: string) => Promise<T> },
+  options: {
+    readonly force: boolean;
+    readonly check: (path: string) => Promise<T>;
+    readonly signal: AbortSignal;
+  },
 ): Promise<T> {
   const part = `${path}.${randomUUID()}.part`;
   try {
     const file = await open(part, "wx", 0o600);
     try {
-      await writeGently(file, backup.content());
+      await writeGently(file, withProgress(backup, options.signal));
       await file.sync();
     } finally {
       await file.close();

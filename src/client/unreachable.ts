@@ -43,7 +43,7 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
     default:
       if (code !== undefined && NO_TLS.has(code)) {
         const plain = origin.replace(/^https:/, "http:");
-        return `What listens at ${origin} does not speak https; evreg does so only where it has a certificate. Try ${plain}, or name the proxy that speaks https for it.`;
+        return `What listens at ${origin} does not speak https; evreg speaks it only where it was set up to. Try ${plain}, or name the proxy that speaks https for it.`;
       }
       if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
         return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;

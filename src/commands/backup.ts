@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
 import { mustBeNew, writeBackup } from "../cli/backup-file.ts";
+import { withProgress } from "../cli/byte-progress.ts";
 import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { optionalArg } from "../cli/flags.ts";
@@ -9,6 +10,8 @@ import { note, writeBytes } from "../cli/output.ts";
 import { printableLine } from "../cli/printable.ts";
 import type { Column } from "../cli/table.ts";
 import { usage } from "../cli/usage.ts";
+import type { Backup as Copied } from "../domain/backup.ts";
+import { EvregError } from "../domain/error.ts";
 
 export default class Backup extends EvregCommand {
   static override summary = "Copy all data into a file, while the server goes on.";
@@ -33,32 +36,54 @@ The file is looked through before it gets its name: what is there by the end is 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Backup);
     const path = args.file ?? `evreg-backup-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.db`;
-    const output = this.outputFor(flags);
     if (path === "-") {
       if (process.stdout.isTTY) throw usage("A backup is no text: name a file, or send it into a pipe.");
-      if (output.format !== "table") throw usage("With - the output is the backup itself.");
+      if (this.outputFor(flags).format !== "table") throw usage("With - the output is the backup itself.");
     } else if (!flags.force) mustBeNew(path);
     const signal = interruption();
-    return this.withEvreg(flags, async (evreg) => {
-      const backup = await evreg.backup(signal);
-      const { bytes, sha256 } = backup;
-      try {
-        if (path === "-") {
-          for await (const piece of backup.content()) await writeBytes(piece);
-          note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
-          return EXIT.done;
+    try {
+      return await this.withEvreg(flags, async (evreg) => {
+        if (process.stderr.isTTY) note("Copying the data, beside it…");
+        const backup = await evreg.backup(signal);
+        try {
+          if (path === "-") await toStdout(backup, signal);
+          else
+            await this.outputFor(flags).record(
+              { data: await toFile(path, backup, flags.force, signal) },
+              COLUMNS,
+            );
+        } finally {
+          await backup.close();
         }
-        const { loadFileChecks } = await import("../app.ts");
-        const { checkFile } = await loadFileChecks();
-        const check = (part: string) => checkFile(part, { name: `The copy for ${printableLine(path)}` });
-        const facts = await writeBackup(path, backup, { force: flags.force, check });
-        await output.record({ data: { file: path, ...facts, sha256 } }, COLUMNS);
         return EXIT.done;
-      } finally {
-        await backup.close();
-      }
-    });
+      });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      note("Interrupted: there is no backup.");
+      return EXIT.interrupted;
+    }
   }
+}
+
+async function toStdout(backup: Copied, signal: AbortSignal): Promise<void> {
+  const { bytes, sha256 } = backup;
+  try {
+    for await (const piece of withProgress(backup, signal)) await writeBytes(piece);
+  } catch (error) {
+    // Elsewhere a reader that has had enough is no failure; half a backup is one.
+    if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+    const message = "Whoever read the backup left before its end. Look at the command behind the pipe.";
+    throw new EvregError("unavailable", message, {}, { cause: error });
+  }
+  note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
+}
+
+async function toFile(path: string, backup: Copied, force: boolean, signal: AbortSignal): Promise<Shown> {
+  const { loadFileChecks } = await import("../app.ts");
+  const { checkFile } = await loadFileChecks();
+  const check = (part: string) => checkFile(part, { name: `The copy for ${printableLine(path)}` });
+  const facts = await writeBackup(path, backup, { force, check, signal });
+  return { file: path, ...facts, sha256: backup.sha256 };
 }
 
 interface Shown {

@@ -1,4 +1,5 @@
 import type { Backup } from "../domain/backup.ts";
+import { CallerGone } from "./body.ts";
 import type { Route } from "./route.ts";
 
 export const BACKUP_PATH = "/v1/backup";
@@ -29,7 +30,12 @@ export const BACKUP_ROUTE: Route = {
   },
   failures: [409],
   async handle(evreg, incoming) {
-    const backup = await incoming.inItsOwnTime(() => evreg.backup(incoming.gone()));
+    const gone = incoming.gone();
+    const backup = await incoming
+      .inItsOwnTime(() => evreg.backup(gone))
+      .catch((error: unknown) => {
+        throw gone.aborted ? new CallerGone() : error;
+      });
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,

@@ -106,7 +106,10 @@ export function createService(options: ServiceOptions): Service {
         },
         async backup(signal) {
           access.require("admin");
-          return store.backup(signal).catch(rethrow);
+          return store.backup(signal).catch((error: unknown) => {
+            signal?.throwIfAborted();
+            rethrow(error);
+          });
         },
         close: () => Promise.resolve(),
       };

@@ -1,9 +1,11 @@
 import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
 import { startHarness, type Harness } from "./harness.ts";
 
 let harness: Harness;
 let slow: Promise<void> = Promise.resolve();
+let begun = Promise.withResolvers<AbortSignal | undefined>();
 
 beforeAll(async () => {
   harness = await startHarness({
@@ -14,7 +16,10 @@ beforeAll(async () => {
         const evreg = service.as(principal);
         return {
           ...evreg,
-          backup: (signal) => slow.then(() => evreg.backup(signal)),
+          backup(signal) {
+            begun.resolve(signal);
+            return slow.then(() => evreg.backup(signal));
+          },
         };
       },
     }),
@@ -70,4 +75,25 @@ test("HEAD tells its length and makes the next one possible", async () => {
     await next.arrayBuffer();
   }
   expect(status).toBe(200);
+});
+
+test("a caller who leaves while it is made is no failure of the server's", async () => {
+  const made = Promise.withResolvers<void>();
+  slow = made.promise;
+  begun = Promise.withResolvers();
+  const leaving = new AbortController();
+  const token = await harness.token("admin");
+  const headers = { authorization: `Bearer ${token}` };
+  const asked = fetch(`${harness.url}/v1/backup`, { headers, signal: leaving.signal });
+  const gone = await begun.promise;
+  const before = harness.log.length;
+  leaving.abort();
+  await expect(asked).rejects.toThrow();
+  await until("the server to hear of it", () => gone?.aborted === true);
+  made.resolve();
+  await until("the request's line", () =>
+    harness.log.slice(before).some(({ fields }) => fields["path"] === "/v1/backup"),
+  );
+  expect(harness.log.slice(before)).toMatchObject([{ level: "info", fields: { status: 499 } }]);
+  slow = Promise.resolve();
 });

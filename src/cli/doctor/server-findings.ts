@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { fine, type Finding, problem, warning } from "../../domain/finding.ts";
 import type { Evreg } from "../../evreg.ts";
+import { interruption } from "../interruption.ts";
 import { writeBackup } from "../backup-file.ts";
 
 /** Apart by less, nothing that goes by a clock goes wrong. */
@@ -66,7 +67,7 @@ async function integrity(evreg: Evreg): Promise<Finding> {
     const backup = await evreg.backup();
     try {
       const check = (path: string) => checkFile(path, { name: "The server's data file" });
-      await writeBackup(join(folder, "copy.db"), backup, { force: false, check });
+      await writeBackup(join(folder, "copy.db"), backup, { force: false, check, signal: interruption() });
     } finally {
       await backup.close();
     }
