@@ -49,10 +49,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
     const backups = new Backups(dataFileOf(folder), report.file, keeper);
     const letGo = async (): Promise<void> => {
-      // From this moment on nothing more is written.
-      const written = queue.close();
-      await backups.end();
-      await written;
+      await Promise.all([queue.close(), backups.end()]);
       // Gone before the lock is: who comes next writes their own.
       removeOwner(folder, owner.instance);
       await keeper.close();
