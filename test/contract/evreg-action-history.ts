@@ -34,12 +34,32 @@ export function actionHistoryContract(open: OpenEvreg): void {
         action: NAME,
         revision: 1,
         schemata: USER_SCHEMA,
+        admission: null,
         timestamped: "2026-01-01T00:00:00.000Z",
       });
       expect(data[1]).toMatchObject({ schemata: withMore("a"), timestamped: "2026-01-01T00:00:01.000Z" });
       const paged = await under.evreg.actions.revisions(NAME, { limit: 1, after: 3 });
       expect(paged.data).toEqual([data[1]]);
       expect(await under.evreg.actions.revision(NAME, 1)).toEqual({ data: data[2] });
+    });
+
+    it("tells under which mode each was admitted, and how much that let through", async () => {
+      await create();
+      const { actions } = under.evreg;
+      await actions.update(NAME, { schemata: withMore("a") });
+      await actions.update(NAME, { schemata: BREAKING }, { compatibility: "none" });
+      await actions.update(NAME, { schemata: LOOSENED, compatibility: "producer" });
+      await actions.update(NAME, { application: "moved" });
+      const { data } = await actions.revisions(NAME);
+      expect(data.map(({ admission }) => admission)).toEqual([
+        { compatibility: "producer", breaks: 0 },
+        // Two properties are no longer required.
+        { compatibility: "producer", breaks: 2 },
+        // One is required, and one is gone.
+        { compatibility: "none", breaks: 2 },
+        { compatibility: "full", breaks: 0 },
+        null,
+      ]);
     });
 
     it("has no other revisions", async () => {
