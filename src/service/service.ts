@@ -18,6 +18,7 @@ import { deliveriesPort } from "./deliveries.ts";
 import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
+import { LongChecks } from "./long-checks.ts";
 import { replaysPort } from "./replays.ts";
 import { SchemaWork } from "./schema-work.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
@@ -75,6 +76,7 @@ export function createService(options: ServiceOptions): Service {
     delivery: config.delivery,
     actions: new ActionCache(store, loopPace),
     eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
+    longChecks: new LongChecks(),
     schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,
