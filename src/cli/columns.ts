@@ -41,6 +41,8 @@ export function revisionColumns(changes: ReadonlyMap<number, string>): readonly 
   return [
     { title: "REVISION", of: ({ revision }) => revision, align: "right" },
     { title: "APPLIED", of: ({ timestamped }) => timestamped },
+    { title: "MODE", of: ({ admission }) => admission?.compatibility },
+    { title: "BREAKS", of: ({ admission }) => admission?.breaks, align: "right" },
     { title: "CHANGES", of: ({ revision }) => changes.get(revision), shrinkTo: 16 },
   ];
 }

@@ -49,8 +49,17 @@ export interface ActionRevision {
   readonly action: string;
   readonly revision: number;
   readonly schemata: Schemata;
+  readonly admission: Admission | null;
   /** ISO 8601 UTC, when it was applied. */
   readonly timestamped: string;
+}
+
+/** How a schema came to replace the one before it. `null` for the first, and for those applied before this was kept. */
+export interface Admission {
+  /** Whom it was not to break: `none` where it was forced. */
+  readonly compatibility: CompatibilityMode;
+  /** What it breaks of the revision before it, for whomever. */
+  readonly breaks: number;
 }
 
 export interface RevisionQuery {

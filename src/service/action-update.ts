@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 import type { Access } from "./access.ts";
 import { changedSettings, settingsAfter } from "./action-settings.ts";
 import { actionOf, given, notFound, ownAction } from "./answers.ts";
-import { breaksOf } from "./compatibility.ts";
+import { admissionOf, breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 
 /** How often an update follows others that come before it. */
@@ -81,8 +81,9 @@ async function revise(
       );
     }
   }
+  const admission = await admissionOf(context, stored, schemata, forced ? "none" : settings.compatibility);
   try {
-    const revised = await store.reviseAction(change, clock.now());
+    const revised = await store.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
     return revised;
   } finally {

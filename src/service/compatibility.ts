@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { CHECK_LIMITS } from "../domain/action.ts";
-import type { ActionRevision, Schemata } from "../domain/action.ts";
-import type { CompatibilityRule, RevisionBreak } from "../domain/compatibility.ts";
+import type { ActionRevision, Admission, Schemata } from "../domain/action.ts";
+import type { CompatibilityMode, CompatibilityRule, RevisionBreak } from "../domain/compatibility.ts";
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
@@ -35,6 +35,19 @@ export async function breaksOf(
     if (found.size >= CHECK_LIMITS.breaks) break;
   }
   return [...found.values()].slice(0, CHECK_LIMITS.breaks);
+}
+
+/** How a schema that is applied comes to replace the one in force. What it was let through with is counted as well. */
+export async function admissionOf(
+  { schemaWork }: Pick<ServiceContext, "schemaWork">,
+  stored: StoredAction,
+  next: Schemata,
+  compatibility: CompatibilityMode,
+): Promise<Admission> {
+  if (compatibility === "full" || isDeepStrictEqual(stored.schemata, next))
+    return { compatibility, breaks: 0 };
+  const { total: breaks } = await schemaWork.goOn(comparing(stored.schemata, next, { mode: "full" }));
+  return { compatibility, breaks };
 }
 
 /** Newest first. */

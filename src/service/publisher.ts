@@ -1,6 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import type { Published } from "../evreg.ts";
+import { budget } from "../schema/budget.ts";
 import { publishSteps } from "../schema/limits.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { Access } from "./access.ts";
@@ -45,13 +46,16 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { store, clock, counts } = this.#context;
+    const { store, clock, counts, longChecks } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     const value = payloadValue(input.payload);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const found = this.#actionOf(input);
-      const prepared = this.#held(input, value, found instanceof Promise ? await found : found);
+      const action = found instanceof Promise ? await found : found;
+      const pause = longChecks.pause();
+      if (pause !== undefined) await pause;
+      const prepared = this.#held(input, value, action);
       const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;
@@ -102,7 +106,7 @@ export class Publisher {
   #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
-    const fault = faultOf(item, value, action);
+    const fault = this.#faultOf(item, value, action);
     const { actionId, revision } = action;
     const payload = item.payload.bytes;
     const { idempotency_key: idempotencyKey } = item;
@@ -135,10 +139,12 @@ export class Publisher {
         return outcome satisfies never;
     }
   }
-}
 
-function faultOf(item: NewEvent, value: unknown, action: LoadedAction): EvregError | undefined {
-  if (action.isRetired) return retired(item, action.successor);
-  const failure = action.validator.validate(value, publishSteps(item.payload.bytes.length));
-  return failure === undefined ? undefined : nonConforming(item, failure);
+  #faultOf(item: NewEvent, value: unknown, action: LoadedAction): EvregError | undefined {
+    if (action.isRetired) return retired(item, action.successor);
+    const steps = publishSteps(item.payload.bytes.length);
+    const failure = action.validator.validate(value, steps);
+    this.#context.longChecks.took(steps - budget.left);
+    return failure === undefined ? undefined : nonConforming(item, failure);
+  }
 }

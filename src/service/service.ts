@@ -19,6 +19,7 @@ import { diagnose, type DoctorSources } from "./diagnose.ts";
 import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
+import { LongChecks } from "./long-checks.ts";
 import { replaysPort } from "./replays.ts";
 import { SchemaWork } from "./schema-work.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
@@ -78,6 +79,7 @@ export function createService(options: ServiceOptions): Service {
     delivery: config.delivery,
     actions: new ActionCache(store, loopPace),
     eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
+    longChecks: new LongChecks(),
     schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,

@@ -1,4 +1,4 @@
-import type { Action, ActionSettings, Schemata } from "../domain/action.ts";
+import type { Action, ActionSettings, Admission, Schemata } from "../domain/action.ts";
 import type { CompatibilityRule } from "../domain/compatibility.ts";
 
 export interface ActionRecord extends Partial<CompatibilityRule> {
@@ -21,6 +21,8 @@ export interface StoredAction extends Action {
 export interface ActionChange {
   readonly action: string;
   readonly schemata?: Schemata;
+  /** Kept with the revision, where there will be a new one. */
+  readonly admission?: Admission;
   readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
   readonly basedOnEdition: number;

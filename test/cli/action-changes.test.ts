@@ -28,7 +28,7 @@ test("history lists the revisions with what each changed; a page knows what is o
     json(["actions", "history", "a.b", "--after", "2"]),
   ]);
   expect(table.stdout).toMatch(
-    /^REVISION +APPLIED +CHANGES\n +2 +\S+Z +\+ \/properties\/note\n +1 +\S+Z +first\n$/,
+    /^REVISION +APPLIED +MODE +BREAKS +CHANGES\n +2 +\S+Z +full +0 +\+ \/properties\/note\n +1 +\S+Z +- +- +first\n$/,
   );
   expect(page.stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(page.stdout).toContain("+ /properties/note");

@@ -38,6 +38,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
         action: name,
         revision: 1,
         schemata: USER_SCHEMA,
+        admission: null,
         timestamped: new Date(createdMs).toISOString(),
       });
       expect(data[1]).toMatchObject({
@@ -47,6 +48,25 @@ export function actionHistoryContract(open: OpenEvreg): void {
       const paged = await under.evreg.actions.revisions(name, { limit: 1, after: 3 });
       expect(paged.data).toEqual([data[1]]);
       expect(await under.evreg.actions.revision(name, 1)).toEqual({ data: data[2] });
+    });
+
+    it("tells under which mode each was admitted, and how much that let through", async () => {
+      await create();
+      const { actions } = under.evreg;
+      await actions.update(name, { schemata: withMore("a") });
+      await actions.update(name, { schemata: BREAKING }, { compatibility: "none" });
+      await actions.update(name, { schemata: LOOSENED, compatibility: "producer" });
+      await actions.update(name, { application: "moved" });
+      const { data } = await actions.revisions(name);
+      expect(data.map(({ admission }) => admission)).toEqual([
+        { compatibility: "producer", breaks: 0 },
+        // Two properties are no longer required.
+        { compatibility: "producer", breaks: 2 },
+        // One is required, and one is gone.
+        { compatibility: "none", breaks: 2 },
+        { compatibility: "full", breaks: 0 },
+        null,
+      ]);
     });
 
     it("has no other revisions", async () => {

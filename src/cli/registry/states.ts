@@ -23,8 +23,8 @@ export function stateProblems(declared: readonly Declared[], there: readonly Act
   const before = new Map(there.map((action) => [action.action, action]));
   const names = new Set<unknown>([...before.keys(), ...declared.map(({ values }) => values["action"])]);
   return declared.flatMap(({ values, place }) => {
-    const { action, successor = null } = values;
-    if (successor === null) return [];
+    const { action, successor } = values;
+    if (typeof successor !== "string") return [];
     const wrong = (message: string): Problem[] => [{ place: place(["successor"]), message }];
     const present = before.get(String(action));
     const { deprecated = present?.deprecated, retired = present?.retired } = values;
@@ -36,7 +36,7 @@ export function stateProblems(declared: readonly Declared[], there: readonly Act
     if (successor === action) return wrong("successor must be another action");
     if (names.has(successor)) return [];
     return wrong(
-      `there is no action ${String(successor)}, or none that this token may read, and no file declares it`,
+      `there is no action ${successor}, or none that this token may read, and no file declares it`,
     );
   });
 }

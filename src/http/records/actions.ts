@@ -29,6 +29,25 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     action: text,
     revision: { type: "integer", minimum: 1 },
     schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
+    admission: {
+      type: ["object", "null"],
+      description:
+        "How it came to replace the one before it; `null` for the first, and for those of older files.",
+      properties: {
+        compatibility: {
+          type: "string",
+          enum: COMPATIBILITY_MODES,
+          description: "Whom it was not to break; `none` where it was forced.",
+        },
+        breaks: {
+          type: "integer",
+          minimum: 0,
+          description: "What it breaks of the revision before it, for producers and consumers together.",
+        },
+      },
+      required: ["compatibility", "breaks"],
+      additionalProperties: false,
+    },
     timestamped: { ...timestamp, description: "When it was applied." },
   }),
   SchemaBreak: record(

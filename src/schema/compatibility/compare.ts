@@ -17,6 +17,8 @@ import type { Shape } from "./shape.ts";
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */
   readonly breaks: readonly SchemaBreak[];
+  /** How many there are, those not told one by one included. */
+  readonly total: number;
 }
 
 export interface CompareOptions {
@@ -50,7 +52,7 @@ export function* comparing(
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
 ): Task<Verdict> {
   const sides = sidesOf(mode);
-  if (sides.length === 0) return { breaks: [] };
+  if (sides.length === 0) return { breaks: [], total: 0 };
   const oldDocument = readSchema(old);
   yield;
   const nextDocument = readSchema(next);
@@ -60,13 +62,16 @@ export function* comparing(
   yield;
   const comparison = new Comparison(oldShape, shapeOf(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
+  let total = 0;
   for (const side of sides) {
     yield;
     const found = yield* within({ left: steps }, comparison.findings(side));
     yield;
-    breaks.push(...(yield* comparison.breaks(side, found)));
+    const told = yield* comparison.breaks(side, found);
+    breaks.push(...told.breaks);
+    total += told.total;
   }
-  return { breaks };
+  return { breaks, total };
 }
 
 /** Steps that several tasks share. */
@@ -105,13 +110,14 @@ class Comparison {
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found): Task<SchemaBreak[]> {
+  *breaks(side: Side, { findings, isCut }: Found): Task<Verdict> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
-    return isCut ? [...breaks, tooLong(side)] : breaks;
+    if (isCut) breaks.push(tooLong(side));
+    return { breaks, total: different.size + (isCut ? 1 : 0) };
   }
 
   *findings(side: Side): Task<Found> {

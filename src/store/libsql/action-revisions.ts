@@ -1,4 +1,5 @@
 import type { ActionRevision, Schemata } from "../../domain/action.ts";
+import type { CompatibilityMode } from "../../domain/compatibility.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { RevisionSelection } from "../actions.ts";
 import type { Sql } from "./sql.ts";
@@ -9,10 +10,12 @@ interface RevisionRow {
   readonly revision: number;
   readonly schemata: string;
   readonly created_ms: number;
+  readonly compatibility: CompatibilityMode | null;
+  readonly breaks: number | null;
 }
 
 const SELECT_REVISION = `
-  SELECT a.action, r.revision, r.schemata, r.created_ms
+  SELECT a.action, r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
   FROM action a JOIN action_revision r ON r.action_id = a.rowid
   WHERE a.action = ?`;
 
@@ -34,10 +37,12 @@ export function listRevisions(sql: Sql, query: RevisionSelection): readonly Acti
 }
 
 function revisionOf(row: RevisionRow): ActionRevision {
+  const { compatibility, breaks } = row;
   return {
     action: row.action,
     revision: row.revision,
     schemata: JSON.parse(row.schemata) as Schemata,
+    admission: compatibility === null || breaks === null ? null : { compatibility, breaks },
     timestamped: toIso(row.created_ms),
   };
 }

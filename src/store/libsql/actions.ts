@@ -1,4 +1,4 @@
-import type { Action, ActionSettings, Schemata } from "../../domain/action.ts";
+import type { Action, ActionSettings, Admission, Schemata } from "../../domain/action.ts";
 import { DEFAULT_RULE } from "../../domain/compatibility.ts";
 import type { CompatibilityRule } from "../../domain/compatibility.ts";
 import { EvregError } from "../../domain/error.ts";
@@ -82,11 +82,11 @@ export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Acti
   const found = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, input.action);
   if (found === undefined) return undefined;
   if (found.edition !== input.basedOnEdition) return "stale";
-  const { schemata, application, settings = {} } = input;
+  const { schemata, admission, application, settings = {} } = input;
   let { revision } = found;
   if (schemata !== undefined || application !== undefined) {
     revision += 1;
-    insertRevision(sql, found.id, revision, schemata ?? parsed(found.schemata), nowMs);
+    insertRevision(sql, found.id, revision, schemata ?? parsed(found.schemata), nowMs, admission);
   }
   const next = settingsAfter(found, settings, nowMs);
   sql.run(
@@ -123,14 +123,18 @@ export function insertRevision(
   revision: number,
   schemata: Schemata,
   nowMs: number,
+  admission?: Admission,
 ): void {
   sql.run(
-    "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (?, ?, ?, ?)",
+    `INSERT INTO action_revision (action_id, revision, schemata, created_ms, compatibility, breaks)
+      VALUES (?, ?, ?, ?, ?, ?)`,
     actionId,
     revision,
     // Written this way, NUL and lone surrogates are escapes, so the text itself never holds either.
     JSON.stringify(schemata),
     nowMs,
+    admission?.compatibility ?? null,
+    admission?.breaks ?? null,
   );
 }
 

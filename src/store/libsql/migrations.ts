@@ -248,6 +248,16 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE action ADD COLUMN successor TEXT",
     ],
   },
+  {
+    version: 9,
+    name: "what revisions were admitted under",
+    statements: [
+      // NULL for what nothing was compared with: the first of an action, and those applied before this was kept.
+      `ALTER TABLE action_revision ADD COLUMN compatibility TEXT
+        CHECK (compatibility IN ('full', 'producer', 'consumer', 'none'))`,
+      "ALTER TABLE action_revision ADD COLUMN breaks INTEGER",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

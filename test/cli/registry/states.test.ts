@@ -108,14 +108,13 @@ test("a schema and a state of one action are one step, which is done when both a
     "e.more, retired: true",
   );
   const abort = new AbortController();
-  const { update } = evreg.actions;
   const port: Evreg = {
     ...evreg,
     actions: {
       ...evreg.actions,
       update: (...input) => {
         abort.abort();
-        return update(...input);
+        return evreg.actions.update(...input);
       },
     },
   };

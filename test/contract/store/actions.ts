@@ -87,7 +87,9 @@ export function actionSuite(open: OpenStore): void {
     const { action } = await on.action();
     for (const edition of [1, 2, 3]) {
       const schemata = { type: "object", title: `no. ${edition + 1}` };
-      await on.store.reviseAction({ action, schemata, basedOnEdition: edition }, NOW + edition);
+      const admission = { compatibility: "consumer", breaks: edition } as const;
+      const change = { action, schemata, basedOnEdition: edition };
+      await on.store.reviseAction(edition === 1 ? change : { ...change, admission }, NOW + edition);
     }
     const all = await on.store.listRevisions({ action, limit: 10 });
     expect(all.map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
@@ -95,8 +97,10 @@ export function actionSuite(open: OpenStore): void {
       action,
       revision: 3,
       schemata: { type: "object", title: "no. 3" },
+      admission: { compatibility: "consumer", breaks: 2 },
       timestamped: "2026-03-01T12:00:00.002Z",
     });
+    expect(all.slice(2).map(({ admission }) => admission)).toEqual([null, null]);
     expect(await on.store.listRevisions({ action, limit: 2, after: 4 })).toEqual(all.slice(1, 3));
     expect(await on.store.findRevision(action, 3)).toEqual(all[1]);
     expect(await on.store.findRevision(action, 5)).toBeUndefined();

@@ -103,11 +103,13 @@ const choices = (shift: number): Json =>
     })),
   });
 
+const wide = (count: number, type: Json): Json =>
+  object(Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, type])));
+
+const messages = (count: number): string[] =>
+  compare(wide(count, text), wide(count, { type: "integer" })).breaks.map(({ message }) => message);
+
 test("of very many breaks the first hundred of each side are told, and how many more there are", () => {
-  const wide = (count: number, type: Json): Json =>
-    object(Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, type])));
-  const messages = (count: number): string[] =>
-    compare(wide(count, text), wide(count, { type: "integer" })).breaks.map(({ message }) => message);
   expect(messages(100)).toHaveLength(200);
   const told = messages(103);
   expect(told).toHaveLength(202);

@@ -185,8 +185,10 @@ function bothMaps(one: unknown, other: unknown): Json {
 /** What two schemas say of items, place by place where one of them does. */
 function bothItems({ items: one }: Json, { items: other }: Json): unknown {
   if (!Array.isArray(one) && !Array.isArray(other)) return both(one, other);
-  const at = (items: unknown, index: number): unknown =>
-    Array.isArray(items) ? (items as unknown[])[index] : items;
   const length = Math.max(...[one, other].map((items) => (Array.isArray(items) ? items.length : 0)));
-  return Array.from({ length }, (_, index) => both(at(one, index), at(other, index)));
+  return Array.from({ length }, (_, index) => both(itemAt(one, index), itemAt(other, index)));
+}
+
+function itemAt(items: unknown, index: number): unknown {
+  return Array.isArray(items) ? (items as unknown[])[index] : items;
 }
