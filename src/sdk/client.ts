@@ -1,0 +1,48 @@
+import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
+import type { EvregError } from "../domain/error.ts";
+import type { BatchResult, NewEvent } from "../domain/event.ts";
+import type { Evreg, EventsPort, Published } from "../evreg.ts";
+
+// What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
+
+export type { ConnectOptions } from "../client/connect.ts";
+export { EvregError } from "../domain/error.ts";
+export type { ErrorBody, ErrorDetails, EvregErrorCode } from "../domain/error.ts";
+export { RawJson } from "../json/raw-json.ts";
+export type * from "../evreg.ts";
+export type * from "../domain/action.ts";
+export type * from "../domain/backup.ts";
+export type * from "../domain/delivery.ts";
+export type * from "../domain/event.ts";
+export type * from "../domain/finding.ts";
+export type * from "../domain/health.ts";
+export type * from "../domain/replay.ts";
+export type * from "../domain/subscription.ts";
+export type * from "../domain/token.ts";
+
+/** An event to publish, its payload as an object or as the exact bytes of one (`RawJson`). */
+export interface EventInput extends Omit<NewEvent, "payload"> {
+  readonly payload: object;
+}
+
+export interface ClientEvents extends EventsPort {
+  publish(input: EventInput): Promise<Published>;
+  publishBatch(
+    items: readonly (EventInput | EvregError)[],
+    options?: { atomic?: boolean },
+  ): Promise<BatchResult>;
+}
+
+export interface Client extends Evreg {
+  readonly events: ClientEvents;
+}
+
+/**
+ * All of evreg, done by the server at `url`; nothing is sent before the first call. Events that come back have their
+ * payload as `RawJson`: `payload.value()` parses it, `payload.bytes` are those that were published.
+ * Every failure is an `EvregError` whose `code` says of which kind.
+ */
+export function connect(options: ConnectOptions): Client {
+  // What is not `RawJson` is written as `JSON.stringify` writes it, like the rest of a request.
+  return connectPort(options);
+}
