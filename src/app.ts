@@ -146,6 +146,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     replays: evreg.replays,
     tokens: evreg.tokens,
     health: () => evreg.health(),
+    whoami: () => evreg.whoami(),
     metrics: () => evreg.metrics(),
     close: () => (closing ??= parts.store.close()),
   };

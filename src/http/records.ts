@@ -292,6 +292,11 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
   }),
   Token: record(token),
   TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
+  Identity: record({
+    name: { ...text, description: "Of the token; `local` where the server asks for none." },
+    scopes: token.scopes,
+    expires_at: { ...nullableTimestamp, description: "When the token ends; `null`: never." },
+  }),
   Health: record(
     {
       status: { enum: ["ok", "unavailable"] },

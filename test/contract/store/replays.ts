@@ -48,7 +48,13 @@ export function replaySuite(open: OpenStore): void {
     { rowid }: Replay,
     given: { nowMs?: number; most?: number; mostDue?: number; mostUnfinished?: number; total?: number } = {},
   ): Promise<ReplayProgress> =>
-    on.store.stepReplay(rowid, { nowMs: LATER, most: 1_000, mostDue: 1_000, mostUnfinished: 10_000, ...given });
+    on.store.stepReplay(rowid, {
+      nowMs: LATER,
+      most: 1_000,
+      mostDue: 1_000,
+      mostUnfinished: 10_000,
+      ...given,
+    });
 
   async function toTheEnd(replay: Replay): Promise<number> {
     let queued = 0;
