@@ -5,8 +5,9 @@ import type { TargetFlags } from "./target.ts";
 /** What the command that runs was told about where to act. A process runs one. */
 let typed: TargetFlags = {};
 
-export function rememberTarget({ url, token, "token-file": tokenFile, data, config }: TargetFlags): void {
-  typed = { url, token, "token-file": tokenFile, data, config };
+export function rememberTarget(flags: TargetFlags): void {
+  const { url, context, token, "token-file": tokenFile, data, config } = flags;
+  typed = { url, context, token, "token-file": tokenFile, data, config };
 }
 
 /**

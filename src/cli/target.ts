@@ -1,15 +1,19 @@
 import { existsSync } from "node:fs";
+import type { Context } from "../config/contexts.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
 import { readTokenFile } from "../runtime/token-file.ts";
 import { readInput } from "./input.ts";
+import { contextFor } from "./place.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
 import { usage } from "./usage.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
+  readonly context?: string | undefined;
   readonly token?: string | undefined;
   readonly "token-file"?: string | undefined;
   readonly data?: string | undefined;
@@ -21,9 +25,13 @@ export interface Target {
   readonly kind: "remote" | "local";
   /** The address or the data folder, for a person. */
   readonly where: string;
+  /** The name of the context that led there, if one did. */
+  readonly context?: string;
 }
 
 export interface TargetNeeds {
+  /** That of this user's settings for evreg. */
+  readonly configFolder: string;
   /** The command's words, for the owner file of a folder opened in-process. */
   readonly command: string;
   /** Of this program. */
@@ -37,17 +45,30 @@ export interface TargetNeeds {
   readonly serverFor?: string | undefined;
 }
 
+/** A server that a command asks, with the token for it. */
+interface Address {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly allowInsecureToken: boolean;
+}
+
 /**
- * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
- * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment
- * or the configuration names. A server on the data folder gets the token that was typed, else the folder's own, else
- * the configured one if it is not for another address.
+ * Where a command acts, first match: `--url` or `--context`, `EVREG_URL` or `EVREG_CONTEXT`, `remote.url` of the
+ * configuration, the context in use, the server running on the data folder, the data folder itself. `--data` on the
+ * command line goes before an address that only the environment or the configuration names, a data folder that any of
+ * them names before the context in use. A server on the data folder gets the token that was typed, else the folder's own,
+ * else the configured one if it is not for another address.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
-  const { config, remoteRefusal } = await readSettings({ ...flags, token });
+  const loaded = await readSettings({ ...flags, token });
+  const { config, remoteRefusal } = loaded;
   const { url, allowInsecureToken } = config.remote;
+  const context = contextFor(flags, loaded, needs.configFolder);
+  if (context !== undefined) {
+    return remote(addressOf(context, { flags, typed: token, loaded }), context.name);
+  }
   if (url !== undefined && flags.data === undefined) {
     if (remoteRefusal !== undefined) throw usage(remoteRefusal);
     return remote({ url, token: config.remote.token, allowInsecureToken });
@@ -71,23 +92,36 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   return { evreg, kind: "local", where: config.data };
 }
 
-async function remote({
-  token,
-  ...address
-}: {
-  readonly url: string;
-  readonly token: string | undefined;
-  readonly allowInsecureToken: boolean;
-}): Promise<Target> {
+/** @returns the context's own token where the context was typed, else what the environment has instead of it */
+function addressOf(
+  { url, token, allowInsecureToken = false }: Context,
+  how: { readonly flags: TargetFlags; readonly typed: string | undefined; readonly loaded: LoadedConfig },
+): Address {
+  const { flags, typed, loaded } = how;
+  const { remote: configured } = loaded.config;
+  // What a file says is for the address in the same file.
+  const byVariable = (key: string) => loaded.places.get(key)?.source === "environment";
+  const variable = byVariable("remote.token") ? configured.token : undefined;
+  const others = flags.context === undefined ? [variable, token] : [token, variable];
+  return {
+    url,
+    token: [typed, ...others].find((one) => one !== undefined),
+    allowInsecureToken:
+      allowInsecureToken || (byVariable("remote.allowInsecureToken") && configured.allowInsecureToken),
+  };
+}
+
+async function remote({ token, ...address }: Address, context?: string): Promise<Target> {
   const { connect } = await import("../client/connect.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
-  return { evreg, kind: "remote", where: address.url };
+  const target: Target = { evreg, kind: "remote", where: address.url };
+  return context === undefined ? target : { ...target, context };
 }
 
 function noFolder(data: string): EvregError {
   return new EvregError(
     "not_found",
-    `There is no data folder ${data}. Name another with --data or a server with --url; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+    `There is no data folder ${data}. Name another with --data or a server with --url or --context; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
   );
 }
 
@@ -97,7 +131,8 @@ function noServer(flag: string, data: string): Error {
   );
 }
 
-async function tokenIn(path: string): Promise<string> {
+/** `usage` for a file that cannot be read or holds nothing. */
+export async function tokenIn(path: string): Promise<string> {
   const token = Buffer.from(await readInput(path))
     .toString("utf8")
     .trim();

@@ -32,8 +32,10 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The file that was read, if there was one. */
   readonly file?: string;
-  /** Where each key that is not at its default was found: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
-  readonly places: ReadonlyMap<string, string>;
+  /** Where each key that is not at its default was found. */
+  readonly places: ReadonlyMap<string, Found>;
+  /** What `EVREG_CONTEXT` names. */
+  readonly contextName?: string;
   /** A sentence that says why nothing may be sent to `remote.url` as things are: its token was not meant for it. */
   readonly remoteRefusal?: string;
   /** Sentences for a person, on stderr. */
@@ -69,10 +71,11 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const remoteRefusal = file?.named === false ? strangerWithToken(found) : undefined;
   return {
     config: buildConfig(values),
-    places: new Map([...found].map(([path, item]) => [path, item.place])),
+    places: found,
     warnings: warningsFor(values, found, file?.file.path),
     ...(file === undefined ? {} : { file: file.file.path }),
     ...(remoteRefusal === undefined ? {} : { remoteRefusal }),
+    ...(environment.contextName === undefined ? {} : { contextName: environment.contextName }),
   };
 }
 

@@ -1,11 +1,7 @@
-import { execFileSync, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
-import { cleanEnv, PROGRAM, runProgram, type Outcome } from "../support/program.ts";
-
-/** The build: the commands oclif loads come from there, and must share its modules. */
-const BUILT = new URL("../../dist/cli/main.js", import.meta.url).href;
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+import { cleanEnv, PROGRAM, runProgram } from "../support/program.ts";
+import { runMany } from "../support/run-many.ts";
 
 const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["an unknown command", ["bogus"], /no command "bogus"; there are: actions, .*publish.*evreg --help/s],
@@ -87,30 +83,13 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["help for a mistyped command", ["publsh", "-h"], /no command "publsh"; did you mean publish\?/],
 ];
 
-/** Runs many command lines in one process of the built program; what `main` adds is only the exit. */
-const RUN_MANY = `
-  const { runCommandLine } = await import(${JSON.stringify(BUILT)});
-  const outcomes = [];
-  const real = process.stdout.write.bind(process.stdout);
-  for (const words of JSON.parse(process.argv[1])) {
-    const outcome = { code: null, stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"]) {
-      process[name].write = (text, done) => ((outcome[name] += text), done?.(), true);
-    }
-    outcome.code = await runCommandLine(words, { root: ${JSON.stringify(ROOT)} });
-    outcomes.push(outcome);
-  }
-  real(JSON.stringify(outcomes), () => process.exit(0));
-`;
+const NOWHERE = { env: { EVREG_DATA: "/nonexistent/evreg" } };
 
-function runMany(commands: readonly (readonly string[])[]): Outcome[] {
-  const args = ["--input-type=module", "--eval", RUN_MANY, JSON.stringify(commands)];
-  const options = { env: cleanEnv({ EVREG_DATA: "/nonexistent/evreg" }), encoding: "utf8" } as const;
-  return JSON.parse(execFileSync(process.execPath, args, options)) as Outcome[];
-}
-
-test("every mistake on the command line ends with 2, is named on stderr, and leaves stdout empty", () => {
-  const outcomes = runMany(MISTAKES.map(([, args]) => args));
+test("every mistake on the command line ends with 2, is named on stderr, and leaves stdout empty", async () => {
+  const outcomes = await runMany(
+    MISTAKES.map(([, args]) => args),
+    NOWHERE,
+  );
   for (const [at, [mistake, , named]] of MISTAKES.entries()) {
     const outcome = outcomes[at];
     expect.soft(outcome, mistake).toMatchObject({ code: 2, stdout: "" });
@@ -119,7 +98,7 @@ test("every mistake on the command line ends with 2, is named on stderr, and lea
   }
 });
 
-test("-h is --help everywhere, and -v is --version", () => {
+test("-h is --help everywhere, and -v is --version", async () => {
   const pairs = [
     [["-h"], ["--help"]],
     [
@@ -132,20 +111,23 @@ test("-h is --help everywhere, and -v is --version", () => {
     ],
     [["-v"], ["--version"]],
   ];
-  const outcomes = runMany(pairs.flat());
+  const outcomes = await runMany(pairs.flat(), NOWHERE);
   for (const [at, [short]] of pairs.entries()) {
     expect.soft(outcomes[2 * at], short?.join(" ")).toEqual(outcomes[2 * at + 1]);
     expect.soft(outcomes[2 * at]?.code).toBe(0);
   }
 });
 
-test("a complaint about flags repeats no token", () => {
+test("a complaint about flags repeats no token", async () => {
   const token = "evreg_thisisnotarealone";
-  const outcomes = runMany([
-    ["events", "--token", token, "--token-file", "x"],
-    ["events", `--tokn=${token}`],
-    ["--token", token, "events"],
-  ]);
+  const outcomes = await runMany(
+    [
+      ["events", "--token", token, "--token-file", "x"],
+      ["events", `--tokn=${token}`],
+      ["--token", token, "events"],
+    ],
+    NOWHERE,
+  );
   expect(outcomes[0]?.stderr).toContain("--token and --token-file cannot be given together");
   expect(outcomes[2]?.stderr).toContain("evreg events --token TOKEN");
   for (const { code, stderr } of outcomes) {
@@ -162,19 +144,19 @@ test("the program itself ends so too", async () => {
   });
 });
 
-test("with --json or jsonl a failure is the API's error body and nothing else, on stderr", () => {
+test("with --json or jsonl a failure is the API's error body and nothing else, on stderr", async () => {
   const mistakes = [["bogus"], ["actions", "--bogus"], ["events", "get", "first"]];
   const forms = [["--json"], ["--output=jsonl"], ["--output", "json"]];
   const commands = mistakes.flatMap((words) => forms.map((form) => words.concat(form)));
-  for (const outcome of runMany(commands)) {
+  for (const outcome of await runMany(commands, NOWHERE)) {
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
     expect(JSON.parse(outcome.stderr)).toEqual({ error: expect.any(String), details: {}, code: 400 });
     expect(outcome.stderr.trimEnd()).not.toContain("\n");
   }
 });
 
-test("a word that would steer the terminal is shown, not obeyed", () => {
-  const [outcome] = runMany([["actions", "\u001b[2Jx\u0007"]]);
+test("a word that would steer the terminal is shown, not obeyed", async () => {
+  const [outcome] = await runMany([["actions", "\u001b[2Jx\u0007"]], NOWHERE);
   expect(outcome?.stderr).toContain("x");
   // oxlint-disable-next-line no-control-regex
   expect(outcome?.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
