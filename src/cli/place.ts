@@ -10,7 +10,7 @@ export interface PlaceFlags {
 
 /**
  * The context a command acts on, if any: the one typed, else that of `EVREG_CONTEXT`, else the one in use, unless a flag,
- * a variable or the configuration file names a server or a data folder, as systemd does as well.
+ * a variable or the configuration file names a server or a data folder.
  * @param configFolder that of this user's settings for evreg
  */
 export function contextFor(
@@ -28,7 +28,7 @@ export function contextFor(
       `EVREG_CONTEXT and ${url.place} both name a server; unset one of them, or give --context or --url.`,
     );
   }
-  if (url !== undefined || places.has("data") || process.env["STATE_DIRECTORY"]) return undefined;
+  if (url !== undefined || places.has("data")) return undefined;
   const name = contexts.inUse();
   return name === undefined ? undefined : contexts.get(name);
 }
