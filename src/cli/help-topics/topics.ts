@@ -1,26 +1,32 @@
 import { wrap } from "../text-width.ts";
 
 /** What `evreg help` tells about beside the commands. */
-export const HELP_TOPICS = ["exit-codes", "environment", "signatures"] as const;
+const TOPICS = {
+  "exit-codes": async () => (await import("./exit-codes.ts")).exitCodes,
+  environment: async () => (await import("./environment.ts")).environment,
+  signatures: async () => {
+    const { SIGNATURES } = await import("./signatures.ts");
+    return () => SIGNATURES;
+  },
+} as const satisfies Readonly<Record<string, () => Promise<(wrapped: Wrapped) => string>>>;
 
-export type HelpTopic = (typeof HELP_TOPICS)[number];
+/** Breaks a paragraph into lines, each behind so many spaces. */
+type Wrapped = (text: string, indent: number) => string;
+
+export type HelpTopic = keyof typeof TOPICS;
+
+export const HELP_TOPICS = Object.keys(TOPICS) as readonly HelpTopic[];
 
 export function isHelpTopic(name: string): name is HelpTopic {
-  return (HELP_TOPICS as readonly string[]).includes(name);
+  return Object.hasOwn(TOPICS, name);
 }
 
 /** @param width cells of a line */
 export async function helpOn(topic: HelpTopic, width: number): Promise<string> {
-  const wrapped = (text: string, indent: number): string =>
-    wrap(text, width - indent)
+  const text = await TOPICS[topic]();
+  return text((paragraph, indent) =>
+    wrap(paragraph, width - indent)
       .map((line) => `${" ".repeat(indent)}${line}\n`)
-      .join("");
-  switch (topic) {
-    case "exit-codes":
-      return (await import("./exit-codes.ts")).exitCodes(wrapped);
-    case "environment":
-      return (await import("./environment.ts")).environment(wrapped);
-    case "signatures":
-      return (await import("./signatures.ts")).SIGNATURES;
-  }
+      .join(""),
+  );
 }
