@@ -46,10 +46,12 @@ export interface TargetNeeds {
 }
 
 /** A server that a command asks, with the token for it. */
-interface Address {
+export interface Address {
   readonly url: string;
   readonly token: string | undefined;
   readonly allowInsecureToken: boolean;
+  /** The name of the context that it is of. */
+  readonly context?: string;
 }
 
 /**
@@ -63,26 +65,9 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const loaded = await readSettings({ ...flags, token });
-  const { config, remoteRefusal } = loaded;
-  const { url, allowInsecureToken } = config.remote;
-  const context = contextFor(flags, loaded, needs.configFolder);
-  if (context !== undefined) {
-    return remote(addressOf(context, { flags, typed: token, loaded }), context.name);
-  }
-  if (url !== undefined && flags.data === undefined) {
-    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
-    return remote({ url, token: config.remote.token, allowInsecureToken });
-  }
-
-  const server = await findServer(config.data);
-  if (server !== undefined) {
-    // A token that came with another server's address is not this one's, and one that is lying about in the environment
-    // is not another user's to have.
-    const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
-    const own = readTokenFile(config.data, server.otherUser);
-    // It is on this machine, so nothing crosses a network, whichever address it listens at.
-    return remote({ url: server.url, token: token ?? own ?? configured, allowInsecureToken: true });
-  }
+  const { config } = loaded;
+  const server = await serverFor({ ...flags, token }, loaded, needs.configFolder);
+  if (server !== undefined) return connected(server);
 
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
@@ -92,12 +77,40 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   return { evreg, kind: "local", where: config.data };
 }
 
+/**
+ * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
+ * @param flags with the token that was typed, wherever it came from
+ */
+export async function serverFor(
+  flags: Omit<TargetFlags, "token-file">,
+  loaded: LoadedConfig,
+  configFolder: string,
+): Promise<Address | undefined> {
+  const { config, remoteRefusal } = loaded;
+  const { url, token: configured, allowInsecureToken } = config.remote;
+  const context = contextFor(flags, loaded, configFolder);
+  if (context !== undefined) return addressOf(context, flags, loaded);
+  if (url !== undefined && flags.data === undefined) {
+    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
+    return { url, token: configured, allowInsecureToken };
+  }
+
+  const server = await findServer(config.data);
+  if (server === undefined) return undefined;
+  // A token that came with another server's address is not this one's, and one that is lying about in the environment
+  // is not another user's to have.
+  const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
+  const own = readTokenFile(config.data, server.otherUser);
+  // It is on this machine, so nothing crosses a network, whichever address it listens at.
+  return { url: server.url, token: flags.token ?? own ?? ours, allowInsecureToken: true };
+}
+
 /** @returns the context's own token where the context was typed, else what the environment has instead of it */
 function addressOf(
-  { url, token, allowInsecureToken = false }: Context,
-  how: { readonly flags: TargetFlags; readonly typed: string | undefined; readonly loaded: LoadedConfig },
+  { name, url, token, allowInsecureToken = false }: Context,
+  flags: TargetFlags,
+  loaded: LoadedConfig,
 ): Address {
-  const { flags, typed, loaded } = how;
   const { remote: configured } = loaded.config;
   // What a file says is for the address in the same file.
   const byVariable = (key: string) => loaded.places.get(key)?.source === "environment";
@@ -105,13 +118,14 @@ function addressOf(
   const others = flags.context === undefined ? [variable, token] : [token, variable];
   return {
     url,
-    token: [typed, ...others].find((one) => one !== undefined),
+    token: [flags.token, ...others].find((one) => one !== undefined),
     allowInsecureToken:
       allowInsecureToken || (byVariable("remote.allowInsecureToken") && configured.allowInsecureToken),
+    context: name,
   };
 }
 
-async function remote({ token, ...address }: Address, context?: string): Promise<Target> {
+async function connected({ token, context, ...address }: Address): Promise<Target> {
   const { connect } = await import("../client/connect.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
   const target: Target = { evreg, kind: "remote", where: address.url };

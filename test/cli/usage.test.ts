@@ -12,6 +12,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ],
   ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
   ["a mistyped command", ["pubilsh", "a", "{}"], /no command "pubilsh"; did you mean publish\?/],
+  ["a command mistyped as a hidden one", ["completed"], /no command "completed"; there are: (?!.*complete,)/],
   ["a mistyped verb", ["actions", "lst"], /no command "actions lst"; did you mean actions list\?/],
   ["a mistyped topic", ["event", "list"], /no command "event"; did you mean events list\?/],
   ["flags with values before the command", ["--data", "x", "events"], /: evreg events --data FOLDER\n/],
