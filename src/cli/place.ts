@@ -8,6 +8,15 @@ export interface PlaceFlags {
   readonly context?: string | undefined;
 }
 
+/** For telling only: what is wrong with the files is no matter here. */
+export function contextInUse(configFolder: string): string | undefined {
+  try {
+    return new Contexts(configFolder).inUse();
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The context a command acts on, if any: the one typed, else that of `EVREG_CONTEXT`, else the one in use, unless a flag,
  * a variable or the configuration file names a server or a data folder.
