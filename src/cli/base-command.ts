@@ -49,6 +49,11 @@ export abstract class BaseCommand extends PlainCommand {
   static override baseFlags = commonFlags;
 }
 
+interface EvregNeeds extends Pick<TargetNeeds, "serverFor" | "createsFolder"> {
+  /** Shows what it would change before it does, which is only of use to who knows where. */
+  readonly plans?: boolean;
+}
+
 /** A command that acts on an evreg: a server or a data folder, it does not ask which. */
 export abstract class EvregCommand extends BaseCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
@@ -57,16 +62,17 @@ export abstract class EvregCommand extends BaseCommand {
   protected async withEvreg<T>(
     flags: TargetFlags & OutputChoice,
     act: (evreg: Evreg, target: Target) => Promise<T>,
-    needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
+    needs: EvregNeeds = {},
   ): Promise<T> {
     rememberTarget(flags);
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version, configDir: configFolder } = this.config;
-    const target = await openTarget(flags, { ...needs, command, version, configFolder });
+    const { plans = false, ...others } = needs;
+    const target = await openTarget(flags, { ...others, command, version, configFolder });
     const { evreg } = target;
     try {
-      return await act(target.context === undefined ? evreg : this.tellingContext(target, flags), target);
+      return await act(this.tellingContext(target, flags, plans), target);
     } catch (error) {
       throw refusedFlag(error, flags);
     } finally {
@@ -75,9 +81,13 @@ export abstract class EvregCommand extends BaseCommand {
   }
 
   /** Stderr is left to errors where a program reads it. */
-  private tellingContext({ evreg, context, where }: Target, flags: OutputChoice): Evreg {
-    if (this.outputFor(flags).format !== "table" && !process.stderr.isTTY) return evreg;
-    return tellChanges(evreg, () => note(`On the context ${context} (${printableLine(where)}).`));
+  private tellingContext({ evreg, context, where }: Target, flags: OutputChoice, atOnce: boolean): Evreg {
+    const unread = this.outputFor(flags).format !== "table" && !process.stderr.isTTY;
+    if (context === undefined || unread) return evreg;
+    const tell = () => note(`On the context ${context} (${printableLine(where)}).`);
+    if (!atOnce) return tellChanges(evreg, tell);
+    tell();
+    return evreg;
   }
 
   /** Warnings stand in the document of `--json`; every other output gets them on stderr. */

@@ -178,8 +178,10 @@ test("the token typed goes before all, a typed context's own before that of the 
 test("a change says on which context, on stderr; a look and a script's change do not", async () => {
   const event = words("publish on.server {}");
   const said = `On the context prod (${harness.url}).\n`;
-  const [, changed, typed, looked, json, byUrl, refused] = await run(
+  writeFileSync(join(folder.path, "registry.yaml"), "actions: []\n");
+  const [, planned, changed, typed, looked, json, byUrl, refused] = await run(
     add("prod --token-file admin.token --use"),
+    words("apply -f registry.yaml --dry-run"),
     event,
     [...event, "--context", "prod"],
     ["events"],
@@ -187,6 +189,7 @@ test("a change says on which context, on stderr; a look and a script's change do
     [...event, "--url", harness.url, "--token-file", "admin.token"],
     words("publish on.server [] --json"),
   );
+  expect(planned).toMatchObject({ code: 0, stderr: expect.stringContaining(said) });
   expect(changed).toMatchObject({ code: 0, stderr: said });
   expect(typed).toMatchObject({ code: 0, stderr: said });
   expect(looked).toMatchObject({ code: 0, stderr: "" });
