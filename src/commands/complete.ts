@@ -1,5 +1,4 @@
 import { Command } from "@oclif/core";
-import { namesFor } from "../cli/completion/candidates.ts";
 import { unquoted, wordsOf } from "../cli/completion/line.ts";
 import { slotAt, type Candidate, type Slot } from "../cli/completion/slot.ts";
 import { EXIT } from "../cli/exit-code.ts";
@@ -36,6 +35,8 @@ export default class Complete extends Command {
     slot: Extract<Slot, { kind: "words" } | { kind: "names" }>,
   ): Promise<readonly Candidate[]> {
     if (slot.kind === "words") return slot.candidates;
+    // Loaded here: most keys are pressed for words that need no server, nor the configuration.
+    const { namesFor } = await import("../cli/completion/candidates.ts");
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
     const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);
