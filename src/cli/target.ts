@@ -5,6 +5,7 @@ import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
 import { readTokenFile } from "../runtime/token-file.ts";
+import { readHidden } from "./hidden-input.ts";
 import { readInput } from "./input.ts";
 import { contextFor } from "./place.ts";
 import { readSettings } from "./settings.ts";
@@ -147,9 +148,13 @@ function noServer(flag: string, data: string): Error {
 
 /** `usage` for a file that cannot be read or holds nothing. */
 export async function tokenIn(path: string): Promise<string> {
-  const token = Buffer.from(await readInput(path))
-    .toString("utf8")
-    .trim();
-  if (token === "") throw usage(`--token-file: ${path} is empty.`);
+  const asked = path === "-" && process.stdin.isTTY;
+  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await fileText(path);
+  const token = text.trim();
+  if (token === "") throw usage(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
   return token;
+}
+
+async function fileText(path: string): Promise<string> {
+  return Buffer.from(await readInput(path)).toString("utf8");
 }

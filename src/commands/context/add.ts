@@ -17,7 +17,7 @@ export default class ContextAdd extends PlainCommand {
   static override usage = "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check]";
   static override examples = [
     {
-      description: "Paste the token, then Ctrl-D",
+      description: "The token is asked for, and not shown",
       command: "<%= config.bin %> context add prod --url https://events.example.com --token-file - --use",
     },
     {
