@@ -2,7 +2,7 @@ import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
-import { rememberTarget } from "./next-command.ts";
+import { rememberContext, rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
@@ -71,6 +71,7 @@ export abstract class EvregCommand extends BaseCommand {
     const { plans = false, ...others } = needs;
     const target = await openTarget(flags, { ...others, command, version, configFolder });
     const { evreg } = target;
+    if (target.context !== undefined) rememberContext(target.context, target.where);
     try {
       return await act(this.tellingContext(target, flags, plans), target);
     } catch (error) {

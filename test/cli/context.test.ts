@@ -198,6 +198,19 @@ test("a change says on which context, on stderr; a look and a script's change do
   expect(JSON.parse(refused?.stderr ?? "")).toHaveProperty("error");
 });
 
+test("where a context's token is not valid any more, the command that replaces it is told", async () => {
+  const { data } = await harness.owner.tokens.create({ name: "brief", scopes: ["read"] });
+  writeFileSync(join(folder.path, "brief.token"), data.token);
+  await run(add("brief --token-file brief.token --use"));
+  await harness.owner.tokens.revoke(data.rowid);
+  const [acting, typed] = await run(["actions"], ["actions", "--url", harness.url]);
+  expect(acting).toMatchObject({ code: 4, stdout: "" });
+  expect(acting?.stderr).toContain(
+    `evreg context add brief --url ${harness.url} --token-file FILE --replace\n`,
+  );
+  expect(typed?.stderr).not.toContain("brief");
+});
+
 test("a context in use that is not there stops commands, but not the choice of another", async () => {
   mkdirSync(settings, { mode: 0o700 });
   writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });
