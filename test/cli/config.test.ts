@@ -16,6 +16,8 @@ const COMMANDS = {
     { EVREG_PORT: "8080", EVREG_TOKEN: SECRET, EVREG_DELIVERY_DISABLE_AFTER: "off" },
   ],
   table: [["config", "--data", "elsewhere"], { EVREG_TOKEN: SECRET }],
+  flags: [["config", "--port", "9000", "--log-level", "debug", "--json"], { EVREG_PORT: "8080" }],
+  wrongFlag: ["config", "--port", "many"],
   state: [["config", "show", "--output", "jsonl"], { STATE_DIRECTORY: "/var/lib/evreg" }],
   wrongVariable: [["config", "show"], { EVREG_PORT: "many" }],
   good: ["config", "check", "good.yaml", "--json"],
@@ -78,6 +80,13 @@ test("every key is shown with its value and where that is from, and no secret", 
   expect(of("remote.url")).toMatchObject({ value: null, source: "default" });
   expect(outcomes["table"]?.stdout).toMatch(/^KEY +VALUE +SOURCE +PLACE$/m);
   expect(outcomes["table"]?.stdout).toMatch(/^data +\S+here\/elsewhere +flag +--data$/m);
+  const { data: flagged } = JSON.parse(outcomes["flags"]!.stdout) as { data: Shown[] };
+  expect(flagged).toContainEqual({ key: "port", value: 9000, source: "flag", place: "--port" });
+  expect(flagged).toContainEqual({ key: "log.level", value: "debug", source: "flag", place: "--log-level" });
+  expect(outcomes["wrongFlag"]).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--port: port must be"),
+  });
   for (const [name, { stdout, stderr }] of Object.entries(outcomes)) {
     expect(stdout + stderr, name).not.toContain(SECRET);
   }

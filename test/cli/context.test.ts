@@ -198,6 +198,25 @@ test("a change says on which context, on stderr; a look and a script's change do
   expect(JSON.parse(refused?.stderr ?? "")).toHaveProperty("error");
 });
 
+test("a context's token goes to its own address only", async () => {
+  const cloned = join(folder.path, "cloned.yaml");
+  writeFileSync(join(folder.path, "token-only.yaml"), "remote: {allowInsecureToken: true}\n");
+  writeFileSync(cloned, `remote: {url: "${harness.url}", allowInsecureToken: true}\n`);
+  const who = ["whoami", "--json"];
+  const insecure = words("context add far --url http://events.example.com --no-check --use");
+  const [, byFile, byUrl, byVariable, , open] = await run(
+    add("prod --token-file admin.token --use"),
+    [...who, "--config", cloned],
+    [...who, "--url", harness.url],
+    [who, { EVREG_URL: harness.url }],
+    insecure,
+    // Nor does a file that came along open the way for a token.
+    [...who, "--config", "token-only.yaml", "--token-file", "admin.token"],
+  );
+  for (const outcome of [byFile, byUrl, byVariable]) expect(outcome).toMatchObject({ code: 4, stdout: "" });
+  expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
+});
+
 test("where a context's token is not valid any more, the command that replaces it is told", async () => {
   const { data } = await harness.owner.tokens.create({ name: "brief", scopes: ["read"] });
   writeFileSync(join(folder.path, "brief.token"), data.token);

@@ -45,6 +45,11 @@ function onTerminal(
   });
 }
 
+/** Types these keys when a token is asked for. */
+function atPrompt(keys: string) {
+  return (text: string) => (text.includes("Token (") ? keys : undefined);
+}
+
 /** A file that declares these subscriptions. */
 function registry(...names: string[]): string {
   const common = `"application": "asked", "action": "order.created", "handler": "https://a.example"`;
@@ -77,14 +82,13 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
 
   test("a token is asked for, and not shown", async () => {
     const words = "context add prod --url http://127.0.0.1:9 --no-check --token-file -".split(" ");
-    const typed = (keys: string) => (text: string) => (text.includes("Token (") ? keys : undefined);
-    const { code, text } = await onTerminal(80, words, typed("evreg_secret\r"));
+    const { code, text } = await onTerminal(80, words, atPrompt("evreg_secret\r"));
     expect(code).toBe(0);
     expect(text).not.toContain("evreg_secret");
     const kept = readFileSync(join(settings, "contexts", "prod.json"), "utf8");
     expect(JSON.parse(kept)).toMatchObject({ token: "evreg_secret" });
-    expect(await onTerminal(80, [...words, "--replace"], typed("\u0004"))).toMatchObject({ code: 2 });
-    expect(await onTerminal(80, [...words, "--replace"], typed("\u0003"))).toMatchObject({ code: 130 });
+    expect(await onTerminal(80, [...words, "--replace"], atPrompt("\u0004"))).toMatchObject({ code: 2 });
+    expect(await onTerminal(80, [...words, "--replace"], atPrompt("\u0003"))).toMatchObject({ code: 130 });
   });
 
   test("a bulk shows how far it is, and leaves the terminal as it was", async () => {

@@ -1,3 +1,4 @@
+import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { note } from "../../cli/output.ts";
@@ -5,21 +6,36 @@ import { contextFor } from "../../cli/place.ts";
 import { printableLine } from "../../cli/printable.ts";
 import { readSettings } from "../../cli/settings.ts";
 import type { Column } from "../../cli/table.ts";
+import { CONFIG_KEYS } from "../../config/schema.ts";
 import { shownKeys, type ShownKey } from "../../config/shown.ts";
+
+/** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
+const KEY_FLAGS = Object.fromEntries(
+  CONFIG_KEYS.flatMap(({ flag, path, secret }) =>
+    flag === undefined || flag === "data" || secret === true
+      ? []
+      : [[flag, Flags.string({ summary: `Show it with this as ${path}.`, helpValue: "VALUE" })]],
+  ),
+);
 
 export default class ConfigShow extends BaseCommand {
   static override aliases = ["config"];
   static override summary = "Show the configuration in force here, and where each value comes from.";
   static override description =
-    "What evreg serve would use, but for its own flags. Secrets are not shown, only that they are set. A configuration with mistakes ends with 2 and names each.";
+    "What evreg serve would use, with the same flags given here. Secrets are not shown, only that they are set. A configuration with mistakes ends with 2 and names each.";
   static override examples = [
     "<%= config.bin %> config",
-    { description: "Of another data folder", command: "<%= config.bin %> config --data /var/lib/evreg" },
+    {
+      description: "Of a server with other flags",
+      command: "<%= config.bin %> config --data /var/lib/evreg --port 8080",
+    },
     {
       description: "What is not at its default",
       command: "<%= config.bin %> config --json | jq '.data[] | select(.source != \"default\")'",
     },
   ];
+
+  static override flags = KEY_FLAGS;
 
   async run(): Promise<number> {
     const { flags } = await this.parse(ConfigShow);
