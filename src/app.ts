@@ -165,6 +165,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     replays: evreg.replays,
     tokens: evreg.tokens,
     health: () => evreg.health(),
+    whoami: () => evreg.whoami(),
     metrics: () => evreg.metrics(),
     doctor: () => evreg.doctor(),
     backup: (signal) => evreg.backup(signal),

@@ -24,7 +24,7 @@ import type {
   SubscriptionUpdate,
   SubscriptionWithSecret,
 } from "./domain/subscription.ts";
-import type { NewToken, Token, TokenWithSecret } from "./domain/token.ts";
+import type { Identity, NewToken, Token, TokenWithSecret } from "./domain/token.ts";
 
 /** The envelope of every success, the same as the HTTP body. */
 export interface Answer<T, M = undefined> {
@@ -57,6 +57,8 @@ export interface Evreg {
   readonly replays: ReplaysPort;
   readonly tokens: TokensPort;
   health(): Promise<Answer<Health>>;
+  /** Who is asking, and for what it may ask. Needs no scope. */
+  whoami(): Promise<Answer<Identity>>;
   /**
    * What the server has counted and measured since it started, in the text format of Prometheus. Needs `read` for all
    * applications.

@@ -29,11 +29,8 @@ const ONLY_BUILTINS = `var require=(name)=>{const found=process.getBuiltinModule
 
 /** The program with all its commands. */
 export function bundleProgram(): Promise<string> {
-  const own = { root: ROOT, commands: (path: readonly string[]) => sourceOf(path) };
-  const help = join(ROOT, "node_modules/@oclif/plugin-help");
-  const plugins = [entryOf(own.root, own.commands), entryOf(help, (path) => join(help, ...path))];
   return script(
-    `import { runExecutable } from "./main.ts";\nvoid runExecutable([${plugins.join(",")}]);`,
+    `import { runExecutable } from "./main.ts";\nvoid runExecutable([${entryOf(ROOT, sourceOf)}]);`,
     {},
   );
 }

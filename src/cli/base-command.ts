@@ -1,17 +1,23 @@
 import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
-import { commonFlags, targetFlags } from "./flags.ts";
-import { rememberTarget } from "./next-command.ts";
+import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
+import { rememberContext, rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
-import type { TargetFlags, TargetNeeds } from "./target.ts";
+import type { Target, TargetFlags, TargetNeeds } from "./target.ts";
+import { tellChanges } from "./tell-changes.ts";
 import { usage } from "./usage.ts";
 
-/** What every command has: `--json`, `--output`, `--data`, `--config`. */
-export abstract class BaseCommand extends Command {
-  static override baseFlags = commonFlags;
+interface OutputChoice {
+  readonly json?: boolean;
+  readonly output?: OutputFormat | undefined;
+}
+
+/** What every command has: `--json` and `--output`. */
+export abstract class PlainCommand extends Command {
+  static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
 
   /** Answers the exit code of the process. */
   abstract override run(): Promise<number>;
@@ -28,7 +34,7 @@ export abstract class BaseCommand extends Command {
     }
   }
 
-  protected outputFor(flags: { json?: boolean; output?: OutputFormat | undefined }): Output {
+  protected outputFor(flags: OutputChoice): Output {
     return new Output(flags.json === true ? "json" : (flags.output ?? "table"));
   }
 
@@ -38,27 +44,51 @@ export abstract class BaseCommand extends Command {
   }
 }
 
+/** A command with settings: `--data` and `--config` as well. */
+export abstract class BaseCommand extends PlainCommand {
+  static override baseFlags = commonFlags;
+}
+
+interface EvregNeeds extends Pick<TargetNeeds, "serverFor" | "createsFolder"> {
+  /** Shows what it would change before it does, which is only of use to who knows where. */
+  readonly plans?: boolean;
+}
+
 /** A command that acts on an evreg: a server or a data folder, it does not ask which. */
 export abstract class EvregCommand extends BaseCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
-  /** Opens the target, acts, and gives back what was held, also after a failure. `place` is that of `Target`. */
+  /** Opens the target, acts, and gives back what was held, also after a failure. */
   protected async withEvreg<T>(
-    flags: TargetFlags,
-    act: (evreg: Evreg, place: string) => Promise<T>,
-    needs: Pick<TargetNeeds, "serverFor" | "createsFolder"> = {},
+    flags: TargetFlags & OutputChoice,
+    act: (evreg: Evreg, target: Target) => Promise<T>,
+    needs: EvregNeeds = {},
   ): Promise<T> {
     rememberTarget(flags);
     const { openTarget } = await import("./target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
-    const { evreg, place } = await openTarget(flags, { ...needs, command, version: this.config.version });
+    const { version, configDir: configFolder } = this.config;
+    const { plans = false, ...others } = needs;
+    const target = await openTarget(flags, { ...others, command, version, configFolder });
+    const { evreg } = target;
+    if (target.context !== undefined) rememberContext(target.context, target.where);
     try {
-      return await act(evreg, place);
+      return await act(this.tellingContext(target, flags, plans), target);
     } catch (error) {
       throw refusedFlag(error, flags);
     } finally {
       await evreg.close();
     }
+  }
+
+  /** Stderr is left to errors where a program reads it. */
+  private tellingContext({ evreg, context, where }: Target, flags: OutputChoice, atOnce: boolean): Evreg {
+    const unread = this.outputFor(flags).format !== "table" && !process.stderr.isTTY;
+    if (context === undefined || unread) return evreg;
+    const tell = () => note(`On the context ${context} (${printableLine(where)}).`);
+    if (!atOnce) return tellChanges(evreg, tell);
+    tell();
+    return evreg;
   }
 
   /** Warnings stand in the document of `--json`; every other output gets them on stderr. */

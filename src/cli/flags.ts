@@ -3,18 +3,8 @@ import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/compatibil
 import { parseIsoTime } from "../domain/iso-time.ts";
 import { usage } from "./usage.ts";
 
-/** On every command: where its settings come from and how its answer is printed. */
-export const commonFlags = {
-  data: Flags.string({
-    summary: "The data folder (default ./.evreg).",
-    helpValue: "FOLDER",
-    helpGroup: "GLOBAL",
-  }),
-  config: Flags.string({
-    summary: "The configuration file to read.",
-    helpValue: "FILE",
-    helpGroup: "GLOBAL",
-  }),
+/** On every command: how its answer is printed. */
+export const outputFlags = {
   json: Flags.boolean({
     summary: "Print one JSON document, as the API answers it.",
     helpGroup: "GLOBAL",
@@ -28,6 +18,21 @@ export const commonFlags = {
   })(),
 };
 
+/** On every command that has settings: where they come from. */
+export const commonFlags = {
+  data: Flags.string({
+    summary: "The data folder (default ./.evreg).",
+    helpValue: "FOLDER",
+    helpGroup: "GLOBAL",
+  }),
+  config: Flags.string({
+    summary: "The configuration file to read.",
+    helpValue: "FILE",
+    helpGroup: "GLOBAL",
+  }),
+  ...outputFlags,
+};
+
 /** On commands that act on an evreg somewhere. */
 export const targetFlags = {
   url: Flags.string({
@@ -35,6 +40,12 @@ export const targetFlags = {
     helpValue: "URL",
     helpGroup: "GLOBAL",
     exclusive: ["data"],
+  }),
+  context: Flags.string({
+    summary: "The context to act on; evreg context lists them.",
+    helpValue: "NAME",
+    helpGroup: "GLOBAL",
+    exclusive: ["data", "url"],
   }),
   token: Flags.string({
     summary: "The token for the server; --token-file keeps it off the command line.",

@@ -5,8 +5,25 @@ import type { TargetFlags } from "./target.ts";
 /** What the command that runs was told about where to act. A process runs one. */
 let typed: TargetFlags = {};
 
-export function rememberTarget({ url, token, "token-file": tokenFile, data, config }: TargetFlags): void {
-  typed = { url, token, "token-file": tokenFile, data, config };
+export function rememberTarget(flags: TargetFlags): void {
+  const { url, context: named, token, "token-file": tokenFile, data, config } = flags;
+  typed = { url, context: named, token, "token-file": tokenFile, data, config };
+  context = undefined;
+}
+
+/** The context that led to a server, and its address there. */
+let context: { readonly name: string; readonly url: string } | undefined;
+
+export function rememberContext(name: string, url: string): void {
+  context = { name, url };
+}
+
+/** The command that gives the context this one acted on another token; `undefined` where it acted on none. */
+export function renewContextCommand(): string | undefined {
+  if (context === undefined) return undefined;
+  return printableLine(
+    `evreg context add ${context.name}${flagWords({ url: context.url })} --token-file FILE --replace`,
+  );
 }
 
 /**

@@ -103,7 +103,7 @@ export function note(text: string): void {
 }
 
 /** Cells of a line: `COLUMNS` when set, else the terminal's; `undefined` in a pipe, where nothing is cut. */
-function terminalWidth(): number | undefined {
+export function terminalWidth(): number | undefined {
   const asked = Number(process.env["COLUMNS"]);
   if (Number.isInteger(asked) && asked >= 20) return asked;
   return process.stdout.isTTY ? Math.max(20, process.stdout.columns) : undefined;

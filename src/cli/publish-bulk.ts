@@ -25,6 +25,7 @@ import { readLines } from "./ndjson.ts";
 import { note, type Output } from "./output.ts";
 import { printableJson, printableLine } from "./printable.ts";
 import { RefusalTally } from "./refusal-tally.ts";
+import type { Target } from "./target.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
 
 export interface PublishBulk extends BulkFiles {
@@ -46,15 +47,15 @@ const nowMs = () => performance.now();
 
 /**
  * Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came.
- * @returns what is to be done with the target and its `place`
+ * @returns what is to be done with the target
  */
 export async function publishBulk(
   options: PublishBulk,
-): Promise<(evreg: Evreg, place: string) => Promise<number>> {
+): Promise<(evreg: Evreg, target: Pick<Target, "place">) => Promise<number>> {
   const { path, checkpoint, rejects, output } = options;
   mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
   const open = await opening(options);
-  return async (evreg, place) => {
+  return async (evreg, { place }) => {
     const outcome = await publishOpened(evreg.events, await open(place), options);
     if (output.format === "table") {
       await tellWhenWaiting(

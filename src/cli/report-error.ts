@@ -2,7 +2,7 @@ import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
 import { breakLines, shortDetail } from "./break-lines.ts";
-import { nextCommand } from "./next-command.ts";
+import { nextCommand, renewContextCommand } from "./next-command.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
 
@@ -88,7 +88,11 @@ function whereToLook({ message }: EvregError): string | undefined {
 
 /** Where only the command line knows what helps; other messages say themselves what to do. */
 function nextStep(error: EvregError, command: string | undefined): string | undefined {
-  if (error.code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
+  if (error.code === "unauthorized") {
+    const renew = renewContextCommand();
+    const once = "Give a token with --token-file FILE or EVREG_TOKEN.";
+    return renew === undefined ? once : `${once} Or for good: ${renew}`;
+  }
   const { suggestion } = error.details;
   if (error.code === "conflict" && typeof suggestion === "string") {
     return `As a new version: ${nextCommand(`actions create ${suggestion} --application NAME --schema FILE`)}`;

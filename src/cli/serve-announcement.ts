@@ -12,6 +12,8 @@ export interface Announcement {
   /** The file its configuration came from, if any did. */
   readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
+  /** The context that commands act on where nothing else is told, if there is one. */
+  readonly context: string | undefined;
   /** Whether there is any action yet; without one, creating it is the next step. */
   readonly hasActions: boolean;
   readonly cwd: string;
@@ -21,10 +23,11 @@ export interface Announcement {
 
 /** What a person who just started a server wants to know. Never the token itself, only where it is. */
 export function announcement(about: Announcement): string {
-  const { url, data, tokenFile, program, cwd } = about;
+  const { url, data, tokenFile, program, cwd, context } = about;
   const access = tokenFile === undefined ? "none needed" : `in the file ${tokenFile}`;
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
-  const place = relative(cwd, data) === ".evreg" ? "" : ` --data ${quoted(data)}`;
+  const found = relative(cwd, data) === ".evreg" && context === undefined;
+  const place = found ? "" : ` --data ${quoted(data)}`;
   const next = about.hasActions
     ? `${program} events${place}`
     : // Not a name of the README's tour, which creates its own.
@@ -38,6 +41,9 @@ export function announcement(about: Announcement): string {
     `  data   ${data}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
+    ...(context === undefined
+      ? []
+      : [`Your context ${context} is in use: without --data or --url, commands act on that one.`]),
     `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
     `  ${next}`,
     "Ctrl-C stops it.",

@@ -1,16 +1,21 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { Config } from "../config/config.ts";
+import type { Context } from "../config/contexts.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
 import { readTokenFile } from "../runtime/token-file.ts";
+import { readHidden } from "./hidden-input.ts";
 import { readInput } from "./input.ts";
+import { contextFor } from "./place.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
 import { usage } from "./usage.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
+  readonly context?: string | undefined;
   readonly token?: string | undefined;
   readonly "token-file"?: string | undefined;
   readonly data?: string | undefined;
@@ -24,9 +29,13 @@ export interface Target {
   readonly where: string;
   /** The same from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
   readonly place: string;
+  /** The name of the context that led there, if one did. */
+  readonly context?: string;
 }
 
 export interface TargetNeeds {
+  /** That of this user's settings for evreg. */
+  readonly configFolder: string;
   /** The command's words, for the owner file of a folder opened in-process. */
   readonly command: string;
   /** Of this program. */
@@ -46,14 +55,26 @@ export interface FolderTarget {
   readonly config: Config;
 }
 
+/** A server that a command asks, with the token for it. */
+export interface Address {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly allowInsecureToken: boolean;
+  /** Of a server on a data folder: that folder. */
+  readonly folder?: string;
+  /** The name of the context that it is of. */
+  readonly context?: string;
+}
+
 /**
- * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
- * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment
- * or the configuration names. A server on the data folder gets the token that was typed, else the folder's own, else
- * the configured one if it is not for another address.
+ * Where a command acts, first match: `--url` or `--context`, `EVREG_URL` or `EVREG_CONTEXT`, `remote.url` of the
+ * configuration, the context in use, the server running on the data folder, the data folder itself. `--data` on the
+ * command line goes before an address that only the environment or the configuration names, a data folder that any of
+ * them names before the context in use. A server on the data folder gets the token that was typed, else the folder's own,
+ * else the configured one if it is not for another address.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
-  const found = await findTarget(flags);
+  const found = await findTarget(flags, needs.configFolder);
   if (found.kind !== "folder") return found;
   const { config } = found;
   if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
@@ -65,46 +86,79 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
 }
 
 /** The same without opening a data folder. */
-export async function findTarget(flags: TargetFlags): Promise<Target | FolderTarget> {
+export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
-  const { config, remoteRefusal } = await readSettings({ ...flags, token });
-  const { url, allowInsecureToken } = config.remote;
-  if (url !== undefined && flags.data === undefined) {
-    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
-    return remote({ url, token: config.remote.token, allowInsecureToken }, url);
-  }
-  const server = await findServer(config.data);
-  if (server === undefined) return { kind: "folder", config };
-  // A token that came with another server's address is not this one's, and one that is lying about in the environment
-  // is not another user's to have.
-  const configured = url === undefined && server.otherUser === undefined ? config.remote.token : undefined;
-  const own = readTokenFile(config.data, server.otherUser);
-  // It is on this machine, so nothing crosses a network, whichever address it listens at.
-  const address = { url: server.url, token: token ?? own ?? configured, allowInsecureToken: true };
-  return remote(address, realpathSync(config.data));
+  const loaded = await readSettings({ ...flags, token });
+  const server = await serverFor({ ...flags, token }, loaded, configFolder);
+  return server === undefined ? { kind: "folder", config: loaded.config } : connected(server);
 }
 
-async function remote(
-  {
-    token,
-    ...address
-  }: {
-    readonly url: string;
-    readonly token: string | undefined;
-    readonly allowInsecureToken: boolean;
-  },
-  place: string,
-): Promise<Target> {
+/**
+ * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
+ * @param flags with the token that was typed, wherever it came from
+ */
+export async function serverFor(
+  flags: Omit<TargetFlags, "token-file">,
+  loaded: LoadedConfig,
+  configFolder: string,
+): Promise<Address | undefined> {
+  const { config, remoteRefusal } = loaded;
+  const { url, token: configured, allowInsecureToken } = config.remote;
+  const context = contextFor(flags, loaded, configFolder);
+  if (context !== undefined) return addressOf(context, flags, loaded);
+  if (url !== undefined && flags.data === undefined) {
+    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
+    return { url, token: configured, allowInsecureToken };
+  }
+
+  const server = await findServer(config.data);
+  if (server === undefined) return undefined;
+  // A token that came with another server's address is not this one's, and one that is lying about in the environment
+  // is not another user's to have.
+  const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
+  const own = readTokenFile(config.data, server.otherUser);
+  // It is on this machine, so nothing crosses a network, whichever address it listens at.
+  return {
+    url: server.url,
+    token: flags.token ?? own ?? ours,
+    allowInsecureToken: true,
+    folder: config.data,
+  };
+}
+
+/** @returns the context's own token where the context was typed, else what the environment has instead of it */
+function addressOf(
+  { name, url, token, allowInsecureToken = false }: Context,
+  flags: TargetFlags,
+  loaded: LoadedConfig,
+): Address {
+  const { remote: configured } = loaded.config;
+  // What a file says is for the address in the same file.
+  const byVariable = (key: string) => loaded.places.get(key)?.source === "environment";
+  const variable = byVariable("remote.token") ? configured.token : undefined;
+  const others = flags.context === undefined ? [variable, token] : [token, variable];
+  return {
+    url,
+    token: [flags.token, ...others].find((one) => one !== undefined),
+    allowInsecureToken:
+      allowInsecureToken || (byVariable("remote.allowInsecureToken") && configured.allowInsecureToken),
+    context: name,
+  };
+}
+
+async function connected({ token, context, folder, ...address }: Address): Promise<Target> {
   const { connect } = await import("../client/connect.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
-  return { evreg, kind: "remote", where: address.url, place };
+  const place = folder === undefined ? address.url : realpathSync(folder);
+  const target: Target = { evreg, kind: "remote", where: address.url, place };
+  return context === undefined ? target : { ...target, context };
 }
 
 function noFolder(data: string): EvregError {
   return new EvregError(
     "not_found",
-    `There is no data folder ${data}. Name another with --data or a server with --url; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+    `There is no data folder ${data}. Name another with --data or a server with --url or --context; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
   );
 }
 
@@ -114,10 +168,15 @@ function noServer(flag: string, data: string): Error {
   );
 }
 
-async function tokenIn(path: string): Promise<string> {
-  const token = Buffer.from(await readInput(path))
-    .toString("utf8")
-    .trim();
-  if (token === "") throw usage(`--token-file: ${path} is empty.`);
+/** `usage` for a file that cannot be read or holds nothing. */
+export async function tokenIn(path: string): Promise<string> {
+  const asked = path === "-" && process.stdin.isTTY;
+  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await fileText(path);
+  const token = text.trim();
+  if (token === "") throw usage(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
   return token;
+}
+
+async function fileText(path: string): Promise<string> {
+  return Buffer.from(await readInput(path)).toString("utf8");
 }

@@ -5,12 +5,13 @@ import { usage } from "./usage.ts";
 
 /** As much of oclif's `Config` as tells which commands there are. */
 interface Commands {
-  readonly commandIDs: readonly string[];
+  readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
   findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
 }
 
 /** For words that are no command: what was probably meant, else what there is. */
-export function unknownCommand(id: string, { commandIDs }: Commands): EvregError {
+export function unknownCommand(id: string, { commands }: Commands): EvregError {
+  const commandIDs = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
   const words = id.split(":");
   const [topic = "", ...rest] = words;
   const verbs = commandIDs

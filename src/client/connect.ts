@@ -1,5 +1,6 @@
 import type { Answer, Evreg } from "../evreg.ts";
 import type { Health } from "../domain/health.ts";
+import type { Identity } from "../domain/token.ts";
 import { actionsOver } from "./actions.ts";
 import { jsonAnswer } from "./answers.ts";
 import { backupOver } from "./backup.ts";
@@ -46,6 +47,9 @@ export function connect(options: ConnectOptions): Evreg {
       // 503 is an answer here: it says what is wrong.
       const response = await channel.send("GET", "/health", { also: [503] });
       return jsonAnswer(response) as Answer<Health>;
+    },
+    async whoami() {
+      return jsonAnswer(await channel.send("GET", "/v1/whoami")) as Answer<Identity>;
     },
     async metrics() {
       const { bytes } = await channel.send("GET", "/metrics");

@@ -80,6 +80,9 @@ What a file leaves out of a record is as for a new one, but for active, which st
       secretsFile: flags["secrets-file"],
       output: this.outputFor(flags),
     };
-    return this.withEvreg(flags, (evreg) => apply(evreg, declared, options), { createsFolder: !dryRun });
+    return this.withEvreg(flags, (evreg) => apply(evreg, declared, options), {
+      createsFolder: !dryRun,
+      plans: true,
+    });
   }
 }

@@ -29,9 +29,9 @@ export default class Doctor extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
     rememberTarget(flags);
-    const { version } = this.config;
+    const { version, configDir: configFolder } = this.config;
     const { examine } = await import("../cli/doctor/examine.ts");
-    const data = await examine(flags, { version, deep: flags.deep });
+    const data = await examine(flags, { version, deep: flags.deep, configFolder });
     const of = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: of("warning"), problems: of("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));

@@ -4,6 +4,8 @@ import { EXIT } from "../cli/exit-code.ts";
 import { faultsOfServer } from "../cli/fault-log.ts";
 import { numberFlag } from "../cli/flags.ts";
 import { leaveInterruption } from "../cli/interruption.ts";
+import { contextInUse } from "../cli/place.ts";
+import { printableLine } from "../cli/printable.ts";
 import { announcement } from "../cli/serve-announcement.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { RunningServer } from "../app.ts";
@@ -102,7 +104,8 @@ export default class Serve extends BaseCommand {
   ): Promise<void> {
     const hasActions = (await evreg.actions.list()).data.length > 0;
     const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
-    const { version } = this.config;
+    const { version, configDir } = this.config;
+    const context = contextInUse(configDir);
     process.stderr.write(
       announcement({
         version,
@@ -112,6 +115,7 @@ export default class Serve extends BaseCommand {
         dev: how.dev,
         configFile: how.file,
         tokenFile,
+        context: context === undefined ? undefined : printableLine(context),
         hasActions,
         cwd: process.cwd(),
         program,

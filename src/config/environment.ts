@@ -2,24 +2,35 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { findings, note, type Findings } from "./found.ts";
 import { nearest } from "./nearest.ts";
-import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey } from "./schema.ts";
+import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV, type ConfigKey } from "./schema.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "EVREG_";
 /** Read by the command line framework, so neither ours nor a slip. */
-const FRAMEWORK_VARIABLES = ["EVREG_DEBUG", "EVREG_DISABLE_THEME", "EVREG_BINPATH", "EVREG_CACHE_DIR"];
+const FRAMEWORK_VARIABLES = [
+  "EVREG_DEBUG",
+  "EVREG_DISABLE_THEME",
+  "EVREG_BINPATH",
+  "EVREG_CACHE_DIR",
+  "EVREG_CONFIG_DIR",
+];
 
 /** In Kubernetes, a service named `evreg` puts these into every container beside it. */
 const KUBERNETES_LINK =
   /^EVREG_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 
+interface EnvironmentFindings extends Findings {
+  readonly configFile?: string;
+  readonly contextName?: string;
+}
+
 /**
  * Reads every `EVREG_*` variable; one that means nothing is a problem, so that a slip does not pass in silence.
  * A variable set to nothing counts as not set.
  */
-export function readEnvironment(env: Environment, cwd: string): Findings & { readonly configFile?: string } {
+export function readEnvironment(env: Environment, cwd: string): EnvironmentFindings {
   const result = findings();
   for (const key of CONFIG_KEYS) readKey(result, key, env, cwd);
   const known = knownVariables();
@@ -36,8 +47,12 @@ export function readEnvironment(env: Environment, cwd: string): Findings & { rea
         : `did you mean ${PREFIX}${meant}?`;
     result.problems.push({ name, place: name, message: `this variable means nothing to evreg; ${advice}` });
   }
-  const configFile = text(env, CONFIG_FILE_ENV);
-  return configFile === undefined ? result : { ...result, configFile };
+  const [configFile, contextName] = [CONFIG_FILE_ENV, CONTEXT_ENV].map((name) => text(env, name));
+  return {
+    ...result,
+    ...(configFile === undefined ? {} : { configFile }),
+    ...(contextName === undefined ? {} : { contextName }),
+  };
 }
 
 function readKey(into: Findings, key: ConfigKey, env: Environment, cwd: string): void {
@@ -84,7 +99,7 @@ function readSecretFile(into: Findings, key: ConfigKey, place: string, path: str
 }
 
 function knownVariables(): Set<string> {
-  const known = new Set([CONFIG_FILE_ENV, ...FRAMEWORK_VARIABLES]);
+  const known = new Set([CONFIG_FILE_ENV, CONTEXT_ENV, ...FRAMEWORK_VARIABLES]);
   for (const key of CONFIG_KEYS) {
     known.add(key.env);
     if (key.envAlias !== undefined) known.add(key.envAlias);

@@ -48,6 +48,11 @@ export async function loadNamedFile(path: string, place: string, cwd: string): P
   }
 }
 
+/** A file's content that did not come from a file. `usage` when it is not YAML. */
+export async function loadText(name: string, text: string): Promise<ConfigFile> {
+  return { path: name, parsed: text.trim() === "" ? undefined : await parse(name, text), generic: false };
+}
+
 /**
  * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
  * beside it. The first found is the only one read; folders further up are not looked at.

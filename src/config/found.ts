@@ -1,7 +1,7 @@
 import { checkText, checkValue, type ConfigValue } from "./values.ts";
 import type { ConfigKey } from "./schema.ts";
 
-type Source = "flag" | "environment" | "file";
+export type Source = "flag" | "environment" | "file";
 
 /** A value with where it was found. */
 export interface Found {

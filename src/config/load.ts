@@ -6,7 +6,7 @@ import { readEnvironment, type Environment } from "./environment.ts";
 import type { ConfigFile } from "./file-search.ts";
 import { findings, note, type Findings, type Found, type Problem } from "./found.ts";
 import { applyRules, strangerWithToken, warningsFor } from "./rules.ts";
-import { CONFIG_FILE_ENV, CONFIG_KEYS } from "./schema.ts";
+import { CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
 
 /** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
 export interface ConfigFlags {
@@ -26,14 +26,18 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
+  /** The file's content, where it is none of a file's, with a name for it in messages; no file is read then. */
+  readonly configText?: { readonly name: string; readonly text: string } | undefined;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
   /** The file that was read, if there was one. */
   readonly file?: string;
-  /** Where each key that is not at its default was found: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
-  readonly places: ReadonlyMap<string, string>;
+  /** Where each key that is not at its default was found. */
+  readonly places: ReadonlyMap<string, Found>;
+  /** What `EVREG_CONTEXT` names. */
+  readonly contextName?: string;
   /** A sentence that says why nothing may be sent to `remote.url` as things are: its token was not meant for it. */
   readonly remoteRefusal?: string;
   /** Sentences for a person, on stderr. */
@@ -62,6 +66,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     }
   }
   values.set("data", dataFolder(sources) ?? folder);
+  const key = KEY_BY_PATH.get("data");
+  if (key !== undefined && !found.has("data") && (env["STATE_DIRECTORY"] ?? "") !== "") {
+    found.set("data", { key, value: folder, source: "environment", place: "STATE_DIRECTORY", base: cwd });
+  }
 
   const problems = sources.flatMap((source) => source.problems);
   problems.push(...applyRules(values, found));
@@ -70,10 +78,11 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const remoteRefusal = file?.named === false ? strangerWithToken(found) : undefined;
   return {
     config: buildConfig(values),
-    places: new Map([...found].map(([path, item]) => [path, item.place])),
-    warnings: warningsFor(values, found, file?.file.path),
+    places: found,
+    warnings: warningsFor(values, found, options.configText === undefined ? file?.file.path : undefined),
     ...(file === undefined ? {} : { file: file.file.path }),
     ...(remoteRefusal === undefined ? {} : { remoteRefusal }),
+    ...(environment.contextName === undefined ? {} : { contextName: environment.contextName }),
   };
 }
 
@@ -97,15 +106,18 @@ function dataFolder(sources: readonly Findings[]): string | undefined {
 }
 
 async function readFile(
-  { configFile, cwd }: LoadOptions,
+  { configFile, configText, cwd }: LoadOptions,
   fromEnvironment: string | undefined,
   folder: string,
 ): Promise<{ file: ConfigFile; named: boolean; keys: Findings } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
-  const { findFile, loadNamedFile } = await import("./file-search.ts");
+  const { findFile, loadNamedFile, loadText } = await import("./file-search.ts");
   const named = configFile ?? fromEnvironment;
   const place = configFile === undefined ? CONFIG_FILE_ENV : "--config";
-  const file = named === undefined ? await findFile(cwd, folder) : await loadNamedFile(named, place, cwd);
+  let file: ConfigFile | undefined;
+  if (configText !== undefined) file = await loadText(configText.name, configText.text);
+  else if (named !== undefined) file = await loadNamedFile(named, place, cwd);
+  else file = await findFile(cwd, folder);
   if (file === undefined) return undefined;
   const { readFileKeys } = await import("./file-keys.ts");
   return { file, named: named !== undefined, keys: readFileKeys(file) };
@@ -120,5 +132,5 @@ function mistakes(problems: readonly Problem[], file: ConfigFile | undefined): E
   }
   const [only = ""] = lines;
   const message = lines.length === 1 ? only : `The configuration has mistakes:\n  ${lines.join("\n  ")}`;
-  return new EvregError("usage", message);
+  return new EvregError("usage", message, { problems });
 }

@@ -233,6 +233,9 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
 /** What a `ConfigKey` names that is not a value of its own: the file to read (`--config`). */
 export const CONFIG_FILE_ENV = "EVREG_CONFIG";
 
+/** The context to act on, see `contexts.ts` (`--context`). */
+export const CONTEXT_ENV = "EVREG_CONTEXT";
+
 export const KEY_BY_PATH: ReadonlyMap<string, ConfigKey> = new Map(CONFIG_KEYS.map((key) => [key.path, key]));
 
 /** `auth`, `limits`, …: the mappings that hold keys. */

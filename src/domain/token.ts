@@ -29,7 +29,12 @@ export interface NewToken {
 export interface Principal {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** When its token ends; `null` or absent: never. */
+  readonly expires_at?: string | null;
 }
+
+/** Who a caller is to the service, and what it may do there. */
+export type Identity = Required<Principal>;
 
 /** A process that holds the data folder itself may do everything its owner may. */
 export const LOCAL_OWNER: Principal = { name: "local", scopes: ["admin"] };

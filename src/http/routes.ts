@@ -9,6 +9,7 @@ import { REPLAY_ROUTES } from "./replays.ts";
 import type { Route } from "./route.ts";
 import { SUBSCRIPTION_ROUTES } from "./subscriptions.ts";
 import { TOKEN_ROUTES } from "./tokens.ts";
+import { WHOAMI_ROUTE } from "./whoami.ts";
 
 /** Every route but that of the document that describes them. */
 export const ROUTES: readonly Route[] = [
@@ -18,6 +19,7 @@ export const ROUTES: readonly Route[] = [
   ...DELIVERY_ROUTES,
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
+  WHOAMI_ROUTE,
   HEALTH_ROUTE,
   METRICS_ROUTE,
   DOCTOR_ROUTE,

@@ -98,6 +98,7 @@ export function createService(options: ServiceOptions): Service {
         replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
         health: () => Promise.resolve({ data: health() }),
+        whoami: () => Promise.resolve({ data: { expires_at: null, ...principal } }),
         async metrics() {
           access.require("read");
           return metrics();

@@ -87,7 +87,7 @@ export class TokenCache {
     if (token === undefined) return undefined;
     const known: KnownToken = {
       rowid: token.rowid,
-      principal: { name: token.name, scopes: token.scopes },
+      principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
       notedAtMs: -Infinity,
     };

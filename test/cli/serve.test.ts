@@ -122,6 +122,7 @@ const ABOUT = {
   dev: false,
   configFile: undefined,
   tokenFile: "/srv/shop/.evreg/token",
+  context: undefined,
   hasActions: false,
   cwd: "/srv/shop",
   program: "evreg",
@@ -146,6 +147,12 @@ test("the next command fits the place: elsewhere it names the data folder, and i
   });
   expect(text).toContain("npx evreg events --data '/srv/it'\\''s'");
   expect(announcement({ ...ABOUT, tokenFile: undefined, dev: true })).toMatch(/token +none needed/);
+});
+
+test("where a context is in use, the next command names the data folder all the same", () => {
+  const text = announcement({ ...ABOUT, context: "prod" });
+  expect(text).toContain("Your context prod is in use");
+  expect(text).toContain("actions create hello.said --application hello --schema - --data /srv/shop/.evreg");
 });
 
 test("a server that others reach tells where", () => {

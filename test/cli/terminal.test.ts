@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/text-width.ts";
@@ -11,6 +11,7 @@ import { startReceiver } from "../support/receiver.ts";
 const SCRIPT = "/usr/bin/script";
 const CLEAR_LINE = "\r\u001b[K";
 const folder = temporaryFolder();
+const settings = join(folder.path, "settings");
 
 interface Session {
   readonly code: number | null;
@@ -27,7 +28,7 @@ function onTerminal(
   const command = [process.execPath, PROGRAM, ...words].map((word) => `'${word}'`).join(" ");
   const child = spawn(SCRIPT, ["-qec", `stty cols ${columns}; exec ${command}`, "/dev/null"], {
     cwd: folder.path,
-    env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh" }),
+    env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh", EVREG_CONFIG_DIR: settings }),
   });
   let text = "";
   let typed = false;
@@ -42,6 +43,11 @@ function onTerminal(
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, text }));
   });
+}
+
+/** Types these keys when a token is asked for. */
+function atPrompt(keys: string) {
+  return (text: string) => (text.includes("Token (") ? keys : undefined);
 }
 
 /** A file that declares these subscriptions. */
@@ -72,6 +78,17 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(text).toContain('"raw":"\\u009b31m"');
     expect(text).not.toContain("\u009b");
     expect(JSON.parse(text)).toMatchObject({ data: [{ payload: { raw: "\u009b31m" } }] });
+  });
+
+  test("a token is asked for, and not shown", async () => {
+    const words = "context add prod --url http://127.0.0.1:9 --no-check --token-file -".split(" ");
+    const { code, text } = await onTerminal(80, words, atPrompt("evreg_secret\r"));
+    expect(code).toBe(0);
+    expect(text).not.toContain("evreg_secret");
+    const kept = readFileSync(join(settings, "contexts", "prod.json"), "utf8");
+    expect(JSON.parse(kept)).toMatchObject({ token: "evreg_secret" });
+    expect(await onTerminal(80, [...words, "--replace"], atPrompt("\u0004"))).toMatchObject({ code: 2 });
+    expect(await onTerminal(80, [...words, "--replace"], atPrompt("\u0003"))).toMatchObject({ code: 130 });
   });
 
   test("a bulk shows how far it is, and leaves the terminal as it was", async () => {

@@ -1,10 +1,7 @@
 import { spawn } from "node:child_process";
-import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, runProgram, type Outcome } from "../support/program.ts";
-
-const { run } = commandLine(tmpdir(), { EVREG_DATA: "/nonexistent/evreg" });
+import { cleanEnv, PROGRAM, runProgram } from "../support/program.ts";
+import { runMany } from "../support/run-many.ts";
 
 const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["an unknown command", ["bogus"], /no command "bogus"; there are: actions, .*publish.*evreg --help/s],
@@ -15,6 +12,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ],
   ["flags before the command", ["--json", "actions"], /"error":"Name the command before its flags/],
   ["a mistyped command", ["pubilsh", "a", "{}"], /no command "pubilsh"; did you mean publish\?/],
+  ["a command mistyped as a hidden one", ["completed"], /no command "completed"; there are: (?!.*complete,)/],
   ["a mistyped verb", ["actions", "lst"], /no command "actions lst"; did you mean actions list\?/],
   ["a mistyped topic", ["event", "list"], /no command "event"; did you mean events list\?/],
   ["flags with values before the command", ["--data", "x", "events"], /: evreg events --data FOLDER\n/],
@@ -111,12 +109,13 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["help for a mistyped command", ["publsh", "-h"], /no command "publsh"; did you mean publish\?/],
 ];
 
-function runMany(commands: readonly (readonly string[])[]): Promise<Outcome[]> {
-  return Promise.all(commands.map((words) => run(words)));
-}
+const NOWHERE = { env: { EVREG_DATA: "/nonexistent/evreg" } };
 
 test("every mistake on the command line ends with 2, is named on stderr, and leaves stdout empty", async () => {
-  const outcomes = await runMany(MISTAKES.map(([, args]) => args));
+  const outcomes = await runMany(
+    MISTAKES.map(([, args]) => args),
+    NOWHERE,
+  );
   for (const [at, [mistake, , named]] of MISTAKES.entries()) {
     const outcome = outcomes[at];
     expect.soft(outcome, mistake).toMatchObject({ code: 2, stdout: "" });
@@ -138,7 +137,7 @@ test("-h is --help everywhere, and -v is --version", async () => {
     ],
     [["-v"], ["--version"]],
   ];
-  const outcomes = await runMany(pairs.flat());
+  const outcomes = await runMany(pairs.flat(), NOWHERE);
   for (const [at, [short]] of pairs.entries()) {
     expect.soft(outcomes[2 * at], short?.join(" ")).toEqual(outcomes[2 * at + 1]);
     expect.soft(outcomes[2 * at]?.code).toBe(0);
@@ -147,11 +146,14 @@ test("-h is --help everywhere, and -v is --version", async () => {
 
 test("a complaint about flags repeats no token", async () => {
   const token = "evreg_thisisnotarealone";
-  const outcomes = await runMany([
-    ["events", "--token", token, "--token-file", "x"],
-    ["events", `--tokn=${token}`],
-    ["--token", token, "events"],
-  ]);
+  const outcomes = await runMany(
+    [
+      ["events", "--token", token, "--token-file", "x"],
+      ["events", `--tokn=${token}`],
+      ["--token", token, "events"],
+    ],
+    NOWHERE,
+  );
   expect(outcomes[0]?.stderr).toContain("--token and --token-file cannot be given together");
   expect(outcomes[2]?.stderr).toContain("evreg events --token TOKEN");
   for (const { code, stderr } of outcomes) {
@@ -172,7 +174,7 @@ test("with --json or jsonl a failure is the API's error body and nothing else, o
   const mistakes = [["bogus"], ["actions", "--bogus"], ["events", "get", "first"]];
   const forms = [["--json"], ["--output=jsonl"], ["--output", "json"]];
   const commands = mistakes.flatMap((words) => forms.map((form) => words.concat(form)));
-  for (const outcome of await runMany(commands)) {
+  for (const outcome of await runMany(commands, NOWHERE)) {
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
     expect(JSON.parse(outcome.stderr)).toEqual({ error: expect.any(String), details: {}, code: 400 });
     expect(outcome.stderr.trimEnd()).not.toContain("\n");
@@ -180,7 +182,7 @@ test("with --json or jsonl a failure is the API's error body and nothing else, o
 });
 
 test("a word that would steer the terminal is shown, not obeyed", async () => {
-  const [outcome] = await runMany([["actions", "\u001b[2Jx\u0007"]]);
+  const [outcome] = await runMany([["actions", "\u001b[2Jx\u0007"]], NOWHERE);
   expect(outcome?.stderr).toContain("x");
   // oxlint-disable-next-line no-control-regex
   expect(outcome?.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
+import { exampleConfig } from "../../src/config/example.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 
@@ -20,6 +21,10 @@ function leaves(value: object, prefix = ""): [string, unknown][] {
       : [[`${prefix}${name}`, member] as [string, unknown]],
   );
 }
+
+test("the example file is what the program writes (`evreg config example > config.example.yaml` writes it anew)", () => {
+  expect(exampleConfig()).toBe(text);
+});
 
 test("the example file holds every key with its default, in the table's order, and no other", () => {
   expect(leaves(parse(text) as object)).toEqual(CONFIG_KEYS.map((key) => [key.path, key.default]));

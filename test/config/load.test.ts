@@ -50,7 +50,7 @@ describe("precedence", () => {
     expect(config.log).toEqual({ level: "warn", format: "json" });
     expect(config.host).toBe("127.0.0.2");
     expect(config.shutdownGraceMs).toBe(10_000);
-    expect(Object.fromEntries(places)).toEqual({
+    expect(Object.fromEntries([...places].map(([key, { place }]) => [key, place]))).toEqual({
       port: "--port",
       "log.level": "EVREG_LOG_LEVEL",
       "log.format": `${file}:5:11`,

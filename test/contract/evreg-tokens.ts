@@ -51,6 +51,17 @@ export function tokensContract(open: OpenEvreg): void {
       await refusal(under.evreg.tokens.revoke(0), "malformed");
     });
 
+    it("tells who asks, and what it may do", async () => {
+      expect((await under.evreg.whoami()).data).toMatchObject({ scopes: ["admin"], expires_at: null });
+      const scopes = ["publish:billing", "read"];
+      const narrow = await under.as(scopes);
+      expect((await narrow.whoami()).data).toEqual({
+        name: expect.stringMatching(/./),
+        scopes,
+        expires_at: null,
+      });
+    });
+
     it.each([
       [{ scopes: [] }, "scopes"],
       [{ scopes: "read" }, "scopes"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MINUTES_AND_UP, parseDurationMs } from "../../src/domain/duration.ts";
+import { durationText, MINUTES_AND_UP, parseDurationMs } from "../../src/domain/duration.ts";
 
 test.each([
   ["500ms", 500],
@@ -38,4 +38,13 @@ test("only units that are asked for count", () => {
   expect(parseDurationMs("30m", MINUTES_AND_UP)).toBe(1_800_000);
   expect(parseDurationMs("30s", MINUTES_AND_UP)).toBeUndefined();
   expect(parseDurationMs("30ms", MINUTES_AND_UP)).toBeUndefined();
+});
+
+test.each(["500ms", "2s", "90m", "12h", "5d", "1500ms"])("%s is written as it was read", (text) => {
+  expect(durationText(parseDurationMs(text) ?? 0)).toBe(text);
+});
+
+test("a whole number of a longer unit is written in that", () => {
+  expect(durationText(48 * 3_600_000)).toBe("2d");
+  expect(durationText(120_000)).toBe("2m");
 });

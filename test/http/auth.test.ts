@@ -45,6 +45,7 @@ describe("with tokens", () => {
       "GET /v1/subscriptions",
       "GET /v1/deliveries",
       "GET /v1/tokens",
+      "GET /v1/whoami",
     ]) {
       const answer = await ask(harness, line);
       expect(answer.status).toBe(401);

@@ -224,6 +224,7 @@ describe("what is answered", () => {
     await conforming("DELETE", `/v1/subscriptions/${made.data.rowid}`, "/v1/subscriptions/{id}");
     const token = await conforming("POST", "/v1/tokens", "/v1/tokens", { name: "t", scopes: ["read"] });
     await conforming("GET", "/v1/tokens", "/v1/tokens");
+    await conforming("GET", "/v1/whoami", "/v1/whoami");
     await conforming("DELETE", `/v1/tokens/${token.data.rowid}`, "/v1/tokens/{id}");
     await conforming("GET", "/health", "/health");
     expect(await conforming("GET", "/openapi.json", "/openapi.json")).toEqual(document);

@@ -330,6 +330,14 @@ describe("subscriptions, deliveries", () => {
   });
 });
 
+test("a token tells whose it is, and until when", async () => {
+  const input = { name: "shop", scopes: ["publish:shop"], expires_at: "2999-01-01T00:00:00.000Z" };
+  const made = (await ask("POST", "/v1/tokens", input)).body["data"];
+  const answer = await ask("GET", "/v1/whoami", undefined, { authorization: `Bearer ${made.token}` });
+  expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: { data: input } });
+  expectFailure(await ask("GET", "/v1/whoami?full=true"), 400);
+});
+
 test("tokens: made once, listed without themselves, revoked", async () => {
   const created = await ask("POST", "/v1/tokens", { name: "shop", scopes: ["publish"] });
   expect(created.status, created.text).toBe(201);

@@ -12,12 +12,12 @@ export const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url
 const { TEST_EXECUTABLE } = process.env;
 const STARTED_BY = TEST_EXECUTABLE ? [TEST_EXECUTABLE] : [process.execPath, PROGRAM];
 
-/** The environment a test's program sees: nothing of the developer's own evreg settings. */
+/** The environment a test's program sees: nothing of the developer's own evreg settings, contexts among them. */
 export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(EVREG_|SERVICE_|STATE_DIRECTORY|VITEST|NODE_)/.test(name),
   );
-  return { ...Object.fromEntries(kept), NO_COLOR: "1", ...extra };
+  return { ...Object.fromEntries(kept), NO_COLOR: "1", EVREG_CONFIG_DIR: "/nonexistent/evreg", ...extra };
 }
 
 export interface Outcome {

@@ -5,11 +5,15 @@ import { findTarget, type TargetFlags } from "../target.ts";
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
 export async function examine(
   flags: TargetFlags,
-  { version, deep }: { readonly version: string; readonly deep: boolean },
+  {
+    version,
+    deep,
+    configFolder,
+  }: { readonly version: string; readonly deep: boolean; readonly configFolder: string },
 ): Promise<readonly Finding[]> {
   let target;
   try {
-    target = await findTarget(flags);
+    target = await findTarget(flags, configFolder);
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "unreachable") throw error;
     return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];

@@ -13,5 +13,10 @@ const token = {
 /** Tokens as they are answered. */
 export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Token: record(token),
+  Identity: record({
+    name: { ...text, description: "Of the token; `local` where the server asks for none." },
+    scopes: token.scopes,
+    expires_at: { ...nullableTimestamp, description: "When the token ends; `null`: never." },
+  }),
   TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
 };

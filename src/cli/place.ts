@@ -1,0 +1,43 @@
+import { Contexts, type Context } from "../config/contexts.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { usage } from "./usage.ts";
+
+export interface PlaceFlags {
+  readonly url?: string | undefined;
+  readonly data?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** For telling only: what is wrong with the files is no matter here. */
+export function contextInUse(configFolder: string): string | undefined {
+  try {
+    return new Contexts(configFolder).inUse();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The context a command acts on, if any: the one typed, else that of `EVREG_CONTEXT`, else the one in use, unless a flag,
+ * a variable or the configuration file names a server or a data folder.
+ * @param configFolder that of this user's settings for evreg
+ */
+export function contextFor(
+  flags: PlaceFlags,
+  { places, contextName }: Pick<LoadedConfig, "places" | "contextName">,
+  configFolder: string,
+): Context | undefined {
+  const contexts = new Contexts(configFolder);
+  if (flags.context !== undefined) return contexts.get(flags.context);
+  if (flags.url !== undefined || flags.data !== undefined) return undefined;
+  const url = places.get("remote.url");
+  if (contextName !== undefined) {
+    if (url?.source !== "environment") return contexts.get(contextName);
+    throw usage(
+      `EVREG_CONTEXT and ${url.place} both name a server; unset one of them, or give --context or --url.`,
+    );
+  }
+  if (url !== undefined || places.has("data")) return undefined;
+  const name = contexts.inUse();
+  return name === undefined ? undefined : contexts.get(name);
+}

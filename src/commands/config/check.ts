@@ -1,0 +1,62 @@
+import { PlainCommand } from "../../cli/base-command.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { optionalArg } from "../../cli/flags.ts";
+import { readInput } from "../../cli/input.ts";
+import { note } from "../../cli/output.ts";
+import { printableLines } from "../../cli/printable.ts";
+import type { Column } from "../../cli/table.ts";
+import { loadConfig, type LoadedConfig } from "../../config/load.ts";
+
+export default class ConfigCheck extends PlainCommand {
+  static override summary = "Check a configuration file, or the configuration a start here would have.";
+  static override description =
+    "A file is checked alone, without flags and variables, so that the answer is the same on every machine. Every mistake is named with its line, and the command then ends with 2.";
+  static override examples = [
+    { description: "Before it is rolled out", command: "<%= config.bin %> config check evreg.config.yaml" },
+    { description: "From stdin", command: "<%= config.bin %> config check - < evreg.config.yaml" },
+    {
+      description: "What a start here would read, variables included",
+      command: "<%= config.bin %> config check",
+    },
+    {
+      description: "Every mistake as JSON",
+      command: "<%= config.bin %> config check evreg.config.yaml --json 2>&1 | jq .details.problems",
+    },
+  ];
+  static override args = { file: optionalArg("The file to check; - for stdin.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ConfigCheck);
+    const loaded = await load(args.file);
+    const data = {
+      file: loaded.file ?? null,
+      keys: [...loaded.places.keys()],
+      warnings: loaded.warnings,
+    };
+    const output = this.outputFor(flags);
+    await output.record({ data }, COLUMNS);
+    if (output.format === "table") {
+      for (const warning of loaded.warnings) note(`Warning: ${printableLines(warning)}`);
+      note("No mistakes.");
+    }
+    return EXIT.done;
+  }
+}
+
+async function load(file: string | undefined): Promise<LoadedConfig> {
+  const cwd = process.cwd();
+  if (file === undefined) return loadConfig({ env: process.env, cwd });
+  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file });
+  const text = Buffer.from(await readInput(file)).toString("utf8");
+  return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
+}
+
+interface Checked {
+  readonly file: string | null;
+  readonly keys: readonly string[];
+}
+
+const COLUMNS: readonly Column<Checked>[] = [
+  { title: "File", of: ({ file }) => file ?? "none" },
+  { title: "Sets", of: ({ keys }) => keys.join(", ") || "nothing" },
+];

@@ -1,0 +1,106 @@
+import { Flags } from "@oclif/core";
+import { PlainCommand } from "../../cli/base-command.ts";
+import { CONTEXT_RECORD, shownContext } from "../../cli/context-shown.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { textArg } from "../../cli/flags.ts";
+import { identityColumns } from "../../cli/identity-columns.ts";
+import { note } from "../../cli/output.ts";
+import { tokenIn } from "../../cli/target.ts";
+import { checkName, Contexts, type Context } from "../../config/contexts.ts";
+import { EvregError } from "../../domain/error.ts";
+import type { Identity } from "../../domain/token.ts";
+
+export default class ContextAdd extends PlainCommand {
+  static override summary = "Keep a server's address and token under a name.";
+  static override description =
+    "The server is asked who you are with the token; when it refuses or is not there, nothing is kept, unless --no-check is given. The token comes from a file or stdin, never from the command line, and is kept in a file that only you can read.";
+  static override usage = "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check]";
+  static override examples = [
+    {
+      description: "The token is asked for, and not shown",
+      command: "<%= config.bin %> context add prod --url https://events.example.com --token-file - --use",
+    },
+    {
+      description: "From a password manager",
+      command:
+        "pass evreg/staging | <%= config.bin %> context add staging --url https://staging.example.com --token-file -",
+    },
+    {
+      description: "Another token for it",
+      command:
+        "<%= config.bin %> context add prod --url https://events.example.com --token-file new.token --replace",
+    },
+  ];
+  static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
+  static override flags = {
+    url: Flags.string({ summary: "The server's address.", helpValue: "URL", required: true }),
+    "token-file": Flags.string({
+      summary: "A file (- for stdin) that holds the token; a server started with --dev needs none.",
+      helpValue: "FILE",
+    }),
+    use: Flags.boolean({ summary: "Use it from now on." }),
+    replace: Flags.boolean({ summary: "Replace the context of that name, if there is one." }),
+    check: Flags.boolean({
+      summary: "Ask the server first whether address and token are right (default).",
+      allowNo: true,
+      default: true,
+    }),
+    "allow-insecure-token": Flags.boolean({
+      summary: "Let the token go over http: to another machine, where whoever is in between can read it.",
+      env: "EVREG_ALLOW_INSECURE_TOKEN",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ContextAdd);
+    const { name } = args;
+    const contexts = new Contexts(this.config.configDir);
+    checkName(name);
+    if (!flags.replace && contexts.has(name)) throw taken(name);
+    const file = flags["token-file"];
+    const context: Context = {
+      name,
+      url: flags.url.replace(/\/+$/, ""),
+      ...(file === undefined ? {} : { token: await tokenIn(file) }),
+      ...(flags["allow-insecure-token"] ? { allowInsecureToken: true } : {}),
+    };
+    const you = await identityAt(context, flags.check);
+    contexts.save(context);
+    if (flags.use) contexts.use(name);
+
+    const data = shownContext(context, contexts.inUse());
+    const output = this.outputFor(flags);
+    if (output.format !== "table") {
+      await output.record(you === undefined ? { data } : { data, meta: { you } }, CONTEXT_RECORD);
+      return EXIT.done;
+    }
+    if (you === undefined) await output.record({ data }, CONTEXT_RECORD);
+    else {
+      await output.record(
+        { data: you },
+        identityColumns({ kind: "remote", where: data.url, place: data.url, context: name }),
+      );
+    }
+    if (!data.in_use) note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
+    return EXIT.done;
+  }
+}
+
+/** @param ask whether the server is asked at all; address and token are looked at in any case */
+async function identityAt(context: Context, ask: boolean): Promise<Identity | undefined> {
+  const { connect } = await import("../../client/connect.ts");
+  const evreg = connect(context);
+  try {
+    return ask ? (await evreg.whoami()).data : undefined;
+  } finally {
+    await evreg.close();
+  }
+}
+
+function taken(name: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `There is a context ${name} already. Choose another name, or replace it with --replace.`,
+    { name },
+  );
+}

@@ -1,0 +1,38 @@
+import { PlainCommand } from "../../cli/base-command.ts";
+import { CONTEXT_LIST, shownContext } from "../../cli/context-shown.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { note } from "../../cli/output.ts";
+import { printableLine } from "../../cli/printable.ts";
+import { Contexts } from "../../config/contexts.ts";
+
+export default class ContextList extends PlainCommand {
+  static override aliases = ["context"];
+  static override summary = "List the contexts: servers under names of your own, each with its token.";
+  static override description =
+    "Commands act on the context in use unless a flag, a variable or the configuration file names a server or a data folder. Contexts are kept in your own settings folder, and only you can read them.";
+  static override examples = [
+    "<%= config.bin %> context",
+    {
+      description: "Names and addresses only",
+      command: "<%= config.bin %> context --json | jq -r '.data[] | [.name, .url] | @tsv'",
+    },
+  ];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ContextList);
+    const contexts = new Contexts(this.config.configDir);
+    const inUse = contexts.inUse();
+    const data = contexts.names().map((name) => shownContext(contexts.get(name), inUse));
+    await this.outputFor(flags).list(
+      { data },
+      CONTEXT_LIST,
+      "No contexts yet. Add one: evreg context add NAME --url URL --token-file FILE",
+    );
+    if (inUse !== undefined && !contexts.has(inUse)) {
+      note(
+        `The context in use, ${printableLine(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
+      );
+    }
+    return EXIT.done;
+  }
+}

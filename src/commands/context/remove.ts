@@ -1,0 +1,25 @@
+import { PlainCommand } from "../../cli/base-command.ts";
+import { CONTEXT_RECORD, shownContext } from "../../cli/context-shown.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { textArg } from "../../cli/flags.ts";
+import { note } from "../../cli/output.ts";
+import { Contexts } from "../../config/contexts.ts";
+
+export default class ContextRemove extends PlainCommand {
+  static override summary = "Forget a context, with its token.";
+  static override description =
+    "The token itself stays valid; evreg tokens revoke ends it. When the context was in use, none is from then on.";
+  static override examples = ["<%= config.bin %> context remove staging"];
+  static override args = { name: textArg("Name of the context.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ContextRemove);
+    const contexts = new Contexts(this.config.configDir);
+    const data = shownContext(contexts.get(args.name), contexts.inUse());
+    contexts.remove(args.name);
+    const output = this.outputFor(flags);
+    await output.record({ data: { ...data, in_use: false } }, CONTEXT_RECORD);
+    if (output.format === "table") note(data.in_use ? "Removed; no context is in use now." : "Removed.");
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,190 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { EvregError } from "../domain/error.ts";
+import { makeFolder } from "../runtime/make-folder.ts";
+import { isOurs, othersMayWrite, readOwned } from "../runtime/ownership.ts";
+import { replaceFile } from "../runtime/replace-file.ts";
+import { nearest } from "./nearest.ts";
+
+/** A server under a name of the user's own, with the token for it. */
+export interface Context {
+  readonly name: string;
+  readonly url: string;
+  readonly token?: string;
+  /** Lets the token go over `http:` to another machine. */
+  readonly allowInsecureToken?: boolean;
+}
+
+/** Also a file's name, on systems that do not tell upper from lower case. */
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const EXTENSION = ".json";
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * The contexts of this user: a file each, and one that names the one in use, so that two commands at a time do not undo
+ * each other's. They say where tokens go and hold some, so nobody else may read or have written them.
+ *
+ * Every method throws `usage` for files that cannot be trusted or read.
+ */
+export class Contexts {
+  readonly #folder: string;
+  readonly #inUse: string;
+
+  /** @param configFolder that of this user's settings for evreg; made by the first `save` */
+  constructor(configFolder: string) {
+    this.#folder = join(configFolder, "contexts");
+    this.#inUse = join(configFolder, "context-in-use");
+  }
+
+  /** By name. */
+  names(): string[] {
+    const files = orNone(() => readdirSync(this.#folder)) ?? [];
+    return files
+      .filter((file) => file.endsWith(EXTENSION))
+      .map((file) => file.slice(0, -EXTENSION.length))
+      .filter((name) => NAME.test(name))
+      .toSorted();
+  }
+
+  has(name: string): boolean {
+    return this.names().includes(name);
+  }
+
+  /** `not_found`. */
+  get(name: string): Context {
+    const text = NAME.test(name) ? readPrivate(this.#fileOf(name)) : undefined;
+    if (text === undefined) throw this.#notFound(name);
+    return { name, ...parse(text, this.#fileOf(name)) };
+  }
+
+  /** The name of the one that commands act on unless told otherwise. */
+  inUse(): string | undefined {
+    return readPrivate(this.#inUse)?.trim() || undefined;
+  }
+
+  /** `usage` for a name that cannot be one. */
+  save({ name, ...context }: Context): void {
+    checkName(name);
+    this.#write(this.#fileOf(name), `${JSON.stringify(context, null, 2)}\n`);
+  }
+
+  /** `not_found`. */
+  use(name: string): void {
+    this.get(name);
+    this.#write(this.#inUse, `${name}\n`);
+  }
+
+  /** From then on none is in use. */
+  useNone(): void {
+    rmSync(this.#inUse, { force: true });
+  }
+
+  /** `not_found`. One that is in use is in use no longer. */
+  remove(name: string): void {
+    if (!this.has(name)) throw this.#notFound(name);
+    if (this.inUse() === name) this.useNone();
+    rmSync(this.#fileOf(name), { force: true });
+  }
+
+  #fileOf(name: string): string {
+    return join(this.#folder, `${name}${EXTENSION}`);
+  }
+
+  #write(path: string, text: string): void {
+    try {
+      makeFolder(this.#folder);
+      checkFolder(dirname(path));
+      replaceFile(path, text, { durable: true });
+    } catch (error) {
+      if (error instanceof EvregError) throw error;
+      const why = (error as NodeJS.ErrnoException).code ?? String(error);
+      const message = `${path} could not be written (${why}). EVREG_CONFIG_DIR names another folder for what evreg keeps for you.`;
+      throw new EvregError("unavailable", message, {}, { cause: error });
+    }
+  }
+
+  #notFound(name: string): EvregError {
+    const names = this.names();
+    const meant = nearest(name, names);
+    const there =
+      names.length === 0
+        ? "there are none yet; add it: evreg context add NAME --url URL"
+        : meant === undefined
+          ? `there are: ${names.join(", ")}.`
+          : `did you mean ${meant}?`;
+    return new EvregError("not_found", `There is no context ${JSON.stringify(name)}; ${there}`, { name });
+  }
+}
+
+/** @throws `usage` */
+export function checkName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new EvregError(
+    "usage",
+    `The name of a context has 1 to 64 lower-case letters, digits and . _ -, and begins with a letter or digit; not ${JSON.stringify(name)}.`,
+  );
+}
+
+/** `undefined` when there is no such file, or no way to it for this user. */
+function readPrivate(path: string): string | undefined {
+  const owned = orNone(() => {
+    checkFolder(dirname(path));
+    return readOwned(path, MAX_BYTES);
+  });
+  if (owned === undefined) return undefined;
+  if (!isOurs(owned)) throw untrusted(path, `it belongs to another user (${owned.uid}). Remove it`);
+  if (process.platform !== "win32" && (owned.mode & 0o077) !== 0) {
+    throw untrusted(path, `other users may read or change it. Run: chmod 600 ${path}`);
+  }
+  return owned.text;
+}
+
+function checkFolder(folder: string): void {
+  const stats = statSync(folder);
+  if (!isOurs(stats)) throw untrusted(folder, `it belongs to another user (${stats.uid})`);
+  if (othersMayWrite(stats)) throw untrusted(folder, `other users may write to it. Run: chmod 700 ${folder}`);
+}
+
+function untrusted(path: string, why: string): EvregError {
+  return new EvregError("usage", `${path} says where evreg's commands act, but cannot be trusted: ${why}.`);
+}
+
+function orNone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof EvregError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    // An account without a home, or with another's.
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined;
+    throw new EvregError("usage", `A context cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+function parse(text: string, path: string): Omit<Context, "name"> {
+  const { url, token, allowInsecureToken } = objectIn(text);
+  const whole =
+    typeof url === "string" &&
+    ["string", "undefined"].includes(typeof token) &&
+    typeof allowInsecureToken !== "string";
+  if (!whole) {
+    throw new EvregError(
+      "usage",
+      `${path} does not hold a context. Remove it, and add it again with evreg context add.`,
+    );
+  }
+  return {
+    url,
+    ...(typeof token === "string" ? { token } : {}),
+    ...(allowInsecureToken === true ? { allowInsecureToken } : {}),
+  };
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

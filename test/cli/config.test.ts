@@ -1,0 +1,143 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { runProgram, temporaryFolder, type Outcome } from "../support/program.ts";
+import { runMany } from "../support/run-many.ts";
+
+const folder = temporaryFolder();
+const here = join(folder.path, "here");
+const SECRET = "evreg_of_somebody";
+let outcomes: Readonly<Record<string, Outcome>>;
+
+const COMMANDS = {
+  show: [
+    ["config", "--json"],
+    { EVREG_PORT: "8080", EVREG_TOKEN: SECRET, EVREG_DELIVERY_DISABLE_AFTER: "off" },
+  ],
+  table: [["config", "--data", "elsewhere"], { EVREG_TOKEN: SECRET }],
+  flags: [["config", "--port", "9000", "--log-level", "debug", "--json"], { EVREG_PORT: "8080" }],
+  wrongFlag: ["config", "--port", "many"],
+  state: [["config", "show", "--output", "jsonl"], { STATE_DIRECTORY: "/var/lib/evreg" }],
+  wrongVariable: [["config", "show"], { EVREG_PORT: "many" }],
+  good: ["config", "check", "good.yaml", "--json"],
+  goodTable: ["config", "check", "good.yaml"],
+  bad: [["config", "check", "bad.yaml"], { EVREG_PORT: "many" }],
+  badJson: ["config", "check", "bad.yaml", "--json"],
+  missing: ["config", "check", "none.yaml"],
+  whole: [["config", "check"], { EVREG_PORT: "many" }],
+  example: ["config", "example"],
+  exampleJson: ["config", "example", "--json"],
+  written: ["config", "example", "-o", "new.yaml"],
+  writtenAgain: ["config", "example", "-o", "new.yaml"],
+  refused: ["config", "example", "-o", "good.yaml"],
+  checked: ["config", "check", "new.yaml"],
+} as const;
+
+beforeAll(async () => {
+  mkdirSync(here);
+  writeFileSync(
+    join(here, "good.yaml"),
+    `retention: {events: 90m}\nremote: {url: "https://x.example", token: ${SECRET}}\n`,
+    {
+      mode: 0o644,
+    },
+  );
+  writeFileSync(
+    join(here, "bad.yaml"),
+    `prot: 80\nauth:\n  mode: none\nremote:\n  token: "${SECRET} twice"\n`,
+  );
+  writeFileSync(join(here, "evreg.config.yaml"), "delivery:\n  maxInFlight: 10\n");
+  const names = Object.keys(COMMANDS);
+  const done = await runMany(Object.values(COMMANDS), { cwd: here });
+  outcomes = Object.fromEntries(done.map((outcome, at) => [names[at], outcome]));
+});
+afterAll(() => folder.remove());
+
+interface Shown {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+  readonly place: string | null;
+}
+
+test("every key is shown with its value and where that is from, and no secret", () => {
+  const { data, meta } = JSON.parse(outcomes["show"]!.stdout) as { data: Shown[]; meta: object };
+  expect(data.map(({ key }) => key)).toEqual(CONFIG_KEYS.map(({ path }) => path));
+  const of = (name: string) => data.find(({ key }) => key === name);
+  expect(of("port")).toEqual({ key: "port", value: 8080, source: "environment", place: "EVREG_PORT" });
+  const file = join(here, "evreg.config.yaml");
+  expect(meta).toEqual({ file });
+  expect(of("delivery.maxInFlight")).toMatchObject({ value: 10, source: "file", place: `${file}:2:16` });
+  // A default that follows another key.
+  expect(of("delivery.maxInFlightPerSubscription")).toMatchObject({
+    value: 5,
+    source: "default",
+    place: null,
+  });
+  expect(of("delivery.disableAfter")).toMatchObject({ value: "off", source: "environment" });
+  expect(of("remote.token")).toMatchObject({ value: "(not shown)", source: "environment" });
+  expect(of("remote.url")).toMatchObject({ value: null, source: "default" });
+  expect(outcomes["table"]?.stdout).toMatch(/^KEY +VALUE +SOURCE +PLACE$/m);
+  expect(outcomes["table"]?.stdout).toMatch(/^data +\S+here\/elsewhere +flag +--data$/m);
+  const { data: flagged } = JSON.parse(outcomes["flags"]!.stdout) as { data: Shown[] };
+  expect(flagged).toContainEqual({ key: "port", value: 9000, source: "flag", place: "--port" });
+  expect(flagged).toContainEqual({ key: "log.level", value: "debug", source: "flag", place: "--log-level" });
+  expect(outcomes["wrongFlag"]).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--port: port must be"),
+  });
+  for (const [name, { stdout, stderr }] of Object.entries(outcomes)) {
+    expect(stdout + stderr, name).not.toContain(SECRET);
+  }
+});
+
+test("the data folder that systemd names is told as such", () => {
+  const lines = outcomes["state"]!.stdout.trimEnd().split("\n");
+  const shown = lines.map((line) => JSON.parse(line) as Shown).find(({ key }) => key === "data");
+  expect(shown).toMatchObject({ value: "/var/lib/evreg", source: "environment", place: "STATE_DIRECTORY" });
+});
+
+test("a configuration with mistakes is not shown, but every mistake is", () => {
+  expect(outcomes["wrongVariable"]).toMatchObject({ code: 2, stdout: "" });
+  expect(outcomes["wrongVariable"]?.stderr).toContain("EVREG_PORT: port must be");
+});
+
+test("a file is checked alone, with each mistake in its line", () => {
+  const file = join(here, "good.yaml");
+  expect(outcomes["good"]).toMatchObject({ code: 0, stderr: "" });
+  const warnings = process.platform === "win32" ? [] : [expect.stringContaining(`chmod 600 ${file}`)];
+  const keys = ["retention.events", "remote.url", "remote.token"];
+  expect(JSON.parse(outcomes["good"]!.stdout)).toEqual({ data: { file, keys, warnings } });
+  expect(outcomes["goodTable"]?.stderr).toMatch(/^Warning: .*chmod 600 .*\nNo mistakes\.\n$/);
+
+  expect(outcomes["bad"]).toMatchObject({ code: 2, stdout: "" });
+  expect(outcomes["bad"]?.stderr).toMatch(
+    /bad\.yaml:1:1: prot .*port.*bad\.yaml:3:9: auth\.mode .*bad\.yaml:5:10/s,
+  );
+  expect(outcomes["bad"]?.stderr).not.toContain("EVREG_PORT");
+  const { details } = JSON.parse(outcomes["badJson"]!.stderr) as { details: { problems: unknown } };
+  expect(details.problems).toMatchObject([{ name: "prot" }, { name: "auth.mode" }, { name: "remote.token" }]);
+  expect(outcomes["missing"]).toMatchObject({ code: 2, stdout: "" });
+  expect(outcomes["whole"]?.stderr).toContain("EVREG_PORT");
+});
+
+test("a file is checked from stdin", async () => {
+  const outcome = await runProgram(["config", "check", "-"], { cwd: here, input: "port: 80\nprot: 1\n" });
+  expect(outcome).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^Error: stdin:2:1: prot /),
+  });
+});
+
+test("the example is the one that comes with evreg, and does not take another file's place", () => {
+  const example = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
+  expect(outcomes["example"]).toEqual({ code: 0, stdout: example, stderr: "" });
+  expect(JSON.parse(outcomes["exampleJson"]!.stdout)).toEqual({ data: example });
+  expect(readFileSync(join(here, "new.yaml"), "utf8")).toBe(example);
+  for (const name of ["written", "writtenAgain", "checked"])
+    expect(outcomes[name]).toMatchObject({ code: 0 });
+  expect(outcomes["refused"]).toMatchObject({ code: 5, stdout: "" });
+  expect(readFileSync(join(here, "good.yaml"), "utf8")).toContain("90m");
+});
