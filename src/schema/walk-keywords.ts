@@ -31,6 +31,7 @@ export function boundWalks(ajv: Ajv): void {
   }
   rework(ajv, "contains", (cxt, walk) => {
     dropErrors(cxt);
+    refuseEmpty(cxt);
     walk(cxt);
   });
 }
@@ -113,4 +114,10 @@ function dropErrors(cxt: KeywordCxt): void {
     });
     return inner;
   };
+}
+
+/** Of an empty list Ajv lets the verdict stand that it came to about the list before it in the same list. */
+function refuseEmpty(cxt: KeywordCxt): void {
+  const result = cxt.result.bind(cxt);
+  cxt.result = (found, ...actions) => result(_`${cxt.data}.length > 0 && ${found}`, ...actions);
 }

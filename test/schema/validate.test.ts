@@ -90,6 +90,11 @@ describe("a failure says what is wrong", () => {
       [],
       "must hold at least one item of the kind asked for",
     ],
+    [
+      { items: { contains: { type: "string" } } },
+      [["x"], []],
+      "must hold at least one item of the kind asked for",
+    ],
     [{ minProperties: 1 }, {}, "must have at least 1 property"],
     [{ maxProperties: 1 }, { a: 1, b: 2 }, "must have at most 1 property"],
     [{ properties: { a: false } }, { a: 1 }, "is not allowed"],
