@@ -45,17 +45,20 @@ interface Opened {
 
 const nowMs = () => performance.now();
 
-/**
- * Opens the file first, so that a wrong name is told before anything else; then publishes it and tells how far it came.
- * @returns what is to be done with the target
- */
-export async function publishBulk(
-  options: PublishBulk,
-): Promise<(evreg: Evreg, target: Pick<Target, "place">) => Promise<number>> {
+/** A bulk whose file is open. */
+export interface Bulk {
+  /** Publishes it and tells how far it came. */
+  readonly publish: (evreg: Evreg, target: Pick<Target, "place">) => Promise<number>;
+  /** To be called in any case: there may be no target to publish to. */
+  readonly close: () => void;
+}
+
+/** Opens the file first, so that a wrong name is told before anything else. */
+export async function openBulk(options: PublishBulk): Promise<Bulk> {
   const { path, checkpoint, rejects, output } = options;
   mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
-  const open = await opening(options);
-  return async (evreg, { place }) => {
+  const { open, close } = await opening(options);
+  const publish: Bulk["publish"] = async (evreg, { place }) => {
     const outcome = await publishOpened(evreg.events, await open(place), options);
     if (output.format === "table") {
       await tellWhenWaiting(
@@ -66,22 +69,26 @@ export async function publishBulk(
     }
     return exitCode(outcome, options);
   };
+  return { publish, close };
 }
 
 async function opening({
   path,
   checkpoint: checkpointPath,
   rejects: rejectsPath,
-}: PublishBulk): Promise<(target: string) => Promise<Opened>> {
+}: PublishBulk): Promise<{ open: (target: string) => Promise<Opened>; close: () => void }> {
   const rejectsFrom = (bytes: number) =>
     rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
   if (checkpointPath === undefined) {
     const input = await openInput(path);
-    return () =>
-      Promise.resolve({ input, from: NOTHING_SETTLED, checkpoint: undefined, rejects: rejectsFrom(0) });
+    const opened = () => ({ input, from: NOTHING_SETTLED, checkpoint: undefined, rejects: rejectsFrom(0) });
+    return {
+      open: () => Promise.resolve(opened()),
+      close: () => void input.stream.destroy(),
+    };
   }
   const file = await identify(path);
-  return async (target) => {
+  const open = async (target: string): Promise<Opened> => {
     const checkpoint = await Checkpoint.open({ path: checkpointPath, source: path, file, target, nowMs });
     const { state: from, rejectsBytes } = checkpoint;
     return {
@@ -91,6 +98,7 @@ async function opening({
       rejects: rejectsFrom(rejectsBytes),
     };
   };
+  return { open, close: () => undefined };
 }
 
 async function hasPending(evreg: Evreg): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
 import { numberFlag, optionalArg } from "../cli/flags.ts";
-import { publishBulk } from "../cli/publish-bulk.ts";
+import { openBulk } from "../cli/publish-bulk.ts";
 import { publishOne } from "../cli/publish-one.ts";
 import { usage } from "../cli/usage.ts";
 
@@ -118,7 +118,8 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       const { concurrency = 1 } = flags;
       checkBulk({ concurrency, checkpoint, onError });
       const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
-      return this.withEvreg(flags, await publishBulk(bulk));
+      const { publish, close } = await openBulk(bulk);
+      return this.withEvreg(flags, publish).finally(close);
     }
     const { action, payload } = args;
     const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;

@@ -48,7 +48,10 @@ All is then as it was when the backup was made, the tokens too. Deliveries that 
         nowMs: Date.now(),
         onUnfinished: (path) => unfinished.push(path),
       });
-    const data = await endingAtOnce(act, () => unfinished.forEach(removeForGood));
+    const data = await endingAtOnce(act, () => unfinished.forEach(removeForGood)).finally(() =>
+      // It may have been refused before any of it was read.
+      stream.destroy(),
+    );
     await this.outputFor(flags).record({ data }, COLUMNS);
     note(`Start it with: ${serveCommand()}`);
     return EXIT.done;
