@@ -9,6 +9,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/faults/*.test.ts",
     "test/schema/compatibility/{hunt,certainty}.test.ts",
     "test/cli/output/contract.test.ts",
+    "test/sdk/receivers.test.ts",
     "test/e2e/{apply,replay-kill}.test.ts",
   ],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts"],

@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 const HANDLER = "http://127.0.0.1:9/hook";
 const HOUR_MS = 3_600_000;
 /** As many runs of a command find something of their own to change. */
-export const RUNS = 3;
+const RUNS = 3;
 
 const SCHEMA = {
   type: "object",
@@ -33,7 +33,7 @@ export interface World {
 }
 
 /** Rowids, of `RUNS` records each. */
-export interface Found {
+interface Found {
   readonly failed: readonly number[];
   /** What no run changes. */
   readonly quiet: { readonly event: number; readonly delivery: number };
