@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { textWidth } from "../../../src/cli/text-width.ts";
 import { commandLine } from "../../support/command-line.ts";
 import type { Outcome } from "../../support/program.ts";
 import { formOf, normalised } from "./normalised.ts";
@@ -34,12 +35,12 @@ const WRONG = `evreg_${"0".repeat(36)}`;
 let world: World;
 /** Of what each command printed at the server, by id and format. */
 const forms = new Map<string, readonly string[]>();
-let run: (words: readonly string[], input?: string) => Promise<Outcome>;
+let run: (words: readonly string[], input?: string, env?: Record<string, string>) => Promise<Outcome>;
 
 beforeAll(async () => {
   world = await createWorld();
   const line = commandLine(world.folder, {});
-  run = (words, input = "") => line.run(words, { input });
+  run = (words, input = "", env = {}) => line.run(words, { input, env });
 });
 afterAll(() => world?.close());
 
@@ -139,6 +140,15 @@ describe("at a server", () => {
       }
     }
   });
+});
+
+const looks = remote.filter(({ id }) => /:(?:list|get|history|deliveries|diff)$/.test(id));
+
+test.each(looks)("$id fits into 40 columns", async ({ id, row }) => {
+  const words = [...id.split(":"), ...row.ok(world, 0), ...atServer()];
+  const { code, stdout } = await run(words, "", { COLUMNS: "40" });
+  expect(code).toBe(EXIT.done);
+  for (const line of stdout.split("\n")) expect.soft(textWidth(line), line).toBeLessThanOrEqual(40);
 });
 
 describe("on a data folder", () => {
