@@ -10,7 +10,8 @@ import { ROWS, type Row } from "./rows.ts";
 import { createWorld, type World } from "./world.ts";
 
 // Every command × (local, remote) × (table, json, jsonl) × (done, not found, no right to it, no server). The commands and
-// their formats are those of the manifest, so a new one without a row fails.
+// their formats are those of the manifest, so a new one without a row fails. They run in the
+// order of the manifest, and the snapshots are of that: one alone may find others' numbers.
 
 interface Manifest {
   readonly commands: Readonly<

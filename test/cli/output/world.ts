@@ -127,6 +127,9 @@ async function fill(evreg: Evreg): Promise<Found> {
     replays!.push(data.rowid);
     tokens!.push((await evreg.tokens.create({ name: `token${run}`, scopes: ["read"] })).data.rowid);
   }
+  await until("the replays are counted", async () =>
+    (await evreg.replays.list()).data.every(({ total }) => total !== null),
+  );
   const lists = { paused: paused!, replayable: replayable!, replays: replays!, tokens: tokens! };
   const [failed, waiting] = await Promise.all([of(failing, "failed"), of(patient, "waiting")]);
   return { failed, waiting, quiet: { event: quiet, delivery: failed[RUNS]! }, ...lists };
