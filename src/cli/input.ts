@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { open, readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../domain/error.ts";
@@ -60,6 +61,9 @@ export async function openInput(path: string, fromByte = 0): Promise<Input> {
 }
 
 function stdin(): Readable {
+  // Node makes an empty stream of it, which would pass for a file without lines.
+  const isFolder = process.platform !== "win32" && fstatSync(0).isDirectory();
+  if (isFolder) throw unreadable("-", { code: "EISDIR" });
   if (process.stdin.isTTY) process.stderr.write("Reading from the terminal; end with Ctrl-D.\n");
   return process.stdin;
 }

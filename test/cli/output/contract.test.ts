@@ -1,0 +1,184 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { textWidth } from "../../../src/cli/text-width.ts";
+import { commandLine } from "../../support/command-line.ts";
+import type { Outcome } from "../../support/program.ts";
+import { formOf, normalised } from "./normalised.ts";
+import { ROWS, type Row } from "./rows.ts";
+import { createWorld, type World } from "./world.ts";
+
+// Every command × (local, remote) × (table, json, jsonl) × (done, not found, no right to it, no server). The commands and
+// their formats are those of the manifest, so a new one without a row fails. They run in the
+// order of the manifest, and the snapshots are of that: one alone may find others' numbers.
+
+interface Manifest {
+  readonly commands: Readonly<
+    Record<string, { readonly flags: Readonly<Record<string, { readonly options?: readonly string[] }>> }>
+  >;
+}
+const MANIFEST = fileURLToPath(new URL("../../../oclif.manifest.json", import.meta.url));
+const { commands } = JSON.parse(readFileSync(MANIFEST, "utf8")) as Manifest;
+const FORMATS = ["table", "json", "jsonl"] as const;
+type Format = (typeof FORMATS)[number];
+
+/**
+ * A command on a data folder costs ten times as much as one on a server, as it opens and closes the file. Each takes one
+ * format there, so that all of them come in turn; `npm run test:faults` has every one.
+ */
+const isLong = process.env["FAULTS"] === "long";
+
+const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3, auth: 4, unreachable: 6 };
+const NOBODY = "http://127.0.0.1:9";
+const WRONG = `evreg_${"0".repeat(36)}`;
+
+let world: World;
+/** Of what each command printed at the server, by id and format. */
+const forms = new Map<string, readonly string[]>();
+let run: (words: readonly string[], input?: string, env?: Record<string, string>) => Promise<Outcome>;
+
+beforeAll(async () => {
+  world = await createWorld();
+  const line = commandLine(world.folder, {});
+  run = (words, input = "", env = {}) => line.run(words, { input, env });
+});
+afterAll(() => world?.close());
+
+test("every command of the manifest has its row, and the formats are those that are tried", () => {
+  expect(Object.keys(ROWS).toSorted()).toEqual(Object.keys(commands).toSorted());
+  for (const [id, { flags }] of Object.entries(commands)) {
+    expect.soft(flags["output"]?.options, id).toEqual(FORMATS);
+  }
+});
+
+const rows = Object.entries(ROWS).flatMap(([id, row], at) => (row === null ? [] : [{ id, row, at }]));
+const remote = rows.filter(({ id }) => "url" in (commands[id]?.flags ?? {}));
+
+function wordsOf(id: string, format: Format): string[] {
+  return [...id.split(":"), ...(format === "table" ? [] : ["--output", format])];
+}
+
+function atServer(token = world.token): string[] {
+  return ["--url", world.url, "--token", token];
+}
+
+function here({ place }: Row): string[] {
+  return place === "none" ? [] : ["--data", world.local];
+}
+
+/** That stdout holds what the format says, and nothing beside it. */
+function expectData({ stdout }: Outcome, format: Format, row: Row): void {
+  expect(stdout).toMatch(/\n$/);
+  if (format === "table") return;
+  const documents = format === "json" || row.isText === true ? [stdout] : stdout.slice(0, -1).split("\n");
+  for (const document of documents) expect(JSON.parse(document)).toBeTypeOf("object");
+}
+
+function expectFailure(outcome: Outcome, code: number, format: Format): void {
+  expect(outcome).toMatchObject({ code, stdout: "" });
+  if (format === "table") {
+    expect(outcome.stderr).toMatch(/^Error: .+\n/);
+    expect(outcome.stderr).not.toMatch(/^ +at /m);
+  } else {
+    expect(outcome.stderr).toMatch(/^.+\n$/);
+    const told = JSON.parse(outcome.stderr) as { code: number };
+    expect(told).toEqual({
+      error: expect.any(String),
+      details: expect.any(Object),
+      code: expect.any(Number),
+    });
+    expect(told.code).toBeGreaterThanOrEqual(400);
+  }
+}
+
+async function expectDone(id: string, row: Row, format: Format, target: readonly string[]): Promise<string> {
+  const which = FORMATS.indexOf(format);
+  const outcome = await run([...wordsOf(id, format), ...row.ok(world, which), ...target], row.input?.(which));
+  if (row.refuses?.includes(format)) {
+    expectFailure(outcome, EXIT.usage, format);
+    return "";
+  }
+  expect(outcome).toMatchObject({ code: EXIT.done });
+  expect(outcome.stderr).not.toMatch(/Error|^ +at /m);
+  expectData(outcome, format, row);
+  return outcome.stdout;
+}
+
+function keep(row: Row, format: Format, stdout: string): void {
+  if (format === "jsonl" || (row.varies === "lines" && format === "table")) return;
+  const shown = row.varies === undefined ? normalised(stdout, world) : formOf(stdout, format);
+  expect.soft(shown).toMatchSnapshot(format);
+}
+
+describe("at a server", () => {
+  test.each(remote)("$id", async ({ id, row }) => {
+    const secrets = [world.token, WRONG];
+    for (const format of FORMATS) {
+      const stdout = await expectDone(id, row, format, atServer());
+      keep(row, format, stdout);
+      forms.set(`${id} ${format}`, formOf(stdout, format));
+
+      const words = wordsOf(id, format);
+      const ok = row.ok(world, 0);
+      const failures: [number, readonly string[]][] = [
+        [EXIT.auth, [...ok, ...atServer(WRONG)]],
+        [EXIT.unreachable, [...ok, "--url", NOBODY]],
+      ];
+      if (row.missing !== null) failures.unshift([EXIT.notFound, [...row.missing, ...atServer()]]);
+      for (const [code, rest] of failures) {
+        const outcome = await run([...words, ...rest], row.input?.(0));
+        for (const secret of secrets) expect(outcome.stdout + outcome.stderr).not.toContain(secret);
+        if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
+        else if (row.tellsOfServer)
+          expect(outcome, rest.join(" ")).toMatchObject({ code: EXIT.failed, stderr: "" });
+        else {
+          expectFailure(outcome, code, format);
+          const error = row.missing === null ? EXIT.auth : EXIT.notFound;
+          if (format === "table" && code === error)
+            expect.soft(normalised(outcome.stderr, world)).toMatchSnapshot("error");
+        }
+      }
+    }
+  });
+});
+
+const looks = remote.filter(({ id }) => /:(?:list|get|history|deliveries|diff)$/.test(id));
+
+test.each(looks)("$id fits into 40 columns", async ({ id, row }) => {
+  const words = [...id.split(":"), ...row.ok(world, 0), ...atServer()];
+  const { code, stdout } = await run(words, "", { COLUMNS: "40" });
+  expect(code).toBe(EXIT.done);
+  for (const line of stdout.split("\n")) expect.soft(textWidth(line), line).toBeLessThanOrEqual(40);
+});
+
+describe("on a data folder", () => {
+  test.each(rows)("$id", async ({ id, row, at }) => {
+    const isOnlyHere = !remote.some((one) => one.id === id);
+    for (const [place, format] of FORMATS.entries()) {
+      if (!isLong && !isOnlyHere && place !== at % FORMATS.length) continue;
+      const stdout = await expectDone(id, row, format, here(row));
+      if (isOnlyHere) keep(row, format, stdout);
+      else if (row.varies !== "lines" && forms.has(`${id} ${format}`)) {
+        // A caller cannot tell which it has.
+        expect.soft(formOf(stdout, format)).toEqual(forms.get(`${id} ${format}`));
+      }
+      if (row.missing === null || row.refuses?.includes(format)) continue;
+      const outcome = await run([...wordsOf(id, format), ...row.missing, ...here(row)], row.input?.(0));
+      expectFailure(outcome, EXIT.notFound, format);
+    }
+  });
+
+  test.each(remote)("$id, where there is none", async ({ id, row }) => {
+    if (row.place === "makes folder") return;
+    const empty = mkdtempSync(join(world.folder, "empty-"));
+    for (const format of FORMATS) {
+      const none = ["--data", join(empty, "none")];
+      const outcome = await run([...wordsOf(id, format), ...row.ok(world, 0), ...none], row.input?.(0));
+      if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
+      else if (row.tellsOfServer) expect(outcome).toMatchObject({ code: EXIT.done, stderr: "" });
+      else expectFailure(outcome, EXIT.notFound, format);
+    }
+    rmSync(empty, { recursive: true });
+  });
+});

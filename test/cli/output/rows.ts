@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import type { World } from "./world.ts";
+
+/** How one command is run so that it succeeds, and so that what it is asked for is not there. */
+export interface Row {
+  /** @param run from 0: each has records of its own, so that all of them succeed */
+  readonly ok: (world: World, run: number) => readonly string[];
+  /** `null` where nothing is asked for by name. */
+  readonly missing: readonly string[] | null;
+  /** On stdin. */
+  readonly input?: (run: number) => string;
+  /** What differs from run to run beyond times, secrets and places, so that only the form of the rest is kept. */
+  readonly varies?: "values" | "lines";
+  /** Formats that are refused as usage. */
+  readonly refuses?: readonly string[];
+  /** Its text for people is one for programs: jsonl prints the document. */
+  readonly isText?: true;
+  /** A server that cannot be asked is what it tells of, not a failure of its own. */
+  readonly tellsOfServer?: true;
+  /** Acts on no data folder, or makes the one it is given. */
+  readonly place?: "none" | "makes folder";
+}
+
+const NAME = ["no.such"];
+const ID = ["999999"];
+const SINCE = ["--from", "2020-01-01", "--status", "missed"];
+
+/** By the command's id in the manifest. `null`, with the reason beside it, for what cannot be run to an end. */
+export const ROWS: Readonly<Record<string, Row | null>> = {
+  apply: {
+    ok: () => ["--file", "-"],
+    input: (run) => `actions: [{action: applied${run}, application: made, schemata: {type: object}}]`,
+    missing: null,
+    place: "makes folder",
+  },
+  backup: {
+    ok: ({ folder }) => [join(folder, "copy.db"), "--force"],
+    missing: null,
+    varies: "values",
+  },
+  doctor: { ok: () => [], missing: null, varies: "lines", tellsOfServer: true },
+  export: { ok: () => ["--application", "shop"], missing: null, refuses: ["jsonl"] },
+  metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
+  migrate: { ok: () => ["--status"], missing: null, place: "makes folder" },
+  publish: {
+    ok: (_, run) => ["order.paid", `{"id":${run}}`],
+    missing: [...NAME, "{}"],
+  },
+  restore: {
+    ok: ({ folder, backup }, run) => [backup, "--data", join(folder, `restored${run}`)],
+    missing: null,
+    place: "none",
+    varies: "values",
+  },
+  // Runs until it is stopped; serve.test.ts has its output.
+  serve: null,
+  "actions:check": {
+    ok: () => ["order.paid", "--schema", "schema.json"],
+    missing: [...NAME, "--schema", "schema.json"],
+  },
+  "actions:create": {
+    ok: (_, run) => [`made${run}`, "--application", "made", "--schema", "schema.json"],
+    missing: null,
+    place: "makes folder",
+  },
+  "actions:deprecate": { ok: (_, run) => [`order.changed${run}`], missing: NAME },
+  "actions:diff": { ok: () => ["order.created"], missing: NAME },
+  "actions:get": { ok: () => ["order.created"], missing: NAME },
+  "actions:history": { ok: () => ["order.created"], missing: NAME },
+  "actions:list": { ok: () => ["--application", "shop"], missing: null },
+  "actions:retire": { ok: (_, run) => [`order.changed${run}`], missing: NAME },
+  "actions:sample": { ok: () => ["order.created", "--seed", "7"], missing: NAME },
+  "actions:types": { ok: () => ["order.created"], missing: NAME, isText: true },
+  "actions:update": {
+    ok: (_, run) => [`order.changed${run}`, "--mode", "none"],
+    missing: [...NAME, "--mode", "none"],
+  },
+  "deliveries:get": { ok: ({ found }) => [String(found.quiet.delivery)], missing: ID },
+  "deliveries:list": { ok: ({ found }) => ["--event", String(found.quiet.event)], missing: null },
+  "deliveries:retry": { ok: ({ found }, run) => [String(found.failed[run])], missing: ID },
+  "deliveries:skip": { ok: ({ found }, run) => [String(found.waiting[run])], missing: ID },
+  "events:deliveries": { ok: ({ found }) => [String(found.quiet.event)], missing: ID },
+  "events:get": { ok: () => ["1"], missing: ID },
+  "events:list": { ok: () => ["--action", "order.created"], missing: null },
+  "replays:cancel": { ok: ({ found }, run) => [String(found.replays[run])], missing: ID },
+  "replays:get": { ok: ({ found }) => [String(found.replays[0])], missing: ID },
+  "replays:list": { ok: () => ["--status", "cancelled"], missing: null },
+  "service:systemd": {
+    ok: () => ["--program", "/usr/local/bin/evreg"],
+    missing: null,
+    place: "none",
+    isText: true,
+  },
+  "subscriptions:create": {
+    ok: (_, run) => [
+      ..."--application made --action order.paid --handler https://example.com/hooks --subscription".split(
+        " ",
+      ),
+      `made${run}`,
+    ],
+    missing:
+      "--application made --action no.such --handler https://example.com/hooks --subscription made".split(
+        " ",
+      ),
+  },
+  "subscriptions:delete": { ok: ({ found }, run) => [String(found.paused[run])], missing: ID },
+  "subscriptions:get": { ok: () => ["1"], missing: ID },
+  "subscriptions:list": { ok: () => ["--application", "billing"], missing: null },
+  "subscriptions:replay": {
+    ok: ({ found }, run) => [String(found.replayable[run]), ...SINCE],
+    missing: [...ID, ...SINCE],
+  },
+  "subscriptions:rotate-secret": { ok: ({ found }, run) => [String(found.replayable[run])], missing: ID },
+  "subscriptions:update": {
+    ok: ({ found }, run) => [String(found.replayable[run]), "--max-retries", "3"],
+    missing: [...ID, "--max-retries", "3"],
+  },
+  "tokens:create": {
+    ok: (_, run) => [`made${run}`, "--scope", "read"],
+    missing: null,
+    place: "makes folder",
+  },
+  "tokens:list": { ok: () => [], missing: null, varies: "values" },
+  "tokens:revoke": { ok: ({ found }, run) => [String(found.tokens[run])], missing: ID },
+};

@@ -1,0 +1,97 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { RawJson } from "../../../src/json/raw-json.ts";
+import { cleanEnv, PROGRAM, type Outcome } from "../../support/program.ts";
+import { useServed } from "../served.ts";
+
+// A command in a shell that gives it less than a terminal does. Each is a process, as its ends are what is tested.
+
+const EVENTS = 60;
+/** All events together are more than a pipe takes. */
+const TEXT = "é".repeat(4_000);
+
+const served = useServed(async ({ evreg }) => {
+  await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
+  await evreg.actions.update("a.b", { schemata: { type: "object", properties: { text: {} } } });
+  const payload = RawJson.fromValue({ text: TEXT });
+  await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => ({ action: "a.b", payload })));
+});
+
+/** @param line of `sh`, with the program as `$evreg` */
+function inShell(line: string, env: Record<string, string> = {}, shell: readonly string[] = ["sh"]) {
+  return new Promise<Outcome>((resolve, reject) => {
+    const [command, ...words] = [...shell, "-c", `evreg='${process.execPath} ${PROGRAM}'; ${line}`];
+    const child = spawn(command, words, {
+      cwd: served.folder,
+      env: cleanEnv({ EVREG_DATA: served.data, ...env }),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [stdout, stderr]: Buffer[][] = [[], []];
+    child.stdout.on("data", (piece: Buffer) => stdout!.push(piece));
+    child.stderr.on("data", (piece: Buffer) => stderr!.push(piece));
+    child.on("error", reject);
+    child.on("close", (code) => {
+      const [out, err] = [Buffer.concat(stdout!).toString(), Buffer.concat(stderr!).toString()];
+      resolve({ code, stdout: out, stderr: err });
+    });
+  });
+}
+
+function throughHead(words: string): Promise<Outcome> {
+  return inShell(`{ $evreg ${words}; echo "code $?" >&2; } | head -c 8`);
+}
+
+describe.skipIf(process.platform === "win32")("in a shell", () => {
+  test("a reader that has seen enough ends a command quietly", async () => {
+    const [lines, document] = [
+      await throughHead("events --output jsonl"),
+      await throughHead("events --json"),
+    ];
+    expect(lines).toEqual({ code: 0, stdout: '{"rowid"', stderr: "code 0\n" });
+    expect(document).toEqual({ code: 0, stdout: '{"data":', stderr: "code 0\n" });
+  });
+
+  test("with stdin closed a command does its work, and one that reads it says what is missing", async () => {
+    expect(await inShell("$evreg events get 1 --json <&-")).toEqual({
+      code: 0,
+      stdout: expect.stringContaining(TEXT),
+      stderr: "",
+    });
+    expect(await inShell("$evreg publish a.b - <&-")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^Error: .*it is empty/),
+    });
+  });
+
+  test("a folder on stdin is no empty file", async () => {
+    expect(await inShell("$evreg publish --batch - < .")).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^Error: The standard input is a folder/),
+    });
+  });
+
+  test.skipIf(!existsSync("/usr/bin/setsid"))(
+    "without a terminal and with hardly an environment",
+    async () => {
+      const bare = `exec env -i EVREG_DATA="$EVREG_DATA" $evreg actions get a.b`;
+      const outcome = await inShell(bare, {}, ["/usr/bin/setsid", "-w", "sh"]);
+      expect(outcome).toEqual(await inShell("$evreg actions get a.b"));
+      expect(outcome).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^Action +a\.b\n/),
+        stderr: "",
+      });
+    },
+  );
+
+  test("LANG=C changes no byte", async () => {
+    const words = "$evreg actions diff a.b && $evreg events get 1";
+    const plain = await inShell(words, { LANG: "C", LC_ALL: "C" });
+    expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining("revision 1 → revision 2") });
+    expect(plain.stdout).toContain(TEXT);
+    expect(plain).toEqual(await inShell(words, { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" }));
+  });
+});
