@@ -40,7 +40,7 @@ let run: (words: readonly string[], input?: string, env?: Record<string, string>
 
 beforeAll(async () => {
   world = await createWorld();
-  const line = commandLine(world.folder, {});
+  const line = commandLine(world.folder, { EVREG_CONFIG_DIR: join(world.folder, "settings") });
   run = (words, input = "", env = {}) => line.run(words, { input, env });
 });
 afterAll(() => world?.close());
@@ -48,12 +48,13 @@ afterAll(() => world?.close());
 test("every command of the manifest has its row, and the formats are those that are tried", () => {
   expect(Object.keys(ROWS).toSorted()).toEqual(Object.keys(commands).toSorted());
   for (const [id, { flags }] of Object.entries(commands)) {
+    if (ROWS[id] === null) continue;
     expect.soft(flags["output"]?.options, id).toEqual(FORMATS);
   }
 });
 
 const rows = Object.entries(ROWS).flatMap(([id, row], at) => (row === null ? [] : [{ id, row, at }]));
-const remote = rows.filter(({ id }) => "url" in (commands[id]?.flags ?? {}));
+const remote = rows.filter(({ id }) => "token" in (commands[id]?.flags ?? {}));
 
 function wordsOf(id: string, format: Format): string[] {
   return [...id.split(":"), ...(format === "table" ? [] : ["--output", format])];
@@ -159,8 +160,8 @@ describe("on a data folder", () => {
       if (!isLong && !isOnlyHere && place !== at % FORMATS.length) continue;
       const stdout = await expectDone(id, row, format, here(row));
       if (isOnlyHere) keep(row, format, stdout);
-      else if (row.varies !== "lines" && forms.has(`${id} ${format}`)) {
-        // A caller cannot tell which it has.
+      else if (row.varies !== "lines" && format !== "table" && forms.has(`${id} ${format}`)) {
+        // A program cannot tell which it has. A table leaves out what a record has not, and other runs changed these.
         expect.soft(formOf(stdout, format)).toEqual(forms.get(`${id} ${format}`));
       }
       if (row.missing === null || row.refuses?.includes(format)) continue;

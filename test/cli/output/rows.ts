@@ -38,8 +38,13 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     missing: null,
     varies: "values",
   },
+  // For shells, and silent whatever is wrong; completion.test.ts has its output.
+  complete: null,
+  completion: { ok: () => ["bash"], missing: null, varies: "lines", isText: true, place: "none" },
   doctor: { ok: () => [], missing: null, varies: "lines", tellsOfServer: true },
   export: { ok: () => ["--application", "shop"], missing: null, refuses: ["jsonl"] },
+  // A text in no other format; help.test.ts has it.
+  help: null,
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
   migrate: { ok: () => ["--status"], missing: null, place: "makes folder" },
   publish: {
@@ -54,6 +59,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   },
   // Runs until it is stopped; serve.test.ts has its output.
   serve: null,
+  whoami: { ok: () => [], missing: null },
   "actions:check": {
     ok: () => ["order.paid", "--schema", "schema.json"],
     missing: [...NAME, "--schema", "schema.json"],
@@ -75,6 +81,24 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     ok: (_, run) => [`order.changed${run}`, "--mode", "none"],
     missing: [...NAME, "--mode", "none"],
   },
+  "config:check": { ok: () => ["-"], input: () => "port: 7481", missing: null, place: "none" },
+  "config:example": { ok: () => [], missing: null, varies: "lines", isText: true, place: "none" },
+  "config:show": { ok: () => [], missing: null, varies: "values" },
+  "context:add": {
+    ok: ({ folder, url }, run) => [
+      `made${run}`,
+      "--url",
+      url,
+      "--token-file",
+      join(folder, "served", "token"),
+    ],
+    missing: null,
+    varies: "values",
+    place: "none",
+  },
+  "context:list": { ok: () => [], missing: null, varies: "values", place: "none" },
+  "context:use": { ok: (_, run) => [`made${run}`], missing: NAME, varies: "values", place: "none" },
+  "context:remove": { ok: (_, run) => [`made${run}`], missing: NAME, varies: "values", place: "none" },
   "deliveries:get": { ok: ({ found }) => [String(found.quiet.delivery)], missing: ID },
   "deliveries:list": { ok: ({ found }) => ["--event", String(found.quiet.event)], missing: null },
   "deliveries:retry": { ok: ({ found }, run) => [String(found.failed[run])], missing: ID },
