@@ -12,7 +12,7 @@ import { Backoff } from "./backoff.ts";
  */
 const MOST_DUE = 50;
 /** So many at a time, which are begun at once: a live one waits for them. With 50 it took three times as long. */
-const MOST_AT_ONCE = 10;
+const MOST_AT_ONCE = 8;
 /** It waits while the handler has left so many unfinished: a dead one is not sent the whole past at once. */
 const MOST_UNFINISHED = 1_000;
 /** A step of any replay is begun this long after the end of the last one, so that publishing has the store between them. */
