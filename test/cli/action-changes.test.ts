@@ -127,6 +127,16 @@ test("in a workflow what is no schema is an annotation too, and events that fail
   expect(alike.stdout).toMatch(/^Events (?:\d+, ){4}\d+ and 2 more: note must be a string\nCompatible/);
 });
 
+test("a breaking update names the command for a new version, and a list is shown as the value it is", async () => {
+  const schema = file("strict.json", JSON.stringify({ ...SCHEMA, required: ["note"] }));
+  const refused = await run(["actions", "update", "a.alike", "--schema", schema]);
+  expect(refused.code).toBe(5);
+  expect(refused.stderr).toMatch(
+    /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema strict\.json\n$/,
+  );
+  expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(/ must be an object\n  value: \[1\]\n/);
+});
+
 test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
   await served.evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
   await served.evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });

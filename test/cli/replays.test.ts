@@ -96,7 +96,7 @@ test("begins one in the background, one for each subscription, and ends it", asy
   expect(second).toMatchObject({ code: 5, stdout: "" });
   expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
   const waits = `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active\n`;
-  expect((await run(["replays", "get", String(rowid)])).stderr).toBe(waits);
+  expect((await run(["replays", "get", rowid])).stderr).toBe(waits);
   expect((await run(["replays", "--subscription", String(id)])).stderr).toBe(waits);
   expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
   expect(await run(["replays", "cancel", "99"])).toMatchObject({
