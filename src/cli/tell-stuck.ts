@@ -56,13 +56,15 @@ function blockBefore(
 
 /** The attempt keeps the code alone; what an address is can be told again, and what a name stood for then cannot. */
 function refusedAddress({ handler }: Subscription): string {
-  const general =
-    "address_refused: the handler's host has an address that deliveries may not go to; the log of the server names it. An operator can open addresses with delivery.allowNetworks, all but those this server itself listens on.";
+  return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
+}
+
+function whyRefused(handler: string): string {
   try {
     checkHandlerUrl("handler", handler, { allowHttp: true, allowNetworks: [] });
-    return general;
+    return "the handler's host has an address that deliveries may not go to; the server's log names it, and an operator can open others with delivery.allowNetworks";
   } catch (error) {
-    const why = error instanceof EvregError ? error.details["message"] : undefined;
-    return typeof why === "string" ? `address_refused: ${printableLine(why)}` : general;
+    if (!(error instanceof EvregError)) throw error;
+    return printableLine(String(error.details["message"]));
   }
 }
