@@ -1,4 +1,4 @@
-import type { BulkOutcome } from "./bulk-publisher.ts";
+import type { BulkOutcome, BulkState } from "./bulk-publisher.ts";
 import { nextCommand } from "./next-command.ts";
 
 export interface BulkFiles {
@@ -8,12 +8,19 @@ export interface BulkFiles {
   readonly rejects?: string | undefined;
 }
 
-/** What became of a bulk, and how to go on. */
-export function summary(outcome: BulkOutcome, files: BulkFiles): string {
+/**
+ * What became of a bulk, and how to go on.
+ * @param from how far the checkpoint said it had come before; what it counts is among the outcome's
+ */
+export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState): string {
   const { accepted, replayed, refused, end, settledLine } = outcome;
   const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
   const counts = `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
-  if (end === "all") return refused === 0 ? counts : `${counts} ${mending(files)}`;
+  if (end === "all") {
+    const told = refused === 0 ? counts : `${counts} ${mending(files)}`;
+    if (settledLine === 0 || settledLine > from.settledLine) return told;
+    return `Nothing was left to publish: ${files.checkpoint} says that this file is done. With what went before: ${told}`;
+  }
   if (end === "stopped") {
     return settledLine === 0
       ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`

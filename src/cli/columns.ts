@@ -228,10 +228,10 @@ function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscri
   return failing_since === null ? "active" : "failing";
 }
 
-function blockOf({ blocked_by: delivery }: Subscription): string | undefined {
-  return delivery === null
-    ? undefined
-    : `delivery ${delivery}, which is tried on; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
+function blockOf({ active, blocked_by: delivery }: Subscription): string | undefined {
+  if (delivery === null) return undefined;
+  const state = active ? "tried on" : "held until it is active again";
+  return `delivery ${delivery}, which is ${state}; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
 function toneOfState(subscription: Subscription): "green" | "yellow" {

@@ -18,6 +18,18 @@ export function rememberContext(name: string, url: string): void {
   context = { name, url };
 }
 
+let schema: string | undefined;
+
+/** What is read from stdin cannot be read again. */
+export function rememberSchemaFile(path: string): void {
+  schema = path === "-" ? undefined : path;
+}
+
+/** The file that the command took a schema from, if it can be read again. */
+export function schemaFile(): string | undefined {
+  return schema;
+}
+
 /** The command that gives the context this one acted on another token; `undefined` where it acted on none. */
 export function renewContextCommand(): string | undefined {
   if (context === undefined) return undefined;

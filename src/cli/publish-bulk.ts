@@ -59,7 +59,8 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
   mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
   const { open, close } = await opening(options);
   const publish: Bulk["publish"] = async (evreg, { place }) => {
-    const outcome = await publishOpened(evreg.events, await open(place), options);
+    const opened = await open(place);
+    const outcome = await publishOpened(evreg.events, opened, options);
     if (output.format === "table") {
       await tellWhenWaiting(
         evreg,
@@ -67,7 +68,7 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
         async () => outcome.accepted > 0 && (await hasPending(evreg)),
       );
     }
-    return exitCode(outcome, options);
+    return exitCode(outcome, opened.from, options);
   };
   return { publish, close };
 }
@@ -164,7 +165,7 @@ async function publishOpened(events: EventsPort, opened: Opened, options: Publis
     progress.stop();
     stream.destroy();
     rejects?.close();
-    for (const text of tally.untold()) note(printableLine(text));
+    for (const text of tally.untold(options.rejects)) note(printableLine(text));
   }
 }
 
@@ -176,11 +177,11 @@ function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | u
   }
 }
 
-async function exitCode(outcome: BulkOutcome, options: PublishBulk): Promise<number> {
+async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishBulk): Promise<number> {
   const { atomic, output } = options;
   const { accepted, replayed, refused, end } = outcome;
   if (output.format === "json") await output.document({ meta: { accepted, rejected: refused, replayed } });
-  if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options)));
+  if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;

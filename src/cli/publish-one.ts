@@ -18,6 +18,7 @@ import { nextCommand } from "./next-command.ts";
 import { note, writeOut, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { outcomeOf, type PublishOutcome, verdict } from "./publish-outcome.ts";
+import { blocksBefore, pausedFor } from "./tell-stuck.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
 import { usage } from "./usage.ts";
 
@@ -105,7 +106,7 @@ async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<
   } catch (error) {
     return showUnknown(error, event, options);
   }
-  return show(followed, event, options);
+  return show(evreg, followed, event, options);
 }
 
 /**
@@ -139,7 +140,7 @@ async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Pro
   }).finally(() => line.clear());
 }
 
-async function show(followed: Followed, event: Event, options: PublishOne): Promise<number> {
+async function show(evreg: Evreg, followed: Followed, event: Event, options: PublishOne): Promise<number> {
   const { deliveries } = followed;
   const { output } = options;
   if (output.format === "table") {
@@ -152,5 +153,7 @@ async function show(followed: Followed, event: Event, options: PublishOne): Prom
       columnsFor(options),
     );
   }
-  return verdict(followed, event.rowid, options.timeoutS);
+  if (deliveries.length === 0) for (const text of await pausedFor(evreg, event.action)) note(text);
+  const blocks = followed.end === "timeout" ? await blocksBefore(evreg, deliveries) : [];
+  return verdict(followed, event.rowid, { timeoutS: options.timeoutS, blocks });
 }

@@ -18,8 +18,15 @@ export function outcomeOf({ deliveries, end }: Followed): KnownOutcome {
   return deliveries.every(isWell) ? "delivered" : "failed";
 }
 
+/** What was waited by, and what is known of deliveries that wait behind another. */
+export interface Waited {
+  readonly timeoutS: number | undefined;
+  /** Sentences. */
+  readonly blocks: readonly string[];
+}
+
 /** Says what the person should know of it, and answers the exit code. */
-export function verdict(followed: Followed, eventId: number, timeoutS: number | undefined): number {
+export function verdict(followed: Followed, eventId: number, { timeoutS, blocks }: Waited): number {
   const { deliveries } = followed;
   const later = `See how it goes on: ${nextCommand(`events deliveries ${eventId}`)}`;
   const outcome = outcomeOf(followed);
@@ -30,11 +37,13 @@ export function verdict(followed: Followed, eventId: number, timeoutS: number | 
     case "interrupted":
       note(`Interrupted; event ${eventId} is published all the same. ${later}`);
       return EXIT.interrupted;
-    case "timeout":
+    case "timeout": {
+      const rest = blocks.length > 0 ? blocks.join(" ") : "What is left goes on while a server runs.";
       note(
-        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). What is left goes on while a server runs. ${later}`,
+        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). ${rest} ${later}`,
       );
       return EXIT.failed;
+    }
     case "held":
       note(
         `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${heldBy(deliveries)} --active`)}. ${later}`,

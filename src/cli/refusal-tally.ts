@@ -24,8 +24,11 @@ export class RefusalTally {
     return known.lines <= TOLD_EACH;
   }
 
-  /** A sentence for each reason that was not told for all of its lines, and how to see them. */
-  untold(): readonly string[] {
+  /**
+   * A sentence for each reason that was not told for all of its lines, and how to see them.
+   * @param rejects the file that holds each of them, if one does
+   */
+  untold(rejects: string | undefined): readonly string[] {
     const sums: string[] = [];
     for (const [reason, { lines, lastLine }] of this.#alike) {
       const more = lines - TOLD_EACH;
@@ -33,6 +36,12 @@ export class RefusalTally {
       const subject = more === 1 ? "1 more line" : `${more.toLocaleString("en")} more lines`;
       sums.push(`${subject}, up to line ${lastLine}: ${reason}`);
     }
-    return sums.length === 0 ? sums : [...sums, "--output jsonl tells each refused line."];
+    if (sums.length === 0) return sums;
+    return [
+      ...sums,
+      rejects === undefined
+        ? "--output jsonl tells each refused line."
+        : `${rejects} holds each refused line.`,
+    ];
   }
 }

@@ -7,6 +7,7 @@ import { interruption } from "./interruption.ts";
 import { nextCommand, serveCommand } from "./next-command.ts";
 import { note, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
+import { tellWhenPaused } from "./tell-when-paused.ts";
 
 export interface ReplayMany {
   readonly subscription: number;
@@ -55,13 +56,7 @@ async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay)
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
     note(`It begins with the next server on this data folder: ${serveCommand()}`);
-  // A token may be allowed to write and not to read.
-  const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
-  if (subscription?.data.active === false) {
-    note(
-      `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
-    );
-  }
+  await tellWhenPaused(evreg, [id]);
 }
 
 function look({ rowid }: Replay): string {

@@ -2,7 +2,8 @@ import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
 import { breakLines, shortDetail } from "./break-lines.ts";
-import { nextCommand, renewContextCommand } from "./next-command.ts";
+import { flagWords } from "./flag-words.ts";
+import { nextCommand, renewContextCommand, schemaFile } from "./next-command.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
 
@@ -48,7 +49,7 @@ function text(
 function detailLines(error: EvregError): string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries(error.details)) {
-    if (Array.isArray(value)) {
+    if (name !== "value" && Array.isArray(value)) {
       for (const item of value.filter((one) => !isTold(error, one))) {
         lines.push(`- ${listItem(item)}`, ...breakLines(Object(item) as object).map((line) => `  ${line}`));
       }
@@ -95,7 +96,9 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
   }
   const { suggestion } = error.details;
   if (error.code === "conflict" && typeof suggestion === "string") {
-    return `As a new version: ${nextCommand(`actions create ${suggestion} --application NAME --schema FILE`)}`;
+    const { application = "NAME" } = error.details;
+    const flags = flagWords({ application: String(application), schema: schemaFile() ?? "FILE" });
+    return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
   }
   if (error.code === "forbidden") return "Make such a token: evreg tokens create --help";
   if (error.code === "not_found") return whereToLook(error);

@@ -2,6 +2,7 @@ import type { Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/parse.ts";
 import { readInput } from "./input.ts";
+import { rememberSchemaFile } from "./next-command.ts";
 import { usage } from "./usage.ts";
 
 /** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
@@ -15,6 +16,7 @@ export async function readSchemaSource(path: string): Promise<{
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
+  rememberSchemaFile(path);
   const lineOf = async () => (await import("./schema-lines.ts")).lineFinder(text(bytes));
   return { schemata: await schemataOf(path, bytes), lineOf };
 }

@@ -8,6 +8,7 @@ import { findServer } from "../runtime/find-server.ts";
 import { readTokenFile } from "../runtime/token-file.ts";
 import { readHidden } from "./hidden-input.ts";
 import { readInput } from "./input.ts";
+import { nextCommand, serveCommand } from "./next-command.ts";
 import { contextFor } from "./place.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
@@ -158,13 +159,13 @@ async function connected({ token, context, folder, ...address }: Address): Promi
 function noFolder(data: string): EvregError {
   return new EvregError(
     "not_found",
-    `There is no data folder ${data}. Name another with --data or a server with --url or --context; to begin here, start one with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+    `There is no data folder ${data}. Name another with --data or a server with --url or --context; to begin here, start one with \`${serveCommand()}\` or create the first action with \`${nextCommand("actions create")}\`.`,
   );
 }
 
 function noServer(flag: string, data: string): Error {
   return usage(
-    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`evreg serve\`, name another with --url, or leave ${flag} out.`,
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`, name another with --url, or leave ${flag} out.`,
   );
 }
 

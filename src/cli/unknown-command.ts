@@ -10,7 +10,10 @@ interface Commands {
 }
 
 /** For words that are no command: what was probably meant, else what there is. */
-export function unknownCommand(id: string, { commands }: Commands): EvregError {
+export function unknownCommand(id: string, all: Commands): EvregError {
+  const extra = extraArguments(id, all);
+  if (extra !== undefined) return extra;
+  const { commands } = all;
   const commandIDs = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
   const words = id.split(":");
   const [topic = "", ...rest] = words;
@@ -30,6 +33,25 @@ export function unknownCommand(id: string, { commands }: Commands): EvregError {
       ? `there are: ${topics.join(", ")}.`
       : meant(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
   return usage(`There is no command ${JSON.stringify(topic)}; ${advice}`);
+}
+
+/** oclif takes the words behind a command that has no arguments for the rest of its name. */
+function extraArguments(id: string, all: Commands): EvregError | undefined {
+  const ids = all.commands.map((command) => command.id);
+  const [known] = all.commands
+    // Behind a bare topic, which lists, it is rather a mistyped verb.
+    .filter(({ hidden, id: other }) => !hidden && id.startsWith(`${other}:`) && !isTopic(other, ids))
+    .toSorted((a, b) => b.id.length - a.id.length);
+  if (known === undefined) return undefined;
+  const name = known.id.replaceAll(":", " ");
+  const words = id.slice(known.id.length + 1).replace(/:(?!\/\/)/g, " ");
+  const { file } = all.findCommand(known.id)?.flags ?? {};
+  const files = file === undefined ? "." : `; files go behind --file: evreg ${name} --file ${words}`;
+  return usage(`Too many arguments: ${words}. evreg ${name} takes none${files}`);
+}
+
+function isTopic(id: string, ids: readonly string[]): boolean {
+  return ids.some((other) => other.startsWith(`${id}:`));
 }
 
 function meant(command: string): string {

@@ -1,5 +1,6 @@
 import type { CheckedEvents, SchemaVerdict } from "../domain/action.ts";
 import type { CompatibilityMode } from "../domain/compatibility.ts";
+import type { EvregError } from "../domain/error.ts";
 import { annotationLine } from "./github-annotation.ts";
 import { breakLines } from "./break-lines.ts";
 import { printableLine } from "./printable.ts";
@@ -16,6 +17,8 @@ export interface Judged {
 
 /** Failures that an annotation tells; a log shows few, and `--json` has them all. */
 const TOLD_FAILURES = 10;
+/** Of events that fail for the same reason. */
+const TOLD_EVENTS = 5;
 
 /** For a person: a line for each break, warning and failure, then the verdict. */
 export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
@@ -29,7 +32,7 @@ export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
     ...verdict.warnings.map(
       ({ pointer, message }) => `${place(pointer)}: Warning: ${printableLine(message)}`,
     ),
-    ...(verdict.replay?.failures ?? []).map(failureText),
+    ...failureLines(verdict.replay),
     summary(verdict, judged),
   ];
   return lines.map((line) => `${line}\n`).join("");
@@ -54,14 +57,46 @@ export function verdictAnnotations(verdict: SchemaVerdict, { action, file, lineO
   return [...breaks, ...warnings, ...events].join("");
 }
 
+/** What keeps a file from being a schema that can be judged, or it from being judged. */
+export function faultAnnotation(
+  { message, details }: EvregError,
+  file: string | undefined,
+  lineOf: (pointer: string) => number,
+): string {
+  const { pointer } = details;
+  const [, line = typeof pointer === "string" ? lineOf(pointer) : 1] = /\bline (\d+)/.exec(message) ?? [];
+  return annotationLine({ level: "error", file, line: Number(line), title: "Not checked", message });
+}
+
 function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
-  const told = replay.failures.slice(0, TOLD_FAILURES).map(failureText);
+  const lines = failureLines(replay);
+  const more = lines.length - TOLD_FAILURES;
+  const told = more > 0 ? [...lines.slice(0, TOLD_FAILURES), `and ${more} lines more`] : lines;
   const message = [eventsSummary(replay), ...told].join("\n");
   return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
 }
 
-function failureText({ event, field, message }: CheckedEvents["failures"][number]): string {
-  return `Event ${event}: ${printableLine(`${field === "" ? "the payload" : field} ${message}`)}`;
+/** A line for each reason, with the newest of its events, and one for the events that the answer has no reasons of. */
+function failureLines(replay: CheckedEvents | null): string[] {
+  if (replay === null) return [];
+  const alike = new Map<string, number[]>();
+  for (const { event, field, message } of replay.failures) {
+    const reason = printableLine(`${field === "" ? "the payload" : field} ${message}`);
+    alike.set(reason, [...(alike.get(reason) ?? []), event]);
+  }
+  const lines = [...alike].map(([reason, events]) => `${eventsNamed(events)}: ${reason}`);
+  const untold = replay.failed - replay.failures.length;
+  return untold > 0
+    ? [...lines, `${untold.toLocaleString("en")} older events fail too, not told here.`]
+    : lines;
+}
+
+function eventsNamed(events: readonly number[]): string {
+  const [first, ...others] = events;
+  if (others.length === 0) return `Event ${first}`;
+  const more = events.length - TOLD_EVENTS;
+  const shown = events.slice(0, TOLD_EVENTS).join(", ");
+  return `Events ${shown}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: Judged): string {

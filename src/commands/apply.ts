@@ -5,7 +5,7 @@ export default class Apply extends EvregCommand {
   static override summary = "Make actions and subscriptions as files declare them.";
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 
-What a file leaves out of a record is as for a new one, but for active, which stays as it is. Secrets are never in files: one of a created subscription is told once, on the terminal or into --secrets-file.`;
+What a file leaves out of a record is as for a new one, but for active of a subscription and deprecated, retired and successor of an action, which stay as they are. Secrets are never in files: one of a created subscription is told once, on the terminal or into --secrets-file.`;
   static override usage =
     "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
   static override examples = [

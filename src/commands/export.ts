@@ -9,7 +9,8 @@ export default class Export extends EvregCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
   static override description =
     "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
-  static override usage = "export [--application NAME] [--output-file FILE | --output-dir DIR] [--json]";
+  static override usage =
+    "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = [
     { description: "To look at", command: "<%= config.bin %> export" },
     {
@@ -36,6 +37,10 @@ export default class Export extends EvregCommand {
       summary: "Write into this folder, a file for each application.",
       helpValue: "DIR",
     }),
+    force: Flags.boolean({
+      summary: "Replace files in the folder that hold something else.",
+      dependsOn: ["output-dir"],
+    }),
   };
 
   async run(): Promise<number> {
@@ -48,7 +53,13 @@ export default class Export extends EvregCommand {
     const registry = await this.withEvreg(flags, (evreg) => registryOf(evreg, flags.application));
     const { "output-dir": folder, "output-file": path } = flags;
     if (folder !== undefined) {
-      const others = await writeExports(folder, byApplication(registry), as);
+      const { written, unchanged, others } = await writeExports(folder, byApplication(registry), {
+        format: as,
+        force: flags.force,
+      });
+      const kept = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
+      const names = written.length === 0 ? "nothing" : written.join(", ");
+      note(`Wrote ${printableLine(names)} in ${printableLine(folder)}${kept}.`);
       if (others.length > 0) {
         note(
           `${printableLine(folder)} also holds ${printableLine(others.join(", "))}, which evreg apply reads too.`,

@@ -31,11 +31,14 @@ export function createAddressGuard(parts: {
   const resolve = shared(parts.resolve);
 
   function check(address: string, port: number): EvregError | undefined {
-    const reason = isOwnListener(address, port, ownAddresses())
-      ? "this service itself"
-      : rules.refusal(address);
+    const isOwn = isOwnListener(address, port, ownAddresses());
+    const reason = isOwn ? "this service itself" : rules.refusal(address);
     if (reason === undefined) return undefined;
-    return new EvregError("forbidden", `Deliveries to ${address} are not allowed: it is ${reason}.`);
+    const setting = isOwn ? "" : " An operator can open it with delivery.allowNetworks.";
+    return new EvregError(
+      "forbidden",
+      `Deliveries to ${address} are not allowed: it is ${reason}.${setting}`,
+    );
   }
 
   function firstRefused(addresses: readonly LookupAddress[], port: number): EvregError | undefined {

@@ -16,9 +16,14 @@ export interface BegunAttempt {
 
 /**
  * One line for each attempt. Of the handler's URL only the origin is told: paths and queries of webhook addresses are
- * often as good as a password. What goes well does so thousands of times a second and is for debugging.
+ * often as good as a password. A refusal names the address its host has. What goes well does so thousands of times a second and is for debugging.
  */
-export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult): void {
+export function logAttempt(
+  logger: Logger,
+  begun: BegunAttempt,
+  result: AttemptResult,
+  refusal?: string,
+): void {
   const { deliveryId, eventId, subscription, attempt } = begun;
   const { statusCode, errorCode, durationMs, next } = result;
   // Whose failures are in the log is not to be left there as failing.
@@ -31,6 +36,7 @@ export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptR
     attempt,
     ...(statusCode === undefined ? {} : { status: statusCode }),
     ...(errorCode === undefined ? {} : { error: errorCode }),
+    ...(refusal === undefined ? {} : { refusal }),
     durationMs,
     handler: destinationOf(subscription.handler)?.origin ?? "",
   };

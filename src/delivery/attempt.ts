@@ -66,7 +66,7 @@ export class Attempts {
       const nowMs = clock.now();
       const result = attemptResult(begun, sent, nowMs, random.fraction());
       counts.attempted(result, isSentAgain ? undefined : begun.publishedAtMs);
-      logAttempt(logger, begun, result);
+      logAttempt(logger, begun, result, sent.kind === "error" ? sent.refusal : undefined);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };
     const { secret, previous, bearer, settings } = subscription;

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
+import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/finishes.ts";
 import type { NewConnection } from "./connections.ts";
 import { attemptErrorCode } from "./error-code.ts";
@@ -17,7 +18,13 @@ export type SendResult =
       readonly response?: string;
       readonly connection?: ConnectionTimes;
     }
-  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode; readonly connection?: ConnectionTimes };
+  | {
+      readonly kind: "error";
+      readonly errorCode: AttemptErrorCode;
+      /** Why nothing may be sent to the address, for the log. */
+      readonly refusal?: string;
+      readonly connection?: ConnectionTimes;
+    };
 
 /** A longer answer costs its connection; up to here the rest is read and dropped, which is cheaper than a new one. */
 const MAX_READ_BYTES = 16 * 1_024;
@@ -115,7 +122,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#result({ kind: "error", errorCode: attemptErrorCode(error) });
+    const refusal = error instanceof EvregError ? { refusal: error.message } : {};
+    this.#result({ kind: "error", errorCode: attemptErrorCode(error), ...refusal });
     this.#end();
   }
 

@@ -77,7 +77,7 @@ async function revise(
       throw new EvregError(
         "conflict",
         `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
-        { changes, suggestion },
+        { changes, suggestion, application },
       );
     }
   }

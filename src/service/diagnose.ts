@@ -17,7 +17,7 @@ export interface DoctorSources {
 }
 
 export async function diagnose(
-  { store, clock, tokens }: ServiceContext,
+  { store, clock, tokens, delivery }: ServiceContext,
   surroundings: DoctorSources,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
@@ -36,6 +36,7 @@ export async function diagnose(
     ...findingsOf({
       tokens: allTokens,
       subscriptions,
+      allowNetworks: delivery.allowNetworks,
       backlog,
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),

@@ -1,4 +1,6 @@
+import { EvregError } from "../domain/error.ts";
 import { fine, type Finding, problem, warning } from "../domain/finding.ts";
+import { checkHandlerUrl } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -8,6 +10,8 @@ import type { Backlog } from "../store/backlog.ts";
 export interface Patient {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
+  /** CIDR blocks that deliveries may go to although they are not public. */
+  readonly allowNetworks: readonly string[];
   readonly backlog: Backlog;
   /** When the newest event says that it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
@@ -31,7 +35,8 @@ export function findingsOf(patient: Patient): readonly Finding[] {
     clock(patient),
     encryption(patient),
     tokens(patient),
-    handlers(patient.subscriptions, patient.nowMs),
+    handlers(patient),
+    ...blocks(patient.subscriptions),
     backlog(patient.backlog, patient.nowMs),
   ];
 }
@@ -87,7 +92,7 @@ function tokens({ tokens: all, isOpen, nowMs }: Patient): Finding {
   );
 }
 
-function handlers(subscriptions: readonly Subscription[], nowMs: number): Finding {
+function handlers({ subscriptions, allowNetworks, nowMs }: Patient): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
   const failing = subscriptions.filter((one) => one.active && one.failing_since !== null);
@@ -106,13 +111,42 @@ function handlers(subscriptions: readonly Subscription[], nowMs: number): Findin
   if (failing.length > 0) {
     const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
     const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
-    return long.length > 0 ? problem(check, found, remedy) : warning(check, found, remedy);
+    const refused = failing.map((one) => refusalOf(one, allowNetworks)).filter((why) => why !== undefined);
+    const whole = [found, ...refused.slice(0, 1)].join(" ");
+    const told = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open.`;
+    return long.length > 0 ? problem(check, whole, told) : warning(check, whole, told);
   }
   const active = subscriptions.filter((one) => one.active).length;
   return fine(
     check,
     `${count(active, "active subscription", "active subscriptions")}, none of them failing.`,
   );
+}
+
+/** As far as that is known without looking the host up. What the URL's scheme is counts at registration only. */
+function refusalOf(one: Subscription, allowNetworks: readonly string[]): string | undefined {
+  try {
+    checkHandlerUrl("handler", one.handler, { allowHttp: true, allowNetworks });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return `The handler of ${nameOf(one)}: ${String(error.details["message"])}.`;
+  }
+}
+
+/** Nothing goes past what an ordered subscription is blocked by until a person says so. */
+function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
+  const blocked = subscriptions.filter((one) => one.active && one.blocked_by !== null);
+  if (blocked.length === 0) return [];
+  const by = blocked.map((one) => `${nameOf(one)} by delivery ${one.blocked_by}`);
+  const first = blocked[0]?.blocked_by;
+  return [
+    warning(
+      "order",
+      `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
+      `See why with \`evreg deliveries get ${first}\`. It is tried on: mend the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
+    ),
+  ];
 }
 
 function nameOf({ rowid, application, subscription }: Subscription): string {

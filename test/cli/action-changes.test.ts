@@ -101,6 +101,42 @@ test("check tells breaks beside the lines of the file, and ends with 5", async (
   expect((await served.evreg.actions.get("a.b")).data.revision).toBe(2);
 });
 
+test("in a workflow what is no schema is an annotation too, and events that fail alike share a line", async () => {
+  await served.evreg.actions.create({ action: "a.alike", application: "shop", schemata: SCHEMA });
+  for (let count = 0; count < 7; count += 1)
+    await served.evreg.events.publish({ action: "a.alike", payload: RawJson.fromValue({ note: 5 }) });
+  const check = ["actions", "check", "a.alike", "--format", "github", "--schema"];
+  const broken = file("broken.yaml", "type: object\nrequired: [id\n");
+  const [torn, none, alike] = await Promise.all([
+    run([...check, broken]),
+    run([...check, file("none.json", '{\n  "type": "objekt"\n}\n')]),
+    run([
+      "actions",
+      "check",
+      "a.alike",
+      "--schema",
+      file("wider.json", JSON.stringify(WIDER)),
+      "--replay",
+      "9",
+    ]),
+  ]);
+  expect(torn.code).toBe(1);
+  expect(torn.stdout).toMatch(/^::error file=broken\.yaml,line=[23],title=Not checked::broken\.yaml: /);
+  expect(none.code).toBe(1);
+  expect(none.stdout).toMatch(/^::error file=none\.json,line=\d,title=Not checked::.*type/);
+  expect(alike.stdout).toMatch(/^Events (?:\d+, ){4}\d+ and 2 more: note must be a string\nCompatible/);
+});
+
+test("a breaking update names the command for a new version, and a list is shown as the value it is", async () => {
+  const schema = file("strict.json", JSON.stringify({ ...SCHEMA, required: ["note"] }));
+  const refused = await run(["actions", "update", "a.alike", "--schema", schema]);
+  expect(refused.code).toBe(5);
+  expect(refused.stderr).toMatch(
+    /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema strict\.json\n$/,
+  );
+  expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(/ must be an object\n  value: \[1\]\n/);
+});
+
 test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
   await served.evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
   await served.evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });

@@ -151,7 +151,9 @@ test("a change that breaks someone stops all of it with 5; --keep-going does the
   const rest = await run(["apply", "-f", path, "--keep-going", "--secrets-file", "/dev/null"]);
   expect(rest).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining("1 created, 0 changed, 0 deleted."),
+    stderr: expect.stringMatching(
+      /1 created, 0 changed, 0 deleted\. That stays\. What breaks someone is left undone .* --compatibility none/,
+    ),
   });
   expect(await subscribed()).toEqual(["one"]);
   const forced = await run(["apply", "-f", path, "--compatibility", "none"]);
@@ -275,7 +277,27 @@ test("export writes what apply reads, to stdout, a file or a folder", async () =
   expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
   expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
   expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe(yaml.stdout);
-  expect(await run(["export", "--output-dir", "all"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  const into = ["export", "--output-dir", "all"];
+  const first = await run(into);
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: "",
+    stderr: expect.stringContaining(`${application}.yaml`),
+  });
+  const edited = join(folder, "all", `${application}.yaml`);
+  writeFileSync(edited, `# Edited.\n${yaml.stdout}`);
+  expect(await run(into)).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(
+      /holds another \S+\.yaml than this export\. Nothing was written\..*--force/,
+    ),
+  });
+  expect(readFileSync(edited, "utf8")).toContain("# Edited.");
+  expect(await run([...into, "--force"])).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(new RegExp(`^Wrote ${application}\\.yaml in all`)),
+  });
+  expect(readFileSync(edited, "utf8")).toBe(yaml.stdout);
   const again = await run(["apply", "-f", "all", "--dry-run", "--exit-code", "--prune"]);
   expect(again).toMatchObject({
     code: 0,

@@ -60,6 +60,9 @@ test("what was published by a checkpoint is not published again, with it or with
     stdout: '{"meta":{"accepted":2,"rejected":2,"replayed":0}}\n',
     stderr: "",
   });
+  expect((await bulk(checkpoint, rejects)).stderr).toMatch(
+    /^Nothing was left to publish: kept\.checkpoint says that this file is done\. With what went before: 2 events published, 2 lines refused\./m,
+  );
   const again = await bulk("--checkpoint=another.checkpoint", "--concurrency=2");
   expect(again.stderr).toMatch(/^0 events published, 2 already there, 2 lines refused\./m);
   expect(await total("kept")).toBe(2);

@@ -35,6 +35,10 @@ test("a data folder is looked through, and what is damaged in it is a problem", 
   expect(missing.code).toBe(0);
   expect(missing.of("folder")).toMatchObject({ status: "warning", found: expect.stringContaining(data) });
 
+  const elsewhere = join(folder.path, "none");
+  const told = await run(["doctor", "--data", elsewhere]);
+  expect(told.stdout).toContain(`evreg serve --data ${elsewhere}\``);
+
   await run(["migrate"]);
   const well = await looked();
   expect(well.code).toBe(0);

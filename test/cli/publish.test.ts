@@ -145,6 +145,20 @@ test("a delivery sent again while its subscription is paused is held, and says s
   await served.evreg.subscriptions.update(delivery.subscription_id, { active: true });
 });
 
+test("an address that is refused is told with its reason and the setting that opens it", async () => {
+  const names = { application: "billing", subscription: "itself", action: "plain" };
+  const handler = `${served.server.url}/hook`;
+  const { data: made } = await served.evreg.subscriptions.create({ ...names, handler, max_retries: 0 });
+  await served.evreg.events.publish({ action: "plain", payload: RawJson.fromText('{"id": 1}') });
+  const last = async () => (await served.evreg.deliveries.list({ subscription: made.rowid })).data[0];
+  await until("it fails", async () => (await last())?.status === "failed");
+  const { stderr } = await run(["deliveries", "get", String((await last())!.rowid)]);
+  expect(stderr).toMatch(
+    /^address_refused: its host is not allowed: 127\.0\.0\.1 is .*delivery\.allowNetworks.*\. What the server itself listens on stays refused\.\n$/,
+  );
+  await served.evreg.subscriptions.delete(made.rowid);
+});
+
 test("--wait ends when what is left is held, and says how to let it go", async () => {
   const handler = `${receiver.url}/refused`;
   const names = { application: "billing", subscription: "s", action: "paused" };

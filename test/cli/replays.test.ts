@@ -95,6 +95,9 @@ test("begins one in the background, one for each subscription, and ends it", asy
   const second = await run(replay(id, "all"));
   expect(second).toMatchObject({ code: 5, stdout: "" });
   expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
+  const waits = `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active\n`;
+  expect((await run(["replays", "get", rowid])).stderr).toBe(waits);
+  expect((await run(["replays", "--subscription", String(id)])).stderr).toBe(waits);
   expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
   expect(await run(["replays", "cancel", "99"])).toMatchObject({
     code: 3,
@@ -156,6 +159,28 @@ test("what an ordered subscription is blocked by is shown, and skipped", async (
   expect(shown.stdout).toMatch(/^State +blocked$/m);
   expect(shown.stdout).toContain(
     `Blocked by     delivery ${delivery}, which is tried on; to go past it: ${skip}`,
+  );
+  const { data: event } = await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+  const [second] = (await evreg.deliveries.list({ event: event.rowid })).data;
+  const later = String(second!.rowid);
+  const behind = await run(["deliveries", "get", later]);
+  expect(behind.stderr).toBe(
+    `Delivery ${later} waits behind delivery ${delivery}, which its subscription ${made.rowid}, an ordered one, is blocked by. See why: evreg deliveries get ${delivery}. Go past it: ${skip}\n`,
+  );
+  expect((await run(["deliveries", "get", String(delivery)])).stderr).toBe("");
+  expect((await run(["deliveries", "skip", later])).stderr).toContain(
+    `its subscription is ordered, and delivery ${delivery} has failed so far and goes before it`,
+  );
+  const waited = await run(["publish", action, "{}", "--wait", "--timeout", "0"]);
+  expect(waited.stderr).toMatch(
+    new RegExp(`^Timed out .*\\. Delivery \\d+ waits behind delivery ${delivery}, .* ${skip} See how`),
+  );
+  await evreg.subscriptions.update(made.rowid, { active: false });
+  const paused = await run(["subscriptions", "get", String(made.rowid)]);
+  expect(paused.stdout).toContain(`delivery ${delivery}, which is held until it is active again; to go past`);
+  const unseen = await run(["publish", action, "{}", "--wait"]);
+  expect(unseen.stderr).toContain(
+    `Subscription ${made.rowid} (billing/blocked) is paused, so nothing is queued for it: evreg subscriptions update ${made.rowid} --active.`,
   );
   const skipped = await run(skip.split(" ").slice(1));
   expect(skipped).toMatchObject({ code: 0, stderr: "" });

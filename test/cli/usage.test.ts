@@ -22,6 +22,17 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
   ["a missing argument", ["actions", "get"], /Missing: NAME.*evreg actions get --help/s],
   ["an argument too many", ["events", "get", "1", "2"], /Too many arguments: 2/],
+  [
+    "an argument for a command without any",
+    ["doctor", "foo"],
+    /Too many arguments: foo\. evreg doctor takes none\.\nSee: evreg doctor --help\n/,
+  ],
+  ["one behind a verb", ["actions", "list", "a", "b"], /arguments: a b\. evreg actions list takes none\./],
+  [
+    "a file without its flag",
+    ["apply", "reg"],
+    /Too many arguments: reg\..*files go behind --file: evreg apply --file reg\n/,
+  ],
   ["missing flags", ["actions", "create", "a"], /Missing: --application NAME, --schema FILE\.\n/],
   [
     "an argument and flags",

@@ -47,12 +47,12 @@ export function actionUpdatesContract(open: OpenEvreg): void {
           was: ["email"],
           is: ["email", "name"],
           message: 'The property "name" has become required. A producer that does not send it is refused.',
-          remedy: 'Add "name" as an optional property.',
+          remedy: 'Leave "name" out of the list of what is required.',
           certainty: "proven",
           example: { email: expect.stringContaining("@") },
         },
       ]);
-      expect(details["suggestion"]).toBe(`${name}.v2`);
+      expect(details).toMatchObject({ suggestion: `${name}.v2`, application: expect.any(String) });
       expect(message).toContain(`${name}.v2`);
       expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });

@@ -60,7 +60,11 @@ function answering(...rounds: readonly (readonly string[])[]): Resolve {
   };
 }
 
-const REFUSED = { kind: "error", errorCode: "address_refused" };
+const REFUSED = {
+  kind: "error",
+  errorCode: "address_refused",
+  refusal: expect.stringContaining("are not allowed: it "),
+};
 
 describe("no connection is made", () => {
   it.each([

@@ -88,6 +88,9 @@ describe("a delivery", () => {
       last_error: "address_refused",
       attempts: [{ outcome: "failed", status_code: null, error_code: "address_refused" }],
     });
+    expect(bench.log.with("will be retried")[0]?.fields["refusal"]).toMatch(
+      /^Deliveries to 127\.0\.0\.1 are not allowed: it is .*delivery\.allowNetworks\.$/,
+    );
   });
 
   it("to the service itself is refused", async () => {

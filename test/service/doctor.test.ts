@@ -40,6 +40,7 @@ const none = { deliveries: 0, sinceMs: undefined };
 const WELL: Patient = {
   tokens: [token()],
   subscriptions: [subscription(), subscription({ active: false })],
+  allowNetworks: [],
   backlog: { due: none, busy: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
   newestEvent: inHours(-1),
   clockShiftMs: 20,
@@ -85,6 +86,24 @@ describe("what the doctor finds", () => {
       "handlers",
       "problem",
       "1 handler fails or cannot be reached",
+    ],
+    [
+      "a handler at an address that is not opened",
+      {
+        subscriptions: [
+          subscription({ failing_since: inHours(-0.5), handler: "http://10.0.0.7/secret-path" }),
+        ],
+      },
+      "handlers",
+      "warning",
+      "The handler of 7 (billing/invoices): its host is not allowed: 10.0.0.7 is in 10.0.0.0/8",
+    ],
+    [
+      "an ordered subscription that is blocked",
+      { subscriptions: [subscription({ blocked_by: 12 }), subscription({ active: false, blocked_by: 13 })] },
+      "order",
+      "warning",
+      "1 ordered subscription is blocked: 7 (billing/invoices) by delivery 12.",
     ],
     [
       "subscriptions that were deactivated",

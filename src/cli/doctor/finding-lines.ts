@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import type { Finding } from "../../domain/finding.ts";
+import { nextCommand, serveCommand } from "../next-command.ts";
 import { printableLine } from "../printable.ts";
 import { pad, textWidth, wrap } from "../text-width.ts";
 
@@ -8,6 +9,13 @@ const STATUS_WIDTH = "problem".length;
 const GAP = "  ";
 /** Fewest cells in which a sentence is still one. */
 const LEAST_ROOM = 24;
+
+/** Who was asked knows nothing of the flags that led there, and a bare command would act elsewhere. */
+function withTarget(remedy: string): string {
+  return remedy.replace(/`evreg ([^`]+)`/g, (_, words: string) => {
+    return `\`${words === "serve" ? serveCommand() : nextCommand(words)}\``;
+  });
+}
 
 /** For a person: a line for each finding, and under it what to do. Sentences go on under themselves. */
 export function findingLines(findings: readonly Finding[], width: number | undefined): string {
@@ -19,7 +27,8 @@ export function findingLines(findings: readonly Finding[], width: number | undef
     return room === undefined ? [line] : wrap(line, room);
   };
   return findings
-    .flatMap(({ check, status, found, remedy }) => {
+    .flatMap(({ check, status, found, remedy: bare }) => {
+      const remedy = bare === null ? null : withTarget(bare);
       const [first = "", ...rest] = lines(found);
       const mark = styleText(TONES[status], pad(status, STATUS_WIDTH, "left"), { stream: process.stdout });
       const next = remedy === null ? [] : lines(`> ${remedy}`);

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { Document, isScalar, visit } from "yaml";
+import { EvregError } from "../../domain/error.ts";
+import { printableLine } from "../printable.ts";
 import { usage } from "../usage.ts";
 import type { ExportedRegistry } from "./export.ts";
 
@@ -28,28 +30,68 @@ export async function writeExport(path: string, text: string): Promise<void> {
   await written(path, () => writeFile(path, text));
 }
 
+/** Names of files in the folder. */
+export interface WrittenExports {
+  readonly written: readonly string[];
+  /** They held the same already. */
+  readonly unchanged: readonly string[];
+  /** What `apply` would read as well, and this export did not make. */
+  readonly others: readonly string[];
+}
+
 /**
  * A file for each application.
- * @returns the names of files in the folder that `apply` would read as well and that were not written now
+ * @throws `conflict` before anything is written, where a file holds something else and `force` does not say to replace it
  */
 export async function writeExports(
   folder: string,
   registries: ReadonlyMap<string, ExportedRegistry>,
-  format: ExportFormat,
-): Promise<string[]> {
+  { format, force = false }: { readonly format: ExportFormat; readonly force?: boolean },
+): Promise<WrittenExports> {
   await written(folder, () => mkdir(folder, { recursive: true }));
-  const names = new Set<string>();
+  const files = exportFiles(registries, format);
+  const there = await written(folder, () => readdir(folder));
+  const before = new Map<string, string>();
+  for (const name of there.filter((one) => files.has(one))) {
+    const path = join(folder, name);
+    before.set(name, await written(path, () => readFile(path, "utf8")));
+  }
+  const edited = [...before].filter(([name, text]) => files.get(name) !== text).map(([name]) => name);
+  if (edited.length > 0 && !force) throw isEdited(folder, edited);
+  const changed = [...files].filter(([name, text]) => before.get(name) !== text);
+  for (const [name, text] of changed) await writeExport(join(folder, name), text);
+  return {
+    written: changed.map(([name]) => name),
+    unchanged: [...files.keys()].filter((name) => before.get(name) === files.get(name)),
+    others: there.filter((name) => /^\.(?:ya?ml|json)$/i.test(extname(name)) && !files.has(name)).toSorted(),
+  };
+}
+
+/** The text of each file, by its name. */
+function exportFiles(
+  registries: ReadonlyMap<string, ExportedRegistry>,
+  format: ExportFormat,
+): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
   for (const [application, registry] of registries) {
     const stem = fileStem(application);
     // Some file systems take Shop and shop for one.
-    const isTaken = [...names].some((name) => name.toLowerCase() === `${stem}.${format}`.toLowerCase());
+    const isTaken = [...files.keys()].some(
+      (name) => name.toLowerCase() === `${stem}.${format}`.toLowerCase(),
+    );
     const name = `${isTaken ? `${stem}-${digest(application)}` : stem}.${format}`;
-    names.add(name);
-    const path = join(folder, name);
-    await written(path, () => writeFile(path, exportText(registry, format)));
+    files.set(name, exportText(registry, format));
   }
-  const there = await written(folder, () => readdir(folder));
-  return there.filter((name) => /^\.(?:ya?ml|json)$/i.test(extname(name)) && !names.has(name)).toSorted();
+  return files;
+}
+
+function isEdited(folder: string, names: readonly string[]): EvregError {
+  const [first = "", ...more] = names.toSorted();
+  const which = more.length === 0 ? first : `${first} and ${more.length} more`;
+  return new EvregError(
+    "conflict",
+    `${printableLine(folder)} holds another ${printableLine(which)} than this export. Nothing was written. Name another folder, or replace what differs with --force.`,
+  );
 }
 
 /** An application's name is any text; what could be a path, a hidden file or a schema's is written as `%2F`. */

@@ -53,7 +53,7 @@ export async function tellResult(plan: Plan, run: Run | undefined, options: Appl
     const data = plan.steps.map((step) => record(step, run));
     return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
   }
-  if (run !== undefined) return tellRun(run);
+  if (run !== undefined) return tellRun(run, options);
   if (options.dryRun || plan.steps.length === 0) return;
   note("Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.");
 }
@@ -77,7 +77,7 @@ function record(step: Step, run: Run | undefined): object {
   };
 }
 
-function tellRun({ outcomes, interrupted }: Run): void {
+function tellRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
   const done = { create: 0, change: 0, delete: 0 };
   const failed: string[] = [];
   const notTried: string[] = [];
@@ -96,7 +96,14 @@ function tellRun({ outcomes, interrupted }: Run): void {
   if (notTried.length > 0) tellMany(interrupted ? "Interrupted. Not tried:" : "Not tried:", notTried);
   const counts = `${done.create} created, ${done.change} changed, ${done.delete} deleted`;
   const rest = failed.length + notTried.length;
-  note(rest === 0 ? `Done: ${counts}.` : `${counts}. That stays; the same command goes on with the rest.`);
+  if (rest === 0) return note(`Done: ${counts}.`);
+  const breaking = force ? 0 : [...outcomes.keys()].filter(({ breaks }) => breaks.length > 0).length;
+  const next = breaking < rest ? " the same command goes on with the rest." : "";
+  const left =
+    breaking === 0
+      ? ""
+      : ` What breaks someone is left undone until it is declared otherwise, or --compatibility none says to do it.`;
+  note(`${counts}. That stays${next === "" ? "." : `;${next}`}${left}`);
 }
 
 function tellMany(title: string, lines: readonly string[]): void {

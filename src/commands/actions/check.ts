@@ -4,7 +4,8 @@ import { EXIT } from "../../cli/exit-code.ts";
 import { given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { writeOut } from "../../cli/output.ts";
 import { readSchemaSource } from "../../cli/schema-file.ts";
-import { verdictAnnotations, verdictText } from "../../cli/verdict-text.ts";
+import { faultAnnotation, verdictAnnotations, verdictText } from "../../cli/verdict-text.ts";
+import { EvregError } from "../../domain/error.ts";
 
 export default class ActionsCheck extends EvregCommand {
   static override summary = "Tell what a schema would break of an action, and change nothing.";
@@ -43,11 +44,11 @@ export default class ActionsCheck extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsCheck);
-    const { schemata, lineOf } = await readSchemaSource(flags.schema);
+    const { schemata, lineOf } = await this.annotating(flags, () => readSchemaSource(flags.schema));
     const candidate = { schemata, ...given({ mode: flags.mode, replay: flags.replay }) };
     const { mode: asked } = flags;
     const { answer, own } = await this.withEvreg(flags, async ({ actions }) => ({
-      answer: await actions.check(args.name, candidate),
+      answer: await this.annotating(flags, () => actions.check(args.name, candidate), lineOf),
       own: asked === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
     }));
     const verdict = answer.data;
@@ -62,5 +63,23 @@ export default class ActionsCheck extends EvregCommand {
       await writeOut(write(verdict, judged));
     }
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
+  }
+
+  /** A workflow shows what it reads in annotations, so what is no schema is one too. */
+  private async annotating<T>(
+    { format, schema }: { readonly format?: string | undefined; readonly schema: string },
+    act: () => Promise<T>,
+    lineOf?: () => Promise<(pointer: string) => number>,
+  ): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      if (format === "github" && error instanceof EvregError) {
+        await writeOut(
+          faultAnnotation(error, schema === "-" ? undefined : schema, (await lineOf?.()) ?? (() => 1)),
+        );
+      }
+      throw error;
+    }
   }
 }

@@ -3,6 +3,7 @@ import { ATTEMPT_LIST, DELIVERY_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { writeOut } from "../../cli/output.ts";
+import { tellWhyStuck } from "../../cli/tell-stuck.ts";
 
 export default class DeliveriesGet extends EvregCommand {
   static override summary = "Show one delivery with each of its attempts.";
@@ -11,14 +12,18 @@ export default class DeliveriesGet extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesGet);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.deliveries.get(args.id));
     const output = this.outputFor(flags);
-    await output.record(answer, DELIVERY_RECORD);
-    const { attempts } = answer.data;
-    if (output.format === "table" && attempts.length > 0) {
-      await writeOut("\n");
-      await output.list({ data: attempts }, ATTEMPT_LIST, "");
-    }
+    await this.withEvreg(flags, async (evreg) => {
+      const answer = await evreg.deliveries.get(args.id);
+      await output.record(answer, DELIVERY_RECORD);
+      if (output.format !== "table") return;
+      const { attempts } = answer.data;
+      if (attempts.length > 0) {
+        await writeOut("\n");
+        await output.list({ data: attempts }, ATTEMPT_LIST, "");
+      }
+      await tellWhyStuck(evreg, answer.data);
+    });
     return EXIT.done;
   }
 }

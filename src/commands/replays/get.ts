@@ -2,6 +2,7 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { REPLAY_RECORD } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { tellWhenPaused } from "../../cli/tell-when-paused.ts";
 
 export default class ReplaysGet extends EvregCommand {
   static override summary = "Show one replay and how far it has come.";
@@ -10,8 +11,13 @@ export default class ReplaysGet extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ReplaysGet);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.replays.get(args.id));
-    await this.outputFor(flags).record(answer, REPLAY_RECORD);
+    const output = this.outputFor(flags);
+    await this.withEvreg(flags, async (evreg) => {
+      const answer = await evreg.replays.get(args.id);
+      await output.record(answer, REPLAY_RECORD);
+      const { status, subscription_id: subscription } = answer.data;
+      if (output.format === "table" && status === "running") await tellWhenPaused(evreg, [subscription]);
+    });
     return EXIT.done;
   }
 }

@@ -4,6 +4,7 @@ import { REPLAY_LIST } from "../../cli/columns.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/next-command.ts";
+import { tellWhenPaused } from "../../cli/tell-when-paused.ts";
 import { REPLAY_STATUSES } from "../../domain/replay.ts";
 
 export default class ReplaysList extends EvregCommand {
@@ -28,11 +29,20 @@ export default class ReplaysList extends EvregCommand {
     const { flags } = await this.parse(ReplaysList);
     const { subscription, status, limit, after } = flags;
     const query = given({ subscription, status, limit, after });
-    const answer = await this.withEvreg(flags, (evreg) => evreg.replays.list(query));
+    const output = this.outputFor(flags);
     const empty = isNarrowed(query)
       ? "No replay matches."
       : `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`;
-    await this.outputFor(flags).list(answer, REPLAY_LIST, empty);
+    await this.withEvreg(flags, async (evreg) => {
+      const answer = await evreg.replays.list(query);
+      await output.list(answer, REPLAY_LIST, empty);
+      if (output.format !== "table") return;
+      const running = answer.data.filter((replay) => replay.status === "running");
+      await tellWhenPaused(
+        evreg,
+        running.map((replay) => replay.subscription_id),
+      );
+    });
     return EXIT.done;
   }
 }

@@ -60,15 +60,16 @@ function whoBreaks({ side, keyword, finding }: Told, isProven: boolean): string 
 }
 
 /** What could be done instead of the change, beside a new version of the action. */
-export function remedyFor({ side, keyword, finding, was, is }: Told): string {
+export function remedyFor({ side, keyword, finding, old, was, is }: Told): string {
   const part = quoted(finding.part);
   if (finding.isGone === true)
     return `Keep the property ${part}; it need not be sent where it is not required.`;
   switch (keyword) {
     case "required":
-      return side === "producer"
-        ? `Add ${part} as an optional property.`
-        : `Keep ${part} in the list of what is required.`;
+      if (side === "consumer") return `Keep ${part} in the list of what is required.`;
+      return old?.properties.has(String(finding.part)) === true
+        ? `Leave ${part} out of the list of what is required.`
+        : `Add ${part} as an optional property.`;
     case "false":
       return "Keep it allowed.";
     case "additionalProperties":

@@ -70,7 +70,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
 export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Delivery | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined, told: undefined };
-  const why = whyNotSkipped(row);
+  const why = whyNotSkipped(sql, row);
   if (why !== undefined) throw conflict(row, "skipped", why);
   const wasFirst = isFirstInOrder(sql, id);
   sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ? WHERE rowid = ?", nowMs, id);
@@ -80,19 +80,22 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Deliv
   return { answer: deliveryOf(findRow(sql, id)!), told, failed: 1 };
 }
 
-function whyNotSkipped({ status, last_error }: DeliveryRow): string | undefined {
+function whyNotSkipped(sql: Sql, { id, status, last_error }: DeliveryRow): string | undefined {
   if (isFinal(status)) return `it is ${status}, so nothing of it is left to be sent`;
   if (status === "delivering") return "an attempt of it is under way; see what becomes of that first";
-  if (last_error === null)
-    return "no attempt of it has failed so far; what has not been tried is not given up";
-  return undefined;
+  if (last_error !== null) return undefined;
+  const before = whatGoesBefore(sql, id);
+  return `no attempt of it has failed so far; ${before ?? "what has not been tried is not given up"}`;
 }
 
-/** In the order of publication one that waits for its turn may stand behind another for long. */
 function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
   if (status === "held") return "reactivate its subscription first";
   const onItsWay = "it is on its way already";
-  if (status !== "pending") return onItsWay;
+  return status === "pending" ? (whatGoesBefore(sql, id) ?? onItsWay) : onItsWay;
+}
+
+/** In the order of publication one that waits for its turn may stand behind another for long. */
+function whatGoesBefore(sql: Sql, id: number): string | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number }>(
     `SELECT d.rowid AS id, d.failures FROM delivery AS d INDEXED BY delivery_due
       WHERE d.subscription_id = (SELECT s.rowid FROM delivery AS own JOIN subscription AS s ON s.rowid = own.subscription_id
@@ -101,7 +104,7 @@ function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
       ORDER BY d.due_ms, d.rowid LIMIT 1`,
     id,
   );
-  if (first === undefined || first.id === id) return onItsWay;
+  if (first === undefined || first.id === id) return undefined;
   const why = first.failures === 0 ? "" : "has failed so far and ";
   return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
 }

@@ -32,6 +32,15 @@ test("a break tells the place, both sides, who breaks, a payload and a way out",
   ]);
 });
 
+test("what was optional and is only required now is to be left out of the list again", () => {
+  const properties = { id: text, email: text };
+  const old = object(properties, { required: ["id"] });
+  const next = object(properties, { required: ["id", "email"] });
+  expect(compare(old, next).breaks).toMatchObject([
+    { pointer: "/required", remedy: 'Leave "email" out of the list of what is required.' },
+  ]);
+});
+
 const MESSAGES: [string, Json, Json, string][] = [
   ["a type", at(text), at(whole), "p must be an integer; before, it had to be a string."],
   ["a new bound", at(text), at({ ...text, maxLength: 5 }), "p must have at most 5 characters, which is new."],

@@ -1,0 +1,70 @@
+import { type Delivery, isFinal } from "../domain/delivery.ts";
+import { EvregError } from "../domain/error.ts";
+import { checkHandlerUrl } from "../domain/handler-url.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Evreg } from "../evreg.ts";
+import { nextCommand } from "./next-command.ts";
+import { note } from "./output.ts";
+import { printableLine } from "./printable.ts";
+
+/** More subscriptions are not asked about: who has many sees it by the first. */
+const MOST_ASKED = 5;
+
+/** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
+export async function tellWhyStuck(evreg: Evreg, delivery: Delivery): Promise<void> {
+  const { last_error: error } = delivery;
+  if (isFinal(delivery.status) && error !== "address_refused") return;
+  const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+  if (subscription === undefined) return;
+  const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
+  if (block !== undefined) note(block);
+  if (error === "address_refused") note(refusedAddress(subscription));
+}
+
+/** The same of those of an event that wait for another of their ordered subscriptions. */
+export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
+  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MOST_ASKED);
+  const blocks = open.map(async (delivery) => {
+    const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+    return subscription === undefined ? undefined : blockBefore(delivery, subscription);
+  });
+  return (await Promise.all(blocks)).filter((block) => block !== undefined);
+}
+
+/** The paused subscriptions that an event of the action was not queued for, as sentences. */
+export async function pausedFor(evreg: Evreg, action: string): Promise<string[]> {
+  const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
+  return (paused?.data ?? []).slice(0, MOST_ASKED).map(({ rowid, application, subscription }) => {
+    const name = printableLine(`${application}/${subscription}`);
+    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
+  });
+}
+
+/** A token may be allowed to publish or to read deliveries, and not to read this. */
+async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | undefined> {
+  return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
+}
+
+/** One that a person asked for goes before all others, and is due before the one that blocks. */
+function blockBefore(
+  { rowid, status }: Delivery,
+  { rowid: id, blocked_by: first }: Subscription,
+): string | undefined {
+  if (first === null || first === rowid || status === "delivering") return undefined;
+  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
+}
+
+/** The attempt keeps the code alone; what an address is can be told again, and what a name stood for then cannot. */
+function refusedAddress({ handler }: Subscription): string {
+  return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
+}
+
+function whyRefused(handler: string): string {
+  try {
+    checkHandlerUrl("handler", handler, { allowHttp: true, allowNetworks: [] });
+    return "the handler's host has an address that deliveries may not go to; the server's log names it, and an operator can open others with delivery.allowNetworks";
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return printableLine(String(error.details["message"]));
+  }
+}
