@@ -62,7 +62,7 @@ function refusedAddress({ handler }: Subscription): string {
 function whyRefused(handler: string): string {
   try {
     checkHandlerUrl("handler", handler, { allowHttp: true, allowNetworks: [] });
-    return "the handler's host has an address that deliveries may not go to; the server's log names it, and an operator can open others with delivery.allowNetworks";
+    return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     return printableLine(String(error.details["message"]));

@@ -1,11 +1,14 @@
 import { Socket } from "node:net";
 import { buildConnector, Pool, type Dispatcher } from "undici";
+import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/finishes.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import type { Destination } from "./destination.ts";
 
 export interface ConnectionOptions {
   readonly guard: AddressGuard;
+  /** Whether a handler may be one that is not encrypted to; it may have been registered when that was allowed. */
+  readonly allowHttp: boolean;
   /** How long a connection may take to be made. */
   readonly timeoutMs: number;
   /** Most connections to one origin; while a pool is replaced, those that end their last request come on top. */
@@ -59,7 +62,15 @@ interface Held {
  * undici's Agent, which keeps a pool for ever once it had to queue a request for an origin that cannot be reached.
  */
 export function createConnections(options: ConnectionOptions): Connections {
-  const { guard, timeoutMs, maxPerOrigin, keepAliveMs = KEEP_ALIVE_MS, lifeMs = LIFE_MS, ca } = options;
+  const {
+    guard,
+    allowHttp,
+    timeoutMs,
+    maxPerOrigin,
+    keepAliveMs = KEEP_ALIVE_MS,
+    lifeMs = LIFE_MS,
+    ca,
+  } = options;
   const connecting = new Set<Socket>();
   const held = new Map<string, Held>();
   /** Pools that get no more requests, until those they have are done. */
@@ -69,7 +80,8 @@ export function createConnections(options: ConnectionOptions): Connections {
   let fresh: NewConnection | undefined;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
-  function connectorTo({ port, literal }: Destination): buildConnector.connector {
+  function connectorTo({ origin, port, literal }: Destination): buildConnector.connector {
+    const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
     const connect = buildConnector({
       lookup: guard.lookupFor(port),
       timeout: timeoutMs,
@@ -80,7 +92,7 @@ export function createConnections(options: ConnectionOptions): Connections {
     });
     return (target, callback) => {
       // The look-up that guards a connection never runs for a literal address.
-      const refused = literal === undefined ? undefined : guard.check(literal, port);
+      const refused = refusal ?? (literal === undefined ? undefined : guard.check(literal, port));
       if (refused !== undefined) {
         setImmediate(callback, refused, null);
         return;
@@ -172,4 +184,11 @@ export function createConnections(options: ConnectionOptions): Connections {
       await destroyed;
     },
   };
+}
+
+function notEncrypted(origin: string): EvregError {
+  return new EvregError(
+    "forbidden",
+    `Deliveries to ${origin} are not allowed: it is http: and not https:. An operator can open it with delivery.allowHttp.`,
+  );
 }

@@ -94,6 +94,7 @@ export class Run {
     this.#sender = createSender({
       clock,
       guard,
+      allowHttp: config.allowHttp,
       timeoutMs,
       // Fewer, and handlers that hang could take all connections from those at the same origin that answer.
       maxPerOrigin: most,

@@ -36,6 +36,7 @@ export async function diagnose(
     ...findingsOf({
       tokens: allTokens,
       subscriptions,
+      allowHttp: delivery.allowHttp,
       allowNetworks: delivery.allowNetworks,
       backlog,
       newestEvent: newest.events[0]?.timestamped,

@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { fine, type Finding, problem, warning } from "../domain/finding.ts";
-import { checkHandlerUrl } from "../domain/handler-url.ts";
+import { checkHandlerUrl, type HandlerPolicy } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -11,6 +11,7 @@ export interface Patient {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
   /** CIDR blocks that deliveries may go to although they are not public. */
+  readonly allowHttp: boolean;
   readonly allowNetworks: readonly string[];
   readonly backlog: Backlog;
   /** When the newest event says that it was published; `undefined` when there is none. */
@@ -92,7 +93,7 @@ function tokens({ tokens: all, isOpen, nowMs }: Patient): Finding {
   );
 }
 
-function handlers({ subscriptions, allowNetworks, nowMs }: Patient): Finding {
+function handlers({ subscriptions, nowMs, ...allowed }: Patient): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
   const failing = subscriptions.filter((one) => one.active && one.failing_since !== null);
@@ -111,9 +112,9 @@ function handlers({ subscriptions, allowNetworks, nowMs }: Patient): Finding {
   if (failing.length > 0) {
     const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
     const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
-    const refused = failing.map((one) => refusalOf(one, allowNetworks)).filter((why) => why !== undefined);
+    const refused = failing.map((one) => refusalOf(one, allowed)).filter((why) => why !== undefined);
     const whole = [found, ...refused.slice(0, 1)].join(" ");
-    const told = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open.`;
+    const told = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
     return long.length > 0 ? problem(check, whole, told) : warning(check, whole, told);
   }
   const active = subscriptions.filter((one) => one.active).length;
@@ -123,10 +124,10 @@ function handlers({ subscriptions, allowNetworks, nowMs }: Patient): Finding {
   );
 }
 
-/** As far as that is known without looking the host up. What the URL's scheme is counts at registration only. */
-function refusalOf(one: Subscription, allowNetworks: readonly string[]): string | undefined {
+/** As far as that is known without looking the host up. */
+function refusalOf(one: Subscription, allowed: HandlerPolicy): string | undefined {
   try {
-    checkHandlerUrl("handler", one.handler, { allowHttp: true, allowNetworks });
+    checkHandlerUrl("handler", one.handler, allowed);
     return undefined;
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;

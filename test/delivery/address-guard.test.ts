@@ -38,7 +38,13 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
     ownAddresses: () => ownAddresses,
     resolve,
   });
-  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 8, guard });
+  const sender = createSender({
+    allowHttp: true,
+    clock: systemClock,
+    timeoutMs: 5_000,
+    maxPerOrigin: 8,
+    guard,
+  });
   try {
     return await new Promise((settle) => {
       sender.send({ url, headers: {}, body: Buffer.from("{}") }, settle);

@@ -32,7 +32,7 @@ beforeAll(async () => {
     ownAddresses: () => [],
     resolve: names.resolve,
   });
-  sender = createSender({ clock: systemClock, timeoutMs: 2_000, maxPerOrigin: 8, guard });
+  sender = createSender({ allowHttp: true, clock: systemClock, timeoutMs: 2_000, maxPerOrigin: 8, guard });
 });
 
 afterAll(async () => {

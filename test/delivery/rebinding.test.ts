@@ -97,7 +97,13 @@ function newSender(): { readonly sender: Sender; readonly close: () => Promise<v
     ownAddresses: () => [],
     resolve: names.resolve,
   });
-  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 8, guard });
+  const sender = createSender({
+    allowHttp: true,
+    clock: systemClock,
+    timeoutMs: 5_000,
+    maxPerOrigin: 8,
+    guard,
+  });
   return {
     sender,
     close: async () => {

@@ -39,7 +39,14 @@ function senderWith(setup: SenderSetup = {}): Sender {
     ownAddresses: () => ownAddresses,
     resolve,
   });
-  const sender = createSender({ clock: systemClock, timeoutMs: 5_000, maxPerOrigin: 64, ...options, guard });
+  const sender = createSender({
+    clock: systemClock,
+    timeoutMs: 5_000,
+    maxPerOrigin: 64,
+    allowHttp: true,
+    ...options,
+    guard,
+  });
   cleanups.push(() => sender.close());
   return sender;
 }
@@ -102,6 +109,15 @@ describe("a request", () => {
     }
     // undici lets a connection rest for a moment after each answer and may open a second one meanwhile.
     expect(receiver.accepted).toBeLessThanOrEqual(2);
+  });
+
+  it("goes nowhere unencrypted where that is not allowed, whatever was when its handler was registered", async () => {
+    const receiver = await receiverWith();
+    expect(await post(senderWith({ allowHttp: false }), receiver.url)).toMatchObject({
+      kind: "error",
+      errorCode: "address_refused",
+    });
+    expect(receiver.accepted).toBe(0);
   });
 
   it("takes no proxy from the environment", async () => {

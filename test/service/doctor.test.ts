@@ -40,6 +40,7 @@ const none = { deliveries: 0, sinceMs: undefined };
 const WELL: Patient = {
   tokens: [token()],
   subscriptions: [subscription(), subscription({ active: false })],
+  allowHttp: true,
   allowNetworks: [],
   backlog: { due: none, busy: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
   newestEvent: inHours(-1),
