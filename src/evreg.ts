@@ -85,8 +85,9 @@ export interface ActionsPort {
   /**
    * `invalid` for a bad name or schema and for a name that begins with `evreg.`, which are events of the service itself;
    * `conflict` when the name is taken.
+   * @param signal gives it up; while its schema was looked at, nothing has been changed
    */
-  create(input: NewAction): Promise<Answer<Action, WarningMeta>>;
+  create(input: NewAction, signal?: AbortSignal): Promise<Answer<Action, WarningMeta>>;
   /** `not_found`. */
   get(name: string): Promise<Answer<Action>>;
   /**
@@ -94,11 +95,13 @@ export interface ActionsPort {
    * `conflict` with `details.changes` for a schema that breaks someone whom the action's `compatibility` protects,
    * `not_found` (also for a successor), `invalid` (also for the service's own). To protect less than before needs scope `admin`.
    * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
+   * @param signal as at create
    */
   update(
     name: string,
     input: ActionUpdate,
     options?: { compatibility?: "none" },
+    signal?: AbortSignal,
   ): Promise<Answer<Action, WarningMeta>>;
   /** The schemas it has had, newest first. `not_found`. */
   revisions(name: string, query?: RevisionQuery): Promise<Answer<readonly ActionRevision[]>>;
@@ -107,8 +110,9 @@ export interface ActionsPort {
   /**
    * What an update with this schema would do, and whether the last events conform to it; changes nothing.
    * `not_found`, `invalid`; `unavailable` when others' checks take too long.
+   * @param signal ends it
    */
-  check(name: string, candidate: SchemaCandidate): Promise<Answer<SchemaVerdict>>;
+  check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
 }
 
 export interface EventsPort {
@@ -141,15 +145,21 @@ export interface SubscriptionsPort {
   /**
    * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. With a filter, `meta` tells
    * what in it is probably a slip.
+   * @param signal gives it up; while its filter was looked at, nothing has been changed
    */
-  create(input: NewSubscription): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
+  create(input: NewSubscription, signal?: AbortSignal): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
   /** `not_found`. */
   get(id: number): Promise<Answer<Subscription>>;
   /**
    * `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. A filter goes for
    * all deliveries that have not begun; `meta` as at create.
+   * @param signal as at create
    */
-  update(id: number, input: SubscriptionUpdate): Promise<Answer<Subscription, WarningMeta>>;
+  update(
+    id: number,
+    input: SubscriptionUpdate,
+    signal?: AbortSignal,
+  ): Promise<Answer<Subscription, WarningMeta>>;
   /**
    * Gives it a new secret, which is only ever in this answer; deliveries are signed with the one before as well until
    * the overlap ends. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.

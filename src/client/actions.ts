@@ -11,15 +11,15 @@ export function actionsOver(channel: Channel): ActionsPort {
         readonly Action[]
       >;
     },
-    async create(input) {
-      const sent = { body: requestBody(input) };
+    async create(input, signal) {
+      const sent = { body: requestBody(input), signal };
       return jsonAnswer(await channel.send("POST", "/v1/actions", sent)) as Answer<Action, WarningMeta>;
     },
     async get(name) {
       return jsonAnswer(await channel.send("GET", pathOf(name))) as Answer<Action>;
     },
-    async update(name, input, options = {}) {
-      const sent = { body: requestBody(input), query: { ...options } };
+    async update(name, input, options = {}, signal) {
+      const sent = { body: requestBody(input), query: { ...options }, signal };
       return jsonAnswer(await channel.send("PUT", pathOf(name), sent)) as Answer<Action, WarningMeta>;
     },
     async revisions(name, query = {}) {
@@ -30,8 +30,8 @@ export function actionsOver(channel: Channel): ActionsPort {
       const path = `${pathOf(name)}/revisions/${revision}`;
       return jsonAnswer(await channel.send("GET", path)) as Answer<ActionRevision>;
     },
-    async check(name, candidate) {
-      const sent = { body: requestBody(candidate) };
+    async check(name, candidate, signal) {
+      const sent = { body: requestBody(candidate), signal };
       return jsonAnswer(await channel.send("POST", `${pathOf(name)}/check`, sent)) as Answer<SchemaVerdict>;
     },
   };

@@ -17,6 +17,8 @@ interface Sent {
   readonly body?: string | Uint8Array;
   /** Statuses that are answers here although they tell of a failure. */
   readonly also?: readonly number[];
+  /** Ends it; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** An answer whose body is read as it comes. */
@@ -72,20 +74,22 @@ export function createChannel(options: ChannelOptions): Channel {
   let longAgent: Agent | undefined;
 
   return {
-    async send(method, path, { query, body, also = [] } = {}) {
+    async send(method, path, { query, body, also = [], signal } = {}) {
       const asked = `${method} ${origin}${basePath}${path}`;
       let received: Received;
+      const deadline = AbortSignal.timeout(timeoutMs);
       try {
         const response = await request(`${origin}${basePath}${path}${queryString(query)}`, {
           method,
           dispatcher: agent,
           headers: body === undefined ? common : withBody,
           body: body ?? null,
-          signal: AbortSignal.timeout(timeoutMs),
+          signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
         });
         const { statusCode: status, headers } = response;
         received = { status, headers, bytes: await response.body.bytes(), asked };
       } catch (error) {
+        signal?.throwIfAborted();
         throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });
       }
       const { status } = received;

@@ -13,15 +13,15 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
       const received = await channel.send("GET", PATH, { query: { ...query } });
       return jsonAnswer(received) as Answer<readonly Subscription[]>;
     },
-    async create(input) {
-      const received = await channel.send("POST", PATH, { body: requestBody(input) });
+    async create(input, signal) {
+      const received = await channel.send("POST", PATH, { body: requestBody(input), signal });
       return jsonAnswer(received) as Answer<SubscriptionWithSecret, WarningMeta>;
     },
     async get(id) {
       return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Subscription>;
     },
-    async update(id, input) {
-      const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input) });
+    async update(id, input, signal) {
+      const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input), signal });
       return jsonAnswer(received) as Answer<Subscription, WarningMeta>;
     },
     async rotateSecret(id, input = {}) {

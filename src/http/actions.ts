@@ -49,7 +49,7 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [409],
     async handle(evreg, incoming) {
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as NewAction;
-      return reply(201, await evreg.actions.create(input));
+      return reply(201, await incoming.whileThere((gone) => evreg.actions.create(input, gone)));
     },
   },
   {
@@ -88,7 +88,11 @@ export const ACTION_ROUTES: readonly Route[] = [
     async handle(evreg, incoming) {
       const options = incoming.query(ACTION_UPDATE_QUERY) as { compatibility?: "none" };
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as ActionUpdate;
-      return reply(200, await evreg.actions.update(incoming.param("name"), input, options));
+      const name = incoming.param("name");
+      return reply(
+        200,
+        await incoming.whileThere((gone) => evreg.actions.update(name, input, options, gone)),
+      );
     },
   },
   {
@@ -136,7 +140,8 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [404],
     async handle(evreg, incoming) {
       const candidate = parseJson(await incoming.body(BODY_MAX_BYTES)) as SchemaCandidate;
-      return reply(200, await evreg.actions.check(incoming.param("name"), candidate));
+      const name = incoming.param("name");
+      return reply(200, await incoming.whileThere((gone) => evreg.actions.check(name, candidate, gone)));
     },
   },
 ];

@@ -1,5 +1,4 @@
 import type { Backup } from "../domain/backup.ts";
-import { CallerGone } from "./body.ts";
 import type { Route } from "./route.ts";
 
 export const BACKUP_PATH = "/v1/backup";
@@ -30,12 +29,7 @@ export const BACKUP_ROUTE: Route = {
   },
   failures: [409],
   async handle(evreg, incoming) {
-    const gone = incoming.gone();
-    const backup = await incoming
-      .inItsOwnTime(() => evreg.backup(gone))
-      .catch((error: unknown) => {
-        throw gone.aborted ? new CallerGone() : error;
-      });
+    const backup = await incoming.whileThere((gone) => incoming.inItsOwnTime(() => evreg.backup(gone)));
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,

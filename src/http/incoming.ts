@@ -3,7 +3,7 @@ import type { H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, readQuery } from "../domain/query.ts";
 import type { QuerySchema } from "../domain/query.ts";
-import { readNodeBody, readWebBody } from "./body.ts";
+import { CallerGone, readNodeBody, readWebBody } from "./body.ts";
 import { checkMediaType } from "./media-type.ts";
 import { onceOver } from "./once-over.ts";
 
@@ -46,6 +46,14 @@ export class Incoming {
     const controller = new AbortController();
     if (this.#node !== undefined) onceOver(this.#node.res, () => controller.abort());
     return controller.signal;
+  }
+
+  /** Does work that ends with its caller, who then needs no answer: `CallerGone`. */
+  async whileThere<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+    const gone = this.gone();
+    return work(gone).catch((error: unknown) => {
+      throw gone.aborted && error === gone.reason ? new CallerGone() : error;
+    });
   }
 
   /** Has the connection kept while `work` goes on, however long nothing crosses it. */

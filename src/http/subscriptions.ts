@@ -54,7 +54,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     failures: [404, 409],
     async handle(evreg, incoming) {
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as NewSubscription;
-      return reply(201, await evreg.subscriptions.create(input));
+      return reply(201, await incoming.whileThere((gone) => evreg.subscriptions.create(input, gone)));
     },
   },
   {
@@ -91,7 +91,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     async handle(evreg, incoming) {
       const id = incoming.id();
       const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as SubscriptionUpdate;
-      return reply(200, await evreg.subscriptions.update(id, input));
+      return reply(200, await incoming.whileThere((gone) => evreg.subscriptions.update(id, input, gone)));
     },
   },
   {

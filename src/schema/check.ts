@@ -4,7 +4,7 @@ import { readSchema } from "./document.ts";
 import type { SchemaDocument, SchemaNode } from "./document.ts";
 import { pointerTo } from "./field-path.ts";
 import { isCheckedFormat } from "./formats.ts";
-import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject } from "./keywords.ts";
+import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject, patternsIn } from "./keywords.ts";
 import type { JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./pattern-syntax.ts";
@@ -43,22 +43,22 @@ function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;
-    checkLimits(document, node, patterns);
+    yield* checkingLimits(document, node, patterns);
   }
-  yield* compilingDocument(document);
+  yield* compilingDocument(document, patterns);
   return document.nodes.flatMap(warningsOf);
 }
 
-function checkLimits(
+function* checkingLimits(
   { schemata }: SchemaDocument,
   { schema, pointer }: SchemaNode,
   patterns: PatternCompiler,
-): void {
+): Task<void> {
   if (!isObject(schema)) return;
   const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
     throw refuseSchema(schemata, steps.reduce<string>(pointerTo, pointer), message, value);
   };
-  const checkPattern = (pattern: string, steps: readonly string[]): void => {
+  for (const { pattern, steps } of patternsIn(schema)) {
     if (pattern.length > SCHEMA_LIMITS.patternLength) {
       refuse(
         steps,
@@ -66,15 +66,11 @@ function checkLimits(
       );
     }
     try {
-      patterns.compile(pattern);
+      yield* patterns.compiling(pattern);
     } catch (error) {
       if (!(error instanceof PatternSyntaxError)) throw error;
       refuse(steps, `the pattern ${error.message}`, pattern);
     }
-  };
-  if (typeof schema["pattern"] === "string") checkPattern(schema["pattern"], ["pattern"]);
-  for (const pattern of Object.keys(schema["patternProperties"] ?? {})) {
-    checkPattern(pattern, ["patternProperties", pattern]);
   }
   if (Array.isArray(schema["enum"]) && schema["enum"].length > SCHEMA_LIMITS.enumValues) {
     refuse(["enum"], `must list at most ${SCHEMA_LIMITS.enumValues.toLocaleString("en")} values`);

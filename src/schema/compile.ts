@@ -10,6 +10,7 @@ import type { Failure } from "./failure.ts";
 import { faultOf } from "./fault.ts";
 import { fieldName } from "./field-path.ts";
 import { FORMATS } from "./formats.ts";
+import { isObject, patternsIn } from "./keywords.ts";
 import { VALIDATION_STEPS } from "./limits.ts";
 import { forget } from "./memo.ts";
 import { takeApart } from "./parts.ts";
@@ -52,11 +53,19 @@ export function compileDocument(document: SchemaDocument): Validator {
   return finish(compilingDocument(document));
 }
 
-export function* compilingDocument(document: SchemaDocument): Task<Validator> {
+/** @param patterns may have compiled some of its patterns already */
+export function* compilingDocument(
+  document: SchemaDocument,
+  patterns = new PatternCompiler(),
+): Task<Validator> {
   const parts = takeApart(document);
   checkCallGraph(document.schemata, parts);
   const table: PartTable = [];
-  const patterns = new PatternCompiler();
+  // Ajv asks for all patterns of a part in one go, so they are to be there by then.
+  for (const { schema } of document.nodes) {
+    if (!isObject(schema)) continue;
+    for (const { pattern } of patternsIn(schema)) yield* patterns.compiling(pattern);
+  }
   // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
   const ajv = new Ajv({
     meta: false,

@@ -119,6 +119,17 @@ export function* subschemasOf(schema: JsonObject): Generator<Subschema> {
   }
 }
 
+/** The patterns of one schema itself, each with the steps to it. */
+export function* patternsIn(
+  schema: JsonObject,
+): Generator<{ readonly pattern: string; readonly steps: readonly string[] }> {
+  const { pattern, patternProperties = {} } = schema;
+  if (typeof pattern === "string") yield { pattern, steps: ["pattern"] };
+  for (const name of Object.keys(patternProperties as JsonObject)) {
+    yield { pattern: name, steps: ["patternProperties", name] };
+  }
+}
+
 /** The known keyword a misspelt one was probably meant to be. */
 export function closestKeyword(word: string): string | undefined {
   const lower = word.toLowerCase();

@@ -1,9 +1,10 @@
 import { RE2JS } from "re2js";
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
-import { AutomatonBudget, fitsAutomaton } from "./automaton.ts";
+import { AutomatonBudget, fittingAutomaton } from "./automaton.ts";
 import { spend } from "./budget.ts";
 import { nativePattern } from "./native-pattern.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./pattern-syntax.ts";
+import { finish, type Task } from "./task.ts";
 
 const STEPS_PER_TEST = 5;
 /** Measured over patterns of 6 to 450 instructions, besides the states of their automata. */
@@ -28,9 +29,15 @@ export class PatternCompiler {
   }
 
   compile(pattern: string): RegExpLike {
+    return finish(this.compiling(pattern));
+  }
+
+  /** The same in steps; one that was compiled before takes none. */
+  *compiling(pattern: string): Task<RegExpLike> {
     let compiled = this.#compiled.get(pattern);
     if (compiled === undefined) {
-      compiled = this.#build(pattern);
+      yield;
+      compiled = yield* this.#building(pattern);
       this.#compiled.set(pattern, compiled);
     }
     return compiled;
@@ -41,9 +48,10 @@ export class PatternCompiler {
     return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
   }
 
-  #build(pattern: string): RegExpLike {
+  *#building(pattern: string): Task<RegExpLike> {
     const expression = parse(toRe2Syntax(pattern));
-    if (!fitsAutomaton(expression, this.#budget)) {
+    yield;
+    if (!(yield* fittingAutomaton(expression, this.#budget))) {
       throw new PatternSyntaxError(
         "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
       );

@@ -10,6 +10,7 @@ import { changedSettings, settingsAfter } from "./action-settings.ts";
 import { actionOf, given, notFound, ownAction } from "./answers.ts";
 import { admissionOf, breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
+import type { SchemaTurns } from "./schema-work.ts";
 
 /** How often an update follows others that come before it. */
 const MAX_TRIES = 20;
@@ -20,6 +21,8 @@ export interface Update {
   readonly body: ActionUpdate;
   /** A breaking schema is applied all the same. */
   readonly forced: boolean;
+  /** In which the schemas are compared. */
+  readonly turns: SchemaTurns;
 }
 
 /** @throws as `ActionsPort.update` says */
@@ -47,7 +50,7 @@ async function revise(
   context: ServiceContext,
   access: Access,
   stored: StoredAction,
-  { body, forced }: Update,
+  { body, forced, turns }: Update,
 ): Promise<Action | "stale"> {
   const { store, clock, actions } = context;
   const { application = stored.application, schemata = stored.schemata } = body;
@@ -71,7 +74,7 @@ async function revise(
   // Nothing but the two members that name what is changed.
   if (Object.keys(change).length === 2) return actionOf(stored);
   if (hasNewSchema && !forced) {
-    const changes = await breaksOf(context, stored, schemata, settings);
+    const changes = await breaksOf(store, turns, stored, schemata, settings);
     if (changes.length > 0) {
       const suggestion = await freeName(store, stored.action);
       throw new EvregError(
@@ -81,7 +84,7 @@ async function revise(
       );
     }
   }
-  const admission = await admissionOf(context, stored, schemata, forced ? "none" : settings.compatibility);
+  const admission = await admissionOf(turns, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const revised = await store.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);

@@ -37,13 +37,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { application } = checkQuery(ACTION_QUERY, query);
       return { data: await store.listActions(given({ application, applications })) };
     },
-    async create(input) {
+    async create(input, signal) {
       access.requireSome("write");
       const checks = { action: checkNewActionName, application: checkLabel };
       const record = readBody(NEW_ACTION, input, checks) as NewAction;
       const { action, application, schemata } = record;
       access.require("write", application);
-      const warnings = await schemaWarnings(schemaWork, "schemata", schemata);
+      const warnings = await schemaWarnings(schemaWork.for("change", signal), "schemata", schemata);
       const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
@@ -53,14 +53,15 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async get(name) {
       return { data: actionOf(await readable(name)) };
     },
-    async update(name, input, options = {}) {
+    async update(name, input, options = {}, signal) {
       access.requireSome("write");
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
+      const turns = schemaWork.for("change", signal);
       const warnings =
-        body.schemata === undefined ? [] : await schemaWarnings(schemaWork, "schemata", body.schemata);
-      return withWarnings(await updateAction(context, access, name, { body, forced }), warnings);
+        body.schemata === undefined ? [] : await schemaWarnings(turns, "schemata", body.schemata);
+      return withWarnings(await updateAction(context, access, name, { body, forced, turns }), warnings);
     },
     async revisions(name, query = {}) {
       const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
@@ -73,13 +74,14 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
       return { data: found };
     },
-    async check(name, candidate) {
+    async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
-      const warnings = await schemaWarnings(schemaWork, "schemata", schemata);
+      const turns = schemaWork.for("check", signal);
+      const warnings = await schemaWarnings(turns, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(context, stored, schemata, rule);
-      const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay);
+      const breaks = await breaksOf(store, turns, stored, schemata, rule);
+      const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };

@@ -5,7 +5,7 @@ import type { CompatibilityMode, CompatibilityRule, RevisionBreak } from "../dom
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
-import type { ServiceContext } from "./context.ts";
+import type { SchemaTurns } from "./schema-work.ts";
 
 /** Revisions read at once, each of up to 64 KiB. */
 const READ_REVISIONS = 10;
@@ -14,7 +14,8 @@ const READ_REVISIONS = 10;
  * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them.
  */
 export async function breaksOf(
-  { store, schemaWork }: Pick<ServiceContext, "store" | "schemaWork">,
+  store: Store,
+  turns: SchemaTurns,
   stored: StoredAction,
   next: Schemata,
   { compatibility: mode, compatibility_against: against }: CompatibilityRule,
@@ -27,7 +28,7 @@ export async function breaksOf(
     // An action that moved to another application has the same schema under two numbers.
     if (compared !== undefined && isDeepStrictEqual(compared, schemata)) continue;
     compared = schemata;
-    const { breaks } = await schemaWork.goOn(comparing(schemata, next, { mode }));
+    const { breaks } = await turns.goOn(comparing(schemata, next, { mode }));
     for (const broken of breaks) {
       const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
       if (!found.has(key)) found.set(key, { revision, ...broken });
@@ -39,14 +40,14 @@ export async function breaksOf(
 
 /** How a schema that is applied comes to replace the one in force. What it was let through with is counted as well. */
 export async function admissionOf(
-  { schemaWork }: Pick<ServiceContext, "schemaWork">,
+  turns: SchemaTurns,
   stored: StoredAction,
   next: Schemata,
   compatibility: CompatibilityMode,
 ): Promise<Admission> {
   if (compatibility === "full" || isDeepStrictEqual(stored.schemata, next))
     return { compatibility, breaks: 0 };
-  const { total: breaks } = await schemaWork.goOn(comparing(stored.schemata, next, { mode: "full" }));
+  const { total: breaks } = await turns.goOn(comparing(stored.schemata, next, { mode: "full" }));
   return { compatibility, breaks };
 }
 

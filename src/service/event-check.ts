@@ -19,6 +19,12 @@ export interface EventChecksParts {
   readonly payloadBytes: number;
 }
 
+interface Bounds {
+  readonly most: number;
+  readonly endMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
  * Validates stored events against schemas that are not in force. One check at a time, so that what all of them hold in
  * memory is bounded, and an event a step, so that nobody else waits for long.
@@ -34,16 +40,18 @@ export class EventChecks {
   /**
    * The last events of an action, newest first.
    * @throws `unavailable` when checks that came before take all the time there is
+   * @param signal ends it
    */
-  run(action: string, schemata: Schemata, most: number): Promise<CheckedEvents> {
+  run(action: string, schemata: Schemata, most: number, signal?: AbortSignal): Promise<CheckedEvents> {
     const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
-    const check = this.#last.then(() => this.#check(action, schemata, most, endMs));
+    const check = this.#last.then(() => this.#check(action, schemata, { most, endMs, signal }));
     this.#last = check.catch(() => undefined);
     return check;
   }
 
-  async #check(action: string, schemata: Schemata, most: number, endMs: number): Promise<CheckedEvents> {
+  async #check(action: string, schemata: Schemata, { most, endMs, signal }: Bounds): Promise<CheckedEvents> {
     const { store, clock, payloadBytes } = this.#parts;
+    signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const validator = await loopPace.walk(compilingSchema(schemata));
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
@@ -63,6 +71,7 @@ export class EventChecks {
       const { events } = await store.listEvents(page);
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
+        signal?.throwIfAborted();
         const failure = validator.validate(new RawJson(payload).value(), REPLAYED_STEPS);
         checked += 1;
         if (failure === undefined) continue;

@@ -1,6 +1,6 @@
 import type { Schemata, SchemaWarning } from "../domain/action.ts";
 import { checkingSchema } from "../schema/check.ts";
-import type { SchemaWork } from "./schema-work.ts";
+import type { SchemaTurns } from "./schema-work.ts";
 
 /** What becomes of payloads that do not conform, by the member that holds the schema. */
 const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
@@ -11,11 +11,11 @@ const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing i
  * @throws `unavailable` when too many schemas wait to be looked at
  */
 export async function schemaWarnings(
-  work: SchemaWork,
+  turns: SchemaTurns,
   member: keyof typeof NONE_CONFORMS,
   schemata: Schemata,
 ): Promise<SchemaWarning[]> {
-  const { warnings } = await work.begin(checkingSchema(schemata, member));
+  const { warnings } = await turns.begin(checkingSchema(schemata, member));
   const { $ref: reference, type } = schemata;
   // Beside a $ref the type is ignored, which is a warning of its own.
   if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;

@@ -4,47 +4,102 @@ import type { Task } from "../schema/task.ts";
 
 /** Tasks under way at a time. They share one thread, so that with more each would only take longer and hold memory meanwhile. */
 const AT_ONCE = 2;
-/** Tasks that wait before no request is let in any more; of GitHub's largest schemas they take some ten seconds. */
+/** Tasks of a kind that wait before no request is let in any more; of GitHub's largest schemas they take some ten seconds. */
 const MOST_WAITING = 64;
 
-/** Checks and comparisons of schemas that requests ask for: a few at a time, in the order of asking. */
+/** What a request that brings a schema wants: to change something with it, or only to know. */
+export type SchemaPurpose = "change" | "check";
+
+/** The part of the work that one request asks for. */
+export interface SchemaTurns {
+  /**
+   * The first task of the request.
+   * @throws `unavailable` when too many wait
+   */
+  begin<T>(task: Task<T>): Promise<T>;
+  /** A further task of a request that was let in: its turn comes after those of its kind that wait. */
+  goOn<T>(task: Task<T>): Promise<T>;
+}
+
+interface Line {
+  readonly waiting: Set<() => void>;
+  underWay: number;
+}
+
+/**
+ * Checks and comparisons of schemas that requests ask for: a few at a time. Changes and checks wait in a line each, of
+ * which the one with less under way is next: whoever may only read cannot keep those waiting who write, however much is
+ * asked for.
+ */
 export class SchemaWork {
   readonly #pace: Pick<Pace, "walk">;
-  readonly #waiting: (() => void)[] = [];
-  #underWay = 0;
+  readonly #lines: Readonly<Record<SchemaPurpose, Line>> = {
+    change: { waiting: new Set(), underWay: 0 },
+    check: { waiting: new Set(), underWay: 0 },
+  };
 
   /** @param pace shares the thread with what else runs long on it */
   constructor(pace: Pick<Pace, "walk">) {
     this.#pace = pace;
   }
 
-  /**
-   * The first task of a request.
-   * @throws `unavailable` when too many wait
-   */
-  async begin<T>(task: Task<T>): Promise<T> {
-    if (this.#waiting.length >= MOST_WAITING) {
-      const message =
-        "Too many schemas wait to be checked or compared. Nothing was changed; try again in some seconds.";
-      throw new EvregError("unavailable", message);
-    }
-    return this.goOn(task);
+  /** @param signal ends its tasks, those that wait and the one under way; they reject with its reason */
+  for(purpose: SchemaPurpose, signal?: AbortSignal): SchemaTurns {
+    const line = this.#lines[purpose];
+    const goOn = async <T>(task: Task<T>): Promise<T> => {
+      signal?.throwIfAborted();
+      if (this.#lines.change.underWay + this.#lines.check.underWay < AT_ONCE) line.underWay += 1;
+      else await turnIn(line, signal);
+      try {
+        return await this.#pace.walk(signal === undefined ? task : until(signal, task));
+      } finally {
+        line.underWay -= 1;
+        this.#letNextIn();
+      }
+    };
+    return {
+      goOn,
+      async begin(task) {
+        if (line.waiting.size < MOST_WAITING) return goOn(task);
+        const message =
+          "Too many schemas wait to be checked or compared. Nothing was changed; try again in some seconds.";
+        throw new EvregError("unavailable", message);
+      },
+    };
   }
 
-  /** A further task of a request that was let in: its turn comes after those that wait. */
-  async goOn<T>(task: Task<T>): Promise<T> {
-    if (this.#underWay < AT_ONCE) this.#underWay += 1;
-    else {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
-    try {
-      return await this.#pace.walk(task);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#underWay -= 1;
-      else next();
-    }
+  #letNextIn(): void {
+    const { change, check } = this.#lines;
+    const lines = change.underWay <= check.underWay ? [change, check] : [check, change];
+    const line = lines.find(({ waiting }) => waiting.size > 0);
+    if (line === undefined) return;
+    const [next] = line.waiting;
+    line.waiting.delete(next!);
+    line.underWay += 1;
+    next!();
+  }
+}
+
+function turnIn({ waiting }: Line, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const letIn = (): void => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    };
+    const leave = (): void => {
+      waiting.delete(letIn);
+      reject(signal!.reason as Error);
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    waiting.add(letIn);
+  });
+}
+
+function* until<T>(signal: AbortSignal, task: Task<T>): Task<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    const { done, value } = task.next();
+    if (done === true) return value;
+    yield;
   }
 }

@@ -123,11 +123,19 @@ export function createService(options: ServiceOptions): Service {
   };
 }
 
-/** The same methods, all of whose rejections are `EvregError`s; what else was thrown is the cause of an `internal`. */
+/**
+ * The same methods, all of whose rejections are `EvregError`s, or the reason of a signal that ended them; what else was
+ * thrown is the cause of an `internal`.
+ */
 function guarded<T extends Readonly<Record<keyof T, Method>>>(port: T): T {
   const methods = Object.entries<Method>(port).map(([name, method]) => [
     name,
-    (...args: unknown[]) => method(...(args as never[])).catch(rethrow),
+    (...args: unknown[]) =>
+      method(...(args as never[])).catch((error: unknown) => {
+        if (args.some((arg) => arg instanceof AbortSignal && arg.aborted && arg.reason === error))
+          throw error;
+        rethrow(error);
+      }),
   ]);
   return Object.fromEntries(methods) as T;
 }

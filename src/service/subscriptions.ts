@@ -28,7 +28,7 @@ import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
-import type { SchemaWork } from "./schema-work.ts";
+import type { SchemaTurns } from "./schema-work.ts";
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
   const { store, clock, random, delivery, schemaWork, wake, wakeReplays } = context;
@@ -73,7 +73,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       });
       return { data: (await store.listSubscriptions(selection)).map(shown) };
     },
-    async create(input) {
+    async create(input, signal) {
       access.requireSome("write");
       const body = readBody(NEW_SUBSCRIPTION, input, {
         application: checkLabel,
@@ -89,7 +89,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(schemaWork, settings);
+      const warned = await filterWarnings(schemaWork.for("change", signal), settings);
       const record = {
         application,
         subscription,
@@ -111,7 +111,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       }
       return { data: shown(subscription) };
     },
-    async update(id, input) {
+    async update(id, input, signal) {
       const before = await writable(id);
       const body = readBody(SUBSCRIPTION_UPDATE, input, {
         action: checkActionName,
@@ -122,7 +122,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(schemaWork, settings);
+      const warned = await filterWarnings(schemaWork.for("change", signal), settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
         handler,
@@ -193,11 +193,11 @@ function settingsOf(
 
 /** For a filter that is given; checked as the schema of an action is. */
 async function filterWarnings(
-  work: SchemaWork,
+  turns: SchemaTurns,
   { filter }: Partial<SubscriptionSettings>,
 ): Promise<{ readonly meta?: WarningMeta }> {
   if (filter === undefined || filter === null) return {};
-  return { meta: { warnings: await schemaWarnings(work, "filter", filter) } };
+  return { meta: { warnings: await schemaWarnings(turns, "filter", filter) } };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

@@ -1,6 +1,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
-import { freshName, newAction, newEvent, publish, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
+import {
+  freshName,
+  newAction,
+  newEvent,
+  newSubscription,
+  publish,
+  refusal,
+  USER_SCHEMA,
+  useSharedEvreg,
+} from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const properties = USER_SCHEMA["properties"] as Schemata;
@@ -125,6 +134,24 @@ export function actionChecksContract(open: OpenEvreg): void {
         expect((await refusal(call, "invalid")).details).toMatchObject({ field });
       }
       await refusal(under.evreg.actions.check("nobody", { schemata: WIDER }), "not_found");
+    });
+
+    it("is given up with its signal, as is a change, which then is not made", async () => {
+      await create();
+      const signal = AbortSignal.abort(new Error("not wanted any more"));
+      const { actions, subscriptions } = under.evreg;
+      const unborn = freshName();
+      for (const call of [
+        () => actions.check(name, { schemata: WIDER }, signal),
+        () => actions.update(name, { schemata: WIDER }, {}, signal),
+        () => actions.create(newAction({ action: unborn }), signal),
+        () => subscriptions.create(newSubscription({ action: name, filter: WIDER }), signal),
+      ]) {
+        await expect(call()).rejects.toBe(signal.reason);
+      }
+      expect((await actions.get(name)).data.revision).toBe(1);
+      await refusal(actions.get(unborn), "not_found");
+      expect((await subscriptions.list({ action: name })).data).toEqual([]);
     });
   });
 }

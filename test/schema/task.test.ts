@@ -1,7 +1,9 @@
-import { expect, test } from "vitest";
+import { RE2JS } from "re2js";
+import { expect, test, vi } from "vitest";
 import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
 import { compileSchema, compilingSchema } from "../../src/schema/compile.ts";
 import { compare, comparing } from "../../src/schema/compatibility/compare.ts";
+import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import type { Task } from "../../src/schema/task.ts";
 
 const wide = (type: string) => ({
@@ -41,4 +43,42 @@ test("two schemas are compared a stretch and an example at a time, with the same
   expect(told).toHaveLength(200);
   expect(new Set(told.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
   expect(steps).toBeGreaterThan(200);
+});
+
+test("a pattern that takes all work there is takes it in a hundred steps", () => {
+  const schemata = { properties: { a: { pattern: "^(.{0,40}[a-z]{3}|x){0,20}$" } } };
+  const task = checkingSchema(schemata);
+  let steps = 0;
+  const all = (): void => {
+    for (; task.next().done !== true; steps++);
+  };
+  expect(all).toThrow("takes too many states");
+  // A step does little more than the ten thousand units it may.
+  expect(steps).toBeGreaterThan(SCHEMA_LIMITS.automatonWork / 12_000);
+});
+
+test("no step of a check, of compiling or of reading for a comparison compiles two patterns", () => {
+  const compile = vi.spyOn(RE2JS, "compile");
+  const names = Array.from({ length: 40 }, (_, index) => `^x.{0,${index % 5}}${index}`);
+  const schemata = {
+    patternProperties: Object.fromEntries(names.map((name) => [name, {}])),
+    additionalProperties: { allOf: names.map((name) => ({ pattern: `${name}$` })) },
+  };
+  const most = (task: Task<unknown>): { most: number; all: number } => {
+    const each: number[] = [];
+    for (let isDone = false; !isDone;) {
+      compile.mockClear();
+      isDone = task.next().done === true;
+      each.push(compile.mock.calls.length);
+    }
+    return { most: Math.max(...each), all: each.reduce((sum, count) => sum + count) };
+  };
+  try {
+    // What the check has compiled is not compiled again to try the schema.
+    expect(most(checkingSchema(schemata))).toEqual({ most: 1, all: 80 });
+    expect(most(compilingSchema(schemata))).toEqual({ most: 1, all: 80 });
+    expect(most(comparing(schemata, schemata))).toEqual({ most: 1, all: 160 });
+  } finally {
+    compile.mockRestore();
+  }
 });

@@ -47,6 +47,23 @@ test("ends when its time is over, and tells how far it came; who waited behind i
   expect(await checks.run("a.b", SCHEMA, 100)).toMatchObject({ checked: 100 });
 });
 
+test("ends with its caller, and with it what waits behind it for the same one", async () => {
+  await publish(500, {});
+  const gone = new AbortController();
+  let reads = 0;
+  const store = reading(() => {
+    reads += 1;
+    if (reads === 2) gone.abort();
+  });
+  const checks = new EventChecks({ store, clock: local.clock, payloadBytes: PAYLOAD_BYTES });
+  const run = () => checks.run("a.b", SCHEMA, 500, gone.signal);
+  for (const check of await Promise.allSettled([run(), run()])) {
+    expect(check).toMatchObject({ reason: gone.signal.reason });
+  }
+  expect(reads).toBe(2);
+  expect(await checks.run("a.b", SCHEMA, 100)).toMatchObject({ checked: 100 });
+});
+
 test("reads as many events at once as bounded memory can hold", async () => {
   await publish(30, {});
   const limits: number[] = [];

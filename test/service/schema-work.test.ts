@@ -1,10 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
-import { SchemaWork } from "../../src/service/schema-work.ts";
+import { Pace } from "../../src/runtime/pace.ts";
+import { type SchemaTurns, SchemaWork } from "../../src/service/schema-work.ts";
 import type { Task } from "../../src/schema/task.ts";
 
 /** Tasks that were begun, each with what ends it. */
 let begun: Map<string, () => void>;
 let work: SchemaWork;
+let turns: SchemaTurns;
 
 beforeEach(() => {
   begun = new Map();
@@ -14,6 +16,7 @@ beforeEach(() => {
       begun.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
     });
   work = new SchemaWork({ walk });
+  turns = work.for("check");
 });
 
 // oxlint-disable-next-line require-yield -- its one step is its last
@@ -30,7 +33,7 @@ async function end(name: string): Promise<void> {
 }
 
 test("two are under way at a time, and the others come in the order of asking", async () => {
-  const answers = ["a", "bad", "c", "d"].map((name) => work.begin(task(name)));
+  const answers = ["a", "bad", "c", "d"].map((name) => turns.begin(task(name)));
   const settled = Promise.allSettled(answers);
   await turn();
   expect([...begun.keys()]).toEqual(["a", "bad"]);
@@ -46,7 +49,7 @@ test("two are under way at a time, and the others come in the order of asking", 
     "fulfilled",
     "fulfilled",
   ]);
-  const later = [work.begin(task("e")), work.begin(task("f")), work.begin(task("g"))];
+  const later = [turns.begin(task("e")), turns.begin(task("f")), turns.begin(task("g"))];
   await turn();
   expect([...begun.keys()]).toEqual(["e", "f"]);
   for (const name of ["e", "f", "g"]) await end(name);
@@ -54,12 +57,12 @@ test("two are under way at a time, and the others come in the order of asking", 
 });
 
 test("with too many waiting nobody is let in, and those who are go on", async () => {
-  const answers = Array.from({ length: 66 }, (_, index) => work.begin(task(`${index}`)));
-  await expect(work.begin(task("one too many"))).rejects.toMatchObject({
+  const answers = Array.from({ length: 66 }, (_, index) => turns.begin(task(`${index}`)));
+  await expect(turns.begin(task("one too many"))).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("try again"),
   });
-  const further = work.goOn(task("further"));
+  const further = turns.goOn(task("further"));
   for (let index = 0; index < 66; index++) {
     await turn();
     await end(`${index}`);
@@ -67,4 +70,61 @@ test("with too many waiting nobody is let in, and those who are go on", async ()
   await end("further");
   expect(await further).toBe("further");
   expect(await Promise.all(answers)).toHaveLength(66);
+});
+
+/** Which of very many tasks have the first turns, where those of one kind come before those of the other. */
+async function order(first: SchemaTurns, then: SchemaTurns): Promise<string[]> {
+  const answers = [
+    ...Array.from({ length: 66 }, (_, index) => first.begin(task(`first ${index}`))),
+    ...Array.from({ length: 3 }, (_, index) => then.begin(task(`then ${index}`))),
+  ];
+  const seen: string[] = [];
+  for (await turn(); begun.size > 0;) {
+    const [name] = begun.keys();
+    seen.push(name!);
+    await end(name!);
+  }
+  expect(await Promise.all(answers)).toHaveLength(69);
+  return seen.slice(0, 7);
+}
+
+test("changes have every second turn at least, however many checks wait, and the other way round", async () => {
+  const changes = work.for("change");
+  // Those that wait behind 64 of the other kind are not refused either.
+  const some = ["first 0", "first 1", "then 0", "first 2", "then 1", "first 3", "then 2"];
+  expect(await order(turns, changes)).toEqual(some);
+  expect(await order(changes, turns)).toEqual(some);
+});
+
+test("what waits for a caller who goes leaves the line, and its place is another's", async () => {
+  const answers = ["a", "b"].map((name) => turns.begin(task(name)));
+  const gone = new AbortController();
+  const theirs = work.for("check", gone.signal);
+  const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.begin(task("dropped"))));
+  await expect(turns.begin(task("too many"))).rejects.toMatchObject({ code: "unavailable" });
+  gone.abort();
+  for (const one of await dropped) expect(one).toMatchObject({ reason: gone.signal.reason });
+  await expect(theirs.goOn(task("dropped"))).rejects.toBe(gone.signal.reason);
+  const next = turns.begin(task("c"));
+  await turn();
+  await end("a");
+  expect([...begun.keys()]).toEqual(["b", "c"]);
+  await end("b");
+  await end("c");
+  expect(await Promise.all([...answers, next])).toEqual(["a", "b", "c"]);
+});
+
+test("what is under way for a caller who goes ends before its next step", async () => {
+  const gone = new AbortController();
+  let steps = 0;
+  function* long(): Task<void> {
+    for (; steps < 100; steps++) {
+      if (steps === 5) gone.abort();
+      yield;
+    }
+  }
+  const paced = new SchemaWork(new Pace({ nowMs: () => 0, nextTurn: setImmediate }));
+  await expect(paced.for("change", gone.signal).begin(long())).rejects.toBe(gone.signal.reason);
+  expect(steps).toBe(5);
+  expect(await paced.for("change").begin(task("after"))).toBe("after");
 });

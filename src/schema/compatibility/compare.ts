@@ -10,7 +10,7 @@ import type { Side } from "./break.ts";
 import { Examples } from "./example.ts";
 import type { Finding } from "./goal.ts";
 import { StructuralProver } from "./prove.ts";
-import { shapeOf, ShapeIds } from "./read-shape.ts";
+import { readingShape, ShapeIds } from "./read-shape.ts";
 import { NONE } from "./sample.ts";
 import type { Shape } from "./shape.ts";
 
@@ -45,7 +45,7 @@ export function compare(old: Schemata, next: Schemata, options: CompareOptions =
   return finish(comparing(old, next, options));
 }
 
-/** The same in steps: each schema is read in one, and sides are compared and examples looked for in short stretches. */
+/** The same in steps: schemas are read one by one, and sides are compared and examples looked for in short stretches. */
 export function* comparing(
   old: Schemata,
   next: Schemata,
@@ -58,9 +58,8 @@ export function* comparing(
   const nextDocument = readSchema(next);
   yield;
   const ids = new ShapeIds();
-  const oldShape = shapeOf(oldDocument, "old", ids);
-  yield;
-  const comparison = new Comparison(oldShape, shapeOf(nextDocument, "new", ids));
+  const oldShape = yield* readingShape(oldDocument, "old", ids);
+  const comparison = new Comparison(oldShape, yield* readingShape(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
   let total = 0;
   for (const side of sides) {

@@ -1,8 +1,9 @@
 import type { SchemaDocument, SchemaNode } from "../document.ts";
 import { isCheckedFormat } from "../formats.ts";
-import { isAnnotation, isAssertion, isDefinitions, isKnown, isObject } from "../keywords.ts";
+import { isAnnotation, isAssertion, isDefinitions, isKnown, isObject, patternsIn } from "../keywords.ts";
 import type { JsonObject } from "../keywords.ts";
 import { PatternCompiler } from "../pattern.ts";
+import type { Task } from "../task.ts";
 import { Shape } from "./shape.ts";
 
 /** Gives out ids, so that shapes of both documents can stand in one key. */
@@ -13,12 +14,18 @@ export class ShapeIds {
   }
 }
 
-/** Reads a document. Both documents of a comparison share the ids. */
-export function shapeOf(document: SchemaDocument, side: "old" | "new", ids: ShapeIds): Shape {
+/** Reads a document, a schema or a pattern a step. Both documents of a comparison share the ids. */
+export function* readingShape(document: SchemaDocument, side: "old" | "new", ids: ShapeIds): Task<Shape> {
   const shapes = new Map<SchemaNode, Shape>();
   for (const node of document.nodes) shapes.set(node, new Shape(ids.take(), side, node.pointer, node.schema));
   const patterns = new PatternCompiler();
-  for (const [node, shape] of shapes) fill(shape, node, (other) => shapes.get(other)!, patterns);
+  for (const [node, shape] of shapes) {
+    yield;
+    if (isObject(node.schema) && node.target === undefined) {
+      for (const { pattern } of patternsIn(node.schema)) yield* patterns.compiling(pattern);
+    }
+    fill(shape, node, (other) => shapes.get(other)!, patterns);
+  }
   return shapes.get(document.root)!;
 }
 

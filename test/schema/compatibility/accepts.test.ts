@@ -5,15 +5,16 @@ import { refillBudget } from "../../../src/schema/budget.ts";
 import { compileSchema } from "../../../src/schema/compile.ts";
 import type { Validator } from "../../../src/schema/compile.ts";
 import { accepts } from "../../../src/schema/compatibility/accepts.ts";
-import { shapeOf, ShapeIds } from "../../../src/schema/compatibility/read-shape.ts";
+import { readingShape, ShapeIds } from "../../../src/schema/compatibility/read-shape.ts";
 import { readSchema } from "../../../src/schema/document.ts";
+import { finish } from "../../../src/schema/task.ts";
 import { githubTypes } from "../../support/github.ts";
 import { readerOf } from "./judge.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import { anyDocument } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
 
-const shape = (schema: Json) => shapeOf(readSchema(schema), "old", new ShapeIds());
+const shape = (schema: Json) => finish(readingShape(readSchema(schema), "old", new ShapeIds()));
 
 function compiled(schema: Json): Validator | undefined {
   try {

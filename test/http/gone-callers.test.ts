@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Evreg } from "../../src/evreg.ts";
+import { until } from "../support/until.ts";
+import { startHarness, type Harness } from "./harness.ts";
+
+// What takes long of these is looking at the schema: some 100 ms each, in steps that let others in.
+const branch = (index: number) => ({ properties: { [`p${index}`]: { pattern: `^a{${index + 1}}b*$` } } });
+const LONG = { oneOf: Array.from({ length: 256 }, (_, index) => branch(index)) };
+
+let harness: Harness;
+/** What became of the calls that requests led to. */
+let calls: { readonly name: string; readonly outcome: Promise<unknown>; readonly signal: AbortSignal }[] = [];
+
+beforeAll(async () => {
+  harness = await startHarness({
+    around: (service) => ({
+      authenticate: (token) => service.authenticate(token),
+      as(principal) {
+        const evreg = service.as(principal);
+        return {
+          ...evreg,
+          actions: watched(evreg.actions),
+          subscriptions: watched(evreg.subscriptions),
+        };
+      },
+    }),
+  });
+});
+afterAll(() => harness.close());
+
+test("schemas are not looked at any more for callers who have gone, and nothing is changed for them", async () => {
+  const { owner } = harness;
+  await owner.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
+  const record = { application: "shop", action: "a.b", handler: "https://example.com/hook" };
+  const { data: kept } = await owner.subscriptions.create({ ...record, subscription: "kept" });
+  const token = await harness.token("admin");
+  const leaving = new AbortController();
+  const ask = (method: string, path: string, body: unknown): Promise<unknown> =>
+    fetch(`${harness.url}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal: leaving.signal,
+    });
+  calls = [];
+  const asked = Promise.allSettled([
+    ask("POST", "/actions/a.b/check", { schemata: LONG }),
+    ask("POST", "/actions/a.b/check", { schemata: LONG }),
+    ask("POST", "/actions", { action: "a.new", application: "shop", schemata: LONG }),
+    ask("PUT", "/actions/a.b", { schemata: LONG }),
+    ask("POST", "/subscriptions", { ...record, subscription: "new", filter: LONG }),
+    ask("PUT", `/subscriptions/${kept.rowid}`, { filter: LONG }),
+  ]);
+  await until("all to be asked for", () => calls.length === 6);
+  leaving.abort();
+  await asked;
+  for (const { name, outcome, signal } of calls) {
+    await expect(outcome, name).rejects.toSatisfy((reason) => reason === signal.reason, name);
+  }
+  const lines = () => harness.log.filter(({ fields }) => fields["status"] !== undefined);
+  await until("the requests' lines", () => lines().length === 6);
+  expect(lines().map(({ level, fields }) => [level, fields["status"]])).toEqual(
+    Array.from({ length: 6 }, () => ["info", 499]),
+  );
+  expect(await owner.actions.get("a.b")).toMatchObject({ data: { revision: 1 } });
+  await expect(owner.actions.get("a.new")).rejects.toMatchObject({ code: "not_found" });
+  const { data } = await owner.subscriptions.list();
+  expect(data).toMatchObject([{ subscription: "kept", filter: null }]);
+});
+
+/** The same port, whose calls are kept in `calls`. */
+function watched<T extends Evreg["actions"] | Evreg["subscriptions"]>(port: T): T {
+  const methods = Object.entries(port).map(([name, method]) => [
+    name,
+    (...args: unknown[]) => {
+      const outcome = (method as (...all: unknown[]) => Promise<unknown>)(...args);
+      calls.push({ name, outcome, signal: args.at(-1) as AbortSignal });
+      return outcome;
+    },
+  ]);
+  return Object.fromEntries(methods) as T;
+}
