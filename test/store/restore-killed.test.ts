@@ -40,18 +40,18 @@ async function actions(): Promise<readonly string[]> {
 const keptNames = (): string[] =>
   readdirSync(data).filter((name) => name.startsWith("evreg.db.before-restore-"));
 
+/** @param injections what strace does to its calls; answers the signal that ended it */
+function restore(...injections: string[]): NodeJS.Signals | null {
+  const inject = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
+  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=link,rename", ...inject];
+  const command = [process.execPath, program, data, join(scratch.path, "other/evreg.db")];
+  const { signal, status, stderr } = spawnSync("strace", [...trace, ...command], { env, encoding: "utf8" });
+  if (signal === null) expect(status, stderr).toBe(0);
+  return signal;
+}
+
 describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may not trace)", () => {
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
-
-  /** @param injections what strace does to its calls; answers the signal that ended it */
-  function restore(...injections: string[]): NodeJS.Signals | null {
-    const inject = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
-    const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=link,rename", ...inject];
-    const command = [process.execPath, program, data, join(scratch.path, "other/evreg.db")];
-    const { signal, status, stderr } = spawnSync("strace", [...trace, ...command], { env, encoding: "utf8" });
-    if (signal === null) expect(status, stderr).toBe(0);
-    return signal;
-  }
 
   it("before the backup has its place leaves the old data there, and can be done again", async () => {
     expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { EvregError } from "../../domain/error.ts";
+import type { EvregError } from "../../domain/error.ts";
 
 /**
  * Gives a whole file the place of the data file, where there is none or an empty one. By a second name, which never takes
