@@ -33,7 +33,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { service, config, logger, clock, version, answers, counts = new PublishCounts() } = options;
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
-  const context: RouteContext = { limits: config.limits, version, memory, counts };
+  const context: RouteContext = { limits: config.limits, version, memory, counts, clock };
   const finish = createFinish({ logger, clock });
 
   const app = new H3({
@@ -56,7 +56,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       const handler = handlerOf(finish, clock, begin, refused);
       app.on(route.method, path, handler);
       // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.
-      if (route.method === "GET") app.on("HEAD", path, handler);
+      if (answersHead(route)) app.on("HEAD", path, handler);
     }
     const allow = allowOf(routes);
     app.on(
@@ -148,6 +148,10 @@ function byPath(routes: readonly Route[]): Map<string, Route[]> {
 }
 
 function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  const methods = routes.flatMap((route) => [route.method, ...(answersHead(route) ? ["HEAD"] : [])]);
   return [...methods, "OPTIONS"].join(", ");
+}
+
+function answersHead({ method, headless }: Route): boolean {
+  return method === "GET" && headless !== true;
 }

@@ -56,6 +56,11 @@ export class Incoming {
     });
   }
 
+  /** Ends the connection at once, whatever was still to be sent on it. */
+  cut(): void {
+    this.#node?.req.socket.destroy();
+  }
+
   /** Has the connection kept while `work` goes on, however long nothing crosses it. */
   async inItsOwnTime<T>(work: () => Promise<T>): Promise<T> {
     const socket = this.#node?.req.socket;

@@ -16,6 +16,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
  */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Has HEAD refused, where even the headers cost as much as the whole answer. */
+  readonly headless?: boolean;
   /** With parameters as `:name`. */
   readonly path: string;
   /** Unique; also the name generated clients give it. */

@@ -1,5 +1,6 @@
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 
@@ -31,4 +32,5 @@ export interface RouteContext {
   readonly memory: AnswerMemory;
   /** Told of what is refused. */
   readonly counts: PublishCounts;
+  readonly clock: Clock;
 }

@@ -7,7 +7,7 @@ import { createHttpApp } from "../../src/http/app.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
 import type { HttpConfig, HttpService } from "../../src/http/service.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 import type { LocalService } from "../support/local-service.ts";
@@ -39,6 +39,7 @@ export interface HarnessOptions {
   readonly dev?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<AnswerLimits>;
+  readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
   /** Puts something in front of the real service, such as a call that fails. */
   readonly around?: (service: HttpService) => HttpService;
@@ -46,7 +47,7 @@ export interface HarnessOptions {
 
 /** The real store and service behind a real listener on a free port. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
-  const { engineState = () => "running", around = (service) => service } = options;
+  const { engineState = () => "running", clock = systemClock, around = (service) => service } = options;
   const local = await openLocalService({ engineState });
   const { log, logger } = recordingLogger();
   const app = createHttpApp({
@@ -57,7 +58,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       dev: options.dev ?? false,
     },
     logger,
-    clock: systemClock,
+    clock,
     version: VERSION,
     answers: options.answers ?? {},
   });

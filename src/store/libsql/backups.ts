@@ -15,6 +15,13 @@ import type { ReadArgs, ReadName } from "./operations.ts";
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
 
+/** The one that is being made or read. */
+interface Current {
+  readonly over: Promise<void>;
+  /** Whether nobody wants more of it, so that it is over in a moment. */
+  isEnding(): boolean;
+}
+
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
   readonly #path: string;
@@ -22,8 +29,7 @@ export class Backups {
   readonly #keeper: Keeper;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
-  /** The one that is being made or read. */
-  #current: Promise<void> | undefined;
+  #current: Current | undefined;
 
   /** @param path of the data file, which the store has open as `file` */
   constructor(path: string, file: FileId, keeper: Keeper) {
@@ -33,14 +39,15 @@ export class Backups {
   }
 
   /**
-   * @param signal ends its making
+   * @param signal ends its making, and tells that nobody reads it any more
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
-    if (this.#current !== undefined) throw busy();
+    await this.#mustBeFree();
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#current = promise;
+    let copied: CopiedFile | undefined;
+    const isEnding = (): boolean => signal?.aborted === true || copied?.isClosed === true;
+    this.#current = { over: promise, isEnding };
     const over = (): void => {
       this.#current = undefined;
       resolve();
@@ -52,7 +59,8 @@ export class Backups {
       const bytes = await this.#fill(file, signal);
       const sha256 = await digestOf(file, this.#closing.signal, signal);
       this.#closing.signal.throwIfAborted();
-      return new CopiedFile(file, bytes, sha256, this.#closing.signal, over);
+      copied = new CopiedFile(file, bytes, sha256, this.#closing.signal, over);
+      return copied;
     } catch (error) {
       await file?.close();
       over();
@@ -63,12 +71,21 @@ export class Backups {
   /** To be called while the store still answers: what is made or read ends. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
-    await this.#current;
+    await this.#current?.over;
   }
 
   /** Only once the data file is let go of. */
   async close(): Promise<void> {
     await this.#source?.close();
+  }
+
+  /** Waits for one that is about to be over, which is the one before of a caller who asks for the next. */
+  async #mustBeFree(): Promise<void> {
+    while (this.#current !== undefined) {
+      if (!this.#current.isEnding()) throw busy();
+      await this.#current.over;
+    }
+    if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
   }
 
   async #fill(target: FileHandle, signal: AbortSignal | undefined): Promise<number> {
@@ -120,6 +137,10 @@ class CopiedFile implements Backup {
 
   content(): AsyncIterable<Uint8Array> {
     return piecesOf(this.#file, this.#closing);
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
   }
 
   close(): Promise<void> {

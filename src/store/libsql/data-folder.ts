@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, openSync, readdirSync, type Stats, st
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { makeFolder } from "../../runtime/make-folder.ts";
+import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
 
 const DATA_FILE = "evreg.db";
@@ -42,11 +43,12 @@ export function prepareFolder(folder: string): void {
  *
  * To be called only while this process has no connection to the file (see `held-folders.ts`).
  * @returns its path
- * @throws EvregError as above
+ * @throws EvregError as above; `unavailable` also where a restore was cut off
  */
 export function prepareFile(folder: string): string {
   const path = dataFileOf(folder);
   if (!isFileThere(path)) mustHaveNoLog(path);
+  mustNotBeCutOff(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { link, open, rename, rm } from "node:fs/promises";
+import { rmSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -11,6 +11,7 @@ import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
 import { makePlain } from "./plain-format.ts";
 import { inUse } from "./take-lock.ts";
+import { takeFreePlace, takePlaceOf } from "./take-place.ts";
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -36,7 +37,7 @@ export interface Restored extends FileFacts {
 
 /**
  * Makes a backup the data of a folder that no server runs on. It is copied beside what is there and looked through first;
- * until the last step, which only names it, nothing changes.
+ * until the last step, which only names it, nothing changes. Cut off anywhere, it leaves the old data or the new.
  * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
@@ -53,8 +54,11 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     await write(copy, content);
     const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
     const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
-    if (kept !== null) await moveAway(file, kept, folder);
-    await putInPlace(copy, file, folder);
+    if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
+    else {
+      await settleOld(file, folder);
+      takePlaceOf(file, copy, kept);
+    }
     return { file, ...facts, kept };
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
@@ -95,17 +99,15 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
   }
 }
 
-/** Its log goes into it first, or with it: beside the restored file it would be taken for that one's. */
-async function moveAway(file: string, kept: string, folder: string): Promise<void> {
-  if (isFileThere(file)) {
-    mustBeEvregs(file);
-    await settleFile(file).catch((error: unknown) => {
-      if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
-      // Damaged, maybe: it is kept as it is.
-    });
-    renameSync(file, kept);
-  }
-  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${kept}-wal`);
+/** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
+async function settleOld(file: string, folder: string): Promise<void> {
+  // Of an empty file the engine would remove the log, and somebody's data may be in that.
+  if (!isFileThere(file) || sizeOf(file) === 0) return;
+  mustBeEvregs(file);
+  await settleFile(file).catch((error: unknown) => {
+    if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
+    // Damaged, maybe: it is kept as it is.
+  });
 }
 
 /** One of a newer evreg may go, as that is a way back to an older one. */
@@ -123,18 +125,4 @@ function hasDataAlready(folder: string): EvregError {
     `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
     { folder },
   );
-}
-
-/** By a second name, which never takes the place of a file that came meanwhile. */
-async function putInPlace(copy: string, file: string, folder: string): Promise<void> {
-  try {
-    if (statSync(file, { throwIfNoEntry: false })?.size === 0) await rm(file);
-    await link(copy, file);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") throw inUse(folder);
-    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
-    // A file system without second names.
-    await rename(copy, file);
-  }
 }

@@ -1,0 +1,46 @@
+import { readdirSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { EvregError } from "../../domain/error.ts";
+
+/**
+ * Refuses a folder in which a restore was cut off between the old data and the new: a start would make an empty file
+ * there, or go on without the newest part of what was kept.
+ * @param file the data file
+ * @throws EvregError `unavailable` with what to do
+ */
+export function mustNotBeCutOff(file: string): void {
+  const name = basename(file);
+  const left = readdirSync(dirname(file)).filter((other) => other.startsWith(`${name}.`) && isLeft(other));
+  const there = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (there === undefined) {
+    if (left.length > 0) throw cutOff(`${file} is missing`, file, left);
+    return;
+  }
+  const parted = left.find((other) => {
+    if (!other.endsWith("-wal")) return false;
+    // The same file by its second name, so the one at the first is still the old one.
+    const kept = join(dirname(file), other.slice(0, -"-wal".length));
+    const found = statSync(kept, { bigint: true, throwIfNoEntry: false });
+    return found?.ino === there.ino && found.dev === there.dev && sizeOf(file, other) > 0;
+  });
+  if (parted !== undefined) throw cutOff(`${file} is without its log ${parted}`, file, [parted]);
+}
+
+function isLeft(name: string): boolean {
+  return name.includes(".before-restore-") || name.includes(".restore-");
+}
+
+function sizeOf(file: string, name: string): number {
+  return statSync(join(dirname(file), name), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function cutOff(what: string, file: string, left: readonly string[]): EvregError {
+  const name = basename(file);
+  return new EvregError(
+    "unavailable",
+    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ` +
+      `Restore the backup again; or, to go back to the data from before, rename the newest ${name}.before-restore-… to ${name}, ` +
+      `and the one ending in -wal to ${name}-wal if there is one. To begin without that data, move all of them away.`,
+    { file, left },
+  );
+}

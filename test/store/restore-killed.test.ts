@@ -1,0 +1,85 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, linkSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { testOwner } from "./owner.ts";
+import { useScratch } from "./scratch.ts";
+
+// The promise under test: wherever a restore is killed, the folder has the data from before or those of the backup, or
+// says that it has neither.
+
+const scratch = useScratch();
+const program = fileURLToPath(new URL("restore-child.ts", import.meta.url));
+const env = { ...process.env, NODE_COMPILE_CACHE: getCompileCacheDir() };
+let data = "";
+let file = "";
+
+beforeEach(async () => {
+  data = join(scratch.path, "data");
+  file = join(data, "evreg.db");
+  await makeData(data, "was.there");
+});
+
+async function makeData(folder: string, action: string): Promise<void> {
+  const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+  await store.createAction({ action, application: "x", schemata: {} }, Date.now());
+  await store.close();
+}
+
+async function actions(): Promise<readonly string[]> {
+  const store = await openLibsqlStore({ folder: data, owner: testOwner(), logger: silentLogger });
+  const found = await store.listActions({});
+  await store.close();
+  return found.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
+}
+
+const keptNames = (): string[] =>
+  readdirSync(data).filter((name) => name.startsWith("evreg.db.before-restore-"));
+
+/** @param injections what strace does to its calls; answers the signal that ended it */
+function restore(...injections: string[]): NodeJS.Signals | null {
+  const inject = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
+  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=link,rename", ...inject];
+  const command = [process.execPath, program, data, join(scratch.path, "other/evreg.db")];
+  const { signal, status, stderr } = spawnSync("strace", [...trace, ...command], { env, encoding: "utf8" });
+  if (signal === null) expect(status, stderr).toBe(0);
+  return signal;
+}
+
+describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may not trace)", () => {
+  beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
+
+  it("before the backup has its place leaves the old data there, and can be done again", async () => {
+    expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");
+    expect(keptNames()).toHaveLength(1);
+    expect(await actions()).toEqual(["was.there"]);
+    expect(restore()).toBeNull();
+    expect(await actions()).toEqual(["from.backup"]);
+  });
+
+  it("where there are no second names, keeps a start from making an empty file", async () => {
+    expect(restore("link:error=EPERM", "rename:signal=KILL:when=2")).toBe("SIGKILL");
+    const refusal = expect.stringContaining("a restore was cut off");
+    await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
+    expect(existsSync(file)).toBe(false);
+    renameSync(join(data, keptNames()[0]!), file);
+    expect(await actions()).toEqual(["was.there"]);
+  });
+});
+
+it("a start does not go on without a log that was taken away from its file", async () => {
+  const kept = `${file}.before-restore-20260301T120000000Z`;
+  linkSync(file, kept);
+  expect(await actions()).toEqual(["was.there"]);
+  writeFileSync(`${kept}-wal`, "newest");
+  const refusal = expect.stringContaining("is without its log");
+  await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
+});
+
+function canTrace(): boolean {
+  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=link:error=EIO", "true"]).status === 0;
+}
