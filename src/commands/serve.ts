@@ -77,7 +77,7 @@ export default class Serve extends BaseCommand {
         const loaded = await readSettings(flags);
         server.renewCertificate(loaded.config.tls);
         logger.setLevel(levelOf(loaded));
-        logger.info({ level: levelOf(loaded) }, "The log level and the certificate were taken up again.");
+        logger.info({ log_level: levelOf(loaded) }, "The log level and the certificate were taken up again.");
       } catch (error) {
         logger.error({ err: error }, "Nothing was taken up again; the server goes on as it was.");
       }

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { EvregError } from "../domain/error.ts";
 
@@ -39,10 +39,12 @@ export function readCertificate(files: CertificateFiles): Certificate {
 
 function read(name: string, path: string): Buffer {
   try {
-    return readFileSync(path);
+    // Reading from a pipe would wait for who writes to it.
+    if (statSync(path).isFile()) return readFileSync(path);
   } catch (error) {
     throw unusable(name, path, `cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
+  throw unusable(name, path, "is no file");
 }
 
 function attempt<T>(name: string, path: string, why: string, act: () => T): T {

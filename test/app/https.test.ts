@@ -93,6 +93,15 @@ test("a renewed certificate is taken up for new connections, and one that cannot
   expect(await healthAt(server.url, OTHER_CERTIFICATE)).toBe(200);
 });
 
+test("a certificate that is no file is refused, as reading from a pipe would wait", async () => {
+  const data = dataFolder();
+  const tls = { ...certificateFiles(data, TEST_CERTIFICATE, TEST_KEY), cert: data };
+  await expect(start(data, { tls })).rejects.toMatchObject({
+    code: "usage",
+    message: `tls.cert: ${data} is no file.`,
+  });
+});
+
 test.each<[string, string, string, string]>([
   ["no certificate", "nonsense", TEST_KEY, "is no certificate"],
   ["no key", TEST_CERTIFICATE, "nonsense", "is no private key"],
