@@ -111,6 +111,8 @@ async function expectToVerify(command: string, words: readonly string[]): Promis
   expect.soft(await statusOf(url, signed({ secret: OTHER, previousSecret: SECRET }))).toBe(204);
   expect.soft(await statusOf(url, signed({ previousSecret: OTHER }))).toBe(204);
   expect.soft(await statusOf(url, signed({ agoMs: 290_000 }))).toBe(204);
+  // What it prints may come behind its answer.
+  await until("it tells of all four", () => told.out.split("\n").length === 5);
   const before = told.out;
   const { "webhook-signature": _, "X-Evreg-Signature": __, ...unsigned } = signed();
   expect.soft(await statusOf(url, unsigned)).toBe(401);
