@@ -73,11 +73,17 @@ export class Load {
 /** Deliveries that have not come to an end. */
 export async function unfinished(url: string): Promise<number> {
   let count = 0;
-  for (const status of ["pending", "delivering", "waiting"]) {
-    const response = await fetch(`${url}/v1/deliveries?limit=500&status=${status}`);
-    count += ((await response.json()) as { data: unknown[] }).data.length;
-  }
-  return count;
+  for (const status of UNFINISHED) count += (await listed(url, `&status=${status}`)).length;
+  if (count > 0) return count;
+  // One may have gone from a status that was still to be asked for to one that had been: all of them in one look.
+  return (await listed(url)).filter(({ status }) => UNFINISHED.has(status)).length;
+}
+
+const UNFINISHED: ReadonlySet<string> = new Set(["pending", "delivering", "waiting"]);
+
+async function listed(url: string, filter = ""): Promise<readonly { readonly status: string }[]> {
+  const response = await fetch(`${url}/v1/deliveries?limit=500${filter}`);
+  return ((await response.json()) as { data: { status: string }[] }).data;
 }
 
 export async function create(url: string, body: unknown): Promise<void> {
