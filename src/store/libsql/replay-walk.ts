@@ -48,21 +48,29 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
 
 type Walked = Pick<ReplayPlan, "subscription" | "actionId" | "selection">;
 
-/** The first `most` of the range that are to be sent, or those among the events looked at in one go; and how far that is. */
-export function chooseNext(
+/** Chosen of a range, and how far it was looked at for them. */
+interface Search {
+  readonly chosen: readonly Chosen[];
+  readonly passed: number;
+}
+
+/** The first `most` of the range that are to be sent, or those among the events looked at in one go. */
+export function chooseNext(sql: Sql, plan: Walked, range: EventRange, most: number): Search {
+  const narrow = searched(sql, plan, range, { most, width: Math.min(NARROW * most, WINDOW) });
+  const isEnough = narrow.chosen.length === most || narrow.passed === range.high;
+  return isEnough ? narrow : searched(sql, plan, range, { most, width: WINDOW });
+}
+
+function searched(
   sql: Sql,
   plan: Walked,
   range: EventRange,
-  most: number,
-): { readonly chosen: readonly Chosen[]; readonly passed: number } {
-  for (const width of [Math.min(NARROW * most, WINDOW), WINDOW]) {
-    const high = windowEnd(sql, plan, range, width);
-    const chosen = choose(sql, plan, { low: range.low, high }, most);
-    const last = chosen.at(-1);
-    if (last !== undefined && chosen.length === most) return { chosen, passed: last.event };
-    if (width === WINDOW || high === range.high) return { chosen, passed: high };
-  }
-  throw new Error("the widest window ends the search");
+  { most, width }: { readonly most: number; readonly width: number },
+): Search {
+  const high = windowEnd(sql, plan, range, width);
+  const chosen = choose(sql, plan, { low: range.low, high }, most);
+  const passed = chosen.length < most ? high : (chosen.at(-1)?.event ?? high);
+  return { chosen, passed };
 }
 
 /** Where the next window ends: at the end of the range, or so far that it holds `width` events. */
