@@ -13,34 +13,24 @@ export function isReservedName(action: string): boolean {
   return action.startsWith(RESERVED_PREFIX);
 }
 
+/** What is told of a delivery, whatever became of it. */
+export interface ToldDelivery {
+  readonly delivery_id: number;
+  readonly event_id: number;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly handler_host: string;
+  readonly attempts: number;
+  readonly last_error: string;
+  readonly published_at: string;
+}
+
 /** The payload of each. Times are ISO 8601 UTC. */
 export interface ServiceEventPayloads {
-  "evreg.delivery.failed": {
-    readonly delivery_id: number;
-    readonly event_id: number;
-    readonly subscription_id: number;
-    readonly application: string;
-    readonly subscription: string;
-    readonly action: string;
-    readonly handler_host: string;
-    readonly attempts: number;
-    readonly last_error: string;
-    readonly published_at: string;
-    readonly failed_at: string;
-  };
-  "evreg.subscription.blocked": {
-    readonly delivery_id: number;
-    readonly event_id: number;
-    readonly subscription_id: number;
-    readonly application: string;
-    readonly subscription: string;
-    readonly action: string;
-    readonly handler_host: string;
-    readonly attempts: number;
-    readonly last_error: string;
-    readonly published_at: string;
-    readonly blocked_at: string;
-  };
+  "evreg.delivery.failed": ToldDelivery & { readonly failed_at: string };
+  "evreg.subscription.blocked": ToldDelivery & { readonly blocked_at: string };
   "evreg.subscription.deactivated": {
     readonly subscription_id: number;
     readonly application: string;
@@ -75,14 +65,20 @@ const COUNT = { type: "integer", minimum: 0 };
 const TEXT = { type: "string" };
 const TIME = { type: "string", format: "date-time" };
 
-const ATTEMPTS = { ...ID, description: "How often it was tried." };
-const LAST_ERROR = { ...TEXT, description: "HTTP and the status of the last attempt, or its error code." };
-const PUBLISHED_AT = { ...TIME, description: "When the event was published." };
-
 const SUBSCRIPTION = { subscription_id: ID, application: TEXT, subscription: TEXT, action: TEXT };
 const HANDLER_HOST = {
   type: "string",
   description: "Host of the subscription's handler, with the port where the URL names one.",
+};
+
+const DELIVERY = {
+  delivery_id: ID,
+  event_id: ID,
+  ...SUBSCRIPTION,
+  handler_host: HANDLER_HOST,
+  attempts: { ...ID, description: "How often it was tried." },
+  last_error: { ...TEXT, description: "HTTP and the status of the last attempt, or its error code." },
+  published_at: { ...TIME, description: "When the event was published." },
 };
 
 /**
@@ -91,25 +87,14 @@ const HANDLER_HOST = {
  */
 export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata } = {
   "evreg.delivery.failed": closed<"evreg.delivery.failed">("A delivery failed for good.", {
-    delivery_id: ID,
-    event_id: ID,
-    ...SUBSCRIPTION,
-    handler_host: HANDLER_HOST,
-    attempts: ATTEMPTS,
-    last_error: LAST_ERROR,
-    published_at: PUBLISHED_AT,
+    ...DELIVERY,
     failed_at: TIME,
   }),
   "evreg.subscription.blocked": closed<"evreg.subscription.blocked">(
     "An ordered subscription waits for a delivery that has used up its retries.",
     {
+      ...DELIVERY,
       delivery_id: { ...ID, description: "It is tried on; those behind it wait." },
-      event_id: ID,
-      ...SUBSCRIPTION,
-      handler_host: HANDLER_HOST,
-      attempts: ATTEMPTS,
-      last_error: LAST_ERROR,
-      published_at: PUBLISHED_AT,
       blocked_at: TIME,
     },
   ),

@@ -1,5 +1,5 @@
 import type { Replay } from "../../domain/replay.ts";
-import { isReservedName, type ServiceEventPayloads } from "../../domain/service-events.ts";
+import { isReservedName, type ServiceEventPayloads, type ToldDelivery } from "../../domain/service-events.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Deactivated, ServiceEventCounts } from "../finishes.ts";
 import { awaited, recordOwn, type ServiceEvent } from "./own-events.ts";
@@ -96,8 +96,6 @@ function blockedEvents(sql: Sql, blocked: readonly Turned[]): readonly ServiceEv
     blocked_at: at,
   }));
 }
-
-type ToldDelivery = Omit<ServiceEventPayloads["evreg.delivery.failed"], "failed_at">;
 
 /** @param payloadOf `at`: when it turned so */
 function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.blocked">(
