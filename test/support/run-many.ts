@@ -1,5 +1,5 @@
 import { tmpdir } from "node:os";
-import { runHosted } from "./command-host.ts";
+import { commandLine } from "./command-line.ts";
 import type { Outcome } from "./program.ts";
 
 /** A command line, with variables that it alone is to see. */
@@ -7,16 +7,16 @@ export type CommandLine =
   | readonly string[]
   | readonly [words: readonly string[], env: Record<string, string>];
 
-/** Runs command lines one after the other, all of them in the process that takes a file's commands. */
+/** Runs command lines one after the other, as `commandLine` does each. */
 export function runMany(
   commands: readonly CommandLine[],
   options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
 ): Promise<Outcome[]> {
-  const { cwd = tmpdir(), env = {} } = options;
+  const { run } = commandLine(options.cwd ?? tmpdir(), options.env ?? {});
   return Promise.all(
     commands.map((line) => {
-      const [words, own] = isBare(line) ? [line, {}] : line;
-      return runHosted(words, { cwd, env: { ...env, ...own } });
+      const [words, env] = isBare(line) ? [line, {}] : line;
+      return run(words, { env });
     }),
   );
 }

@@ -15,8 +15,8 @@ interface Group {
 }
 
 /**
- * Does all writes of a flight in one transaction and answers once it is committed, and durable unless none has to be. A write that fails is undone and
- * answered by itself; the others go on.
+ * Does all writes of a flight in one transaction and answers once it is committed, and durable unless none has to be. A
+ * write that fails is undone and answered by itself; the others go on.
  * @throws EngineFailure when the transaction as a whole is lost
  */
 export function fly(
