@@ -1,6 +1,5 @@
 import { type Delivery, isFinal } from "../domain/delivery.ts";
-import { EvregError } from "../domain/error.ts";
-import { checkHandlerUrl } from "../domain/handler-url.ts";
+import { handlerRefusal } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { nextCommand } from "./next-command.ts";
@@ -60,11 +59,7 @@ function refusedAddress({ handler }: Subscription): string {
 }
 
 function whyRefused(handler: string): string {
-  try {
-    checkHandlerUrl("handler", handler, { allowHttp: true, allowNetworks: [] });
-    return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    return printableLine(String(error.details["message"]));
-  }
+  const why = handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
+  if (why !== undefined) return printableLine(why);
+  return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }

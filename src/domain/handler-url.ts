@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { createAddressRules, LOOPBACK_NETWORKS } from "./address.ts";
-import { invalidField, type EvregError } from "./error.ts";
+import { EvregError, invalidField } from "./error.ts";
 import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
 
 export interface HandlerPolicy {
@@ -28,6 +28,17 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   const refusal = hostRefusal(url, policy.allowNetworks);
   if (refusal !== undefined) throw refuse(refusal);
   return text;
+}
+
+/** Why a handler as it is registered would be refused by this policy; `undefined` when it would not. */
+export function handlerRefusal(handler: string, policy: HandlerPolicy): string | undefined {
+  try {
+    checkHandlerUrl("handler", handler, policy);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return String(error.details["message"]);
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
-import { EvregError } from "../domain/error.ts";
 import { fine, type Finding, problem, warning } from "../domain/finding.ts";
-import { checkHandlerUrl, type HandlerPolicy } from "../domain/handler-url.ts";
+import { handlerRefusal, type HandlerPolicy } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -126,13 +125,8 @@ function handlers({ subscriptions, nowMs, ...allowed }: Patient): Finding {
 
 /** As far as that is known without looking the host up. */
 function refusalOf(one: Subscription, allowed: HandlerPolicy): string | undefined {
-  try {
-    checkHandlerUrl("handler", one.handler, allowed);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    return `The handler of ${nameOf(one)}: ${String(error.details["message"])}.`;
-  }
+  const why = handlerRefusal(one.handler, allowed);
+  return why === undefined ? undefined : `The handler of ${nameOf(one)}: ${why}.`;
 }
 
 /** Nothing goes past what an ordered subscription is blocked by until a person says so. */
