@@ -15,9 +15,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, zstdCompressSync } from "node:zlib";
-import { STORE_WORKER } from "../../src/runtime/executable.ts";
+import { CHECK_THREAD, STORE_THREAD } from "../../src/runtime/executable.ts";
 import { YOUNG_HEAP } from "../../src/runtime/server-heap.ts";
-import { bundleProgram, bundleWorker } from "./bundle.ts";
+import { bundleCheckThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { packageFolder, ROOT, versionIn } from "./packages.ts";
 import { HOST, type Target, TARGETS } from "./targets.ts";
@@ -62,9 +62,14 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       writeFileSync(whole, content);
       return whole;
     };
-    const [program, worker] = await Promise.all([bundleProgram(), bundleWorker(sha256(native))]);
+    const [program, storeThread, checkThread] = await Promise.all([
+      bundleProgram(),
+      bundleStoreThread(sha256(native)),
+      bundleCheckThread(),
+    ]);
     const assets = {
-      [STORE_WORKER]: put(STORE_WORKER, worker),
+      [STORE_THREAD]: put(STORE_THREAD, storeThread),
+      [CHECK_THREAD]: put(CHECK_THREAD, checkThread),
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);

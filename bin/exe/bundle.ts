@@ -4,7 +4,8 @@ import { build as bundle, type BuildOptions, type Plugin } from "esbuild";
 import type { Interfaces } from "@oclif/core";
 import { ROOT } from "./packages.ts";
 
-// Everything as two scripts: the program, and the thread of its store. The executable can load no other.
+// Everything as three scripts: the program, the thread of its store and the one of long checks. The executable can load no
+// other.
 
 const COMMON: BuildOptions = {
   bundle: true,
@@ -36,11 +37,15 @@ export function bundleProgram(): Promise<string> {
 }
 
 /** @param addonHash SHA-256 of libSQL's native part, in hex */
-export function bundleWorker(addonHash: string): Promise<string> {
+export function bundleStoreThread(addonHash: string): Promise<string> {
   return script(`import "../../src/store/libsql/worker.ts";`, {
     plugins: [addonFromInside(addonHash)],
     banner: { js: ONLY_BUILTINS },
   });
+}
+
+export function bundleCheckThread(): Promise<string> {
+  return script(`import "../../src/service/check-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
 }
 
 async function script(contents: string, options: BuildOptions): Promise<string> {

@@ -1,7 +1,8 @@
 import { getAsset, isSea } from "node:sea";
 
-/** The store's thread as it lies in the single executable. */
-export const STORE_WORKER = "store-worker.cjs";
+/** The scripts of threads as they lie in the single executable. */
+export const STORE_THREAD = "store-thread.cjs";
+export const CHECK_THREAD = "check-thread.cjs";
 
 /** The text of a part carried inside the single executable; `undefined` when this is not one. */
 export function textInside(name: string): string | undefined {

@@ -28,7 +28,7 @@ export const SCHEMA_LIMITS = {
 export const VALIDATION_STEPS = 10_000_000;
 
 /**
- * The same for an event that is published: the thread that answers requests waits for it. Ordinary payloads take up to 3
+ * The same for an event that is published, of which some thread checks one after the other. Ordinary payloads take up to 3
  * steps a byte, and GitHub's 1.2; a small one that multiplies against a schema made for it ends after some 20 ms.
  */
 export function publishSteps(payloadBytes: number): number {
@@ -36,6 +36,9 @@ export function publishSteps(payloadBytes: number): number {
 }
 const PUBLISH_STEPS = 2_000_000;
 const PUBLISH_STEPS_PER_BYTE = 5;
+
+/** As many of those as the thread that answers requests takes itself: 10 ms at the most, and nearly all payloads need less. */
+export const SHORT_CHECK_STEPS = 150_000;
 
 /** The same for a filter, of which one event may have to pass many. */
 export const FILTER_STEPS = 1_000_000;

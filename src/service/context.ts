@@ -7,7 +7,7 @@ import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { EventChecks } from "./event-check.ts";
-import type { LongChecks } from "./long-checks.ts";
+import type { PayloadChecks } from "./payload-checks.ts";
 import type { SchemaWork } from "./schema-work.ts";
 import type { TokenCache } from "./token-cache.ts";
 
@@ -21,7 +21,7 @@ export interface ServiceContext {
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
   readonly eventChecks: EventChecks;
-  readonly longChecks: LongChecks;
+  readonly payloadChecks: PayloadChecks;
   readonly schemaWork: SchemaWork;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;

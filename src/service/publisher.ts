@@ -1,8 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import type { Published } from "../evreg.ts";
-import { budget } from "../schema/budget.ts";
-import { publishSteps } from "../schema/limits.ts";
+import type { Failure } from "../schema/failure.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
@@ -46,16 +45,17 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { store, clock, counts, longChecks } = this.#context;
+    const { store, clock, counts, payloadChecks } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
+    const pause = payloadChecks.pause(input.payload.bytes);
+    if (pause !== undefined) await pause;
     const value = payloadValue(input.payload);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const found = this.#actionOf(input);
       const action = found instanceof Promise ? await found : found;
-      const pause = longChecks.pause();
-      if (pause !== undefined) await pause;
-      const prepared = this.#held(input, value, action);
+      const held = this.#held(input, value, action);
+      const prepared = held instanceof Promise ? await held : held;
       const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;
@@ -103,20 +103,14 @@ export class Publisher {
     return action;
   }
 
-  #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared {
+  /** At once where the check is short, as a promise takes longer than most of them. */
+  #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared | Promise<Prepared> {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
-    const fault = this.#faultOf(item, value, action);
-    const { actionId, revision } = action;
-    const payload = item.payload.bytes;
-    const { idempotency_key: idempotencyKey } = item;
-    if (idempotencyKey === undefined) {
-      if (fault !== undefined) throw fault;
-      return { item, action, actionId, revision, payload };
-    }
-    const prepared = { item, action, actionId, revision, payload, idempotencyKey };
-    if (fault === undefined) return prepared;
-    return { ...prepared, revision: NO_REVISION, fault };
+    if (action.isRetired) return readied(item, action, retired(item, action.successor));
+    const failure = this.#context.payloadChecks.failureOf(item.action, action, item.payload.bytes, value);
+    if (failure instanceof Promise) return failure.then((found) => judged(item, action, found));
+    return judged(item, action, failure);
   }
 
   /** The event that came of it, its refusal, or `undefined` when nothing was stored and it may be tried again. */
@@ -139,12 +133,21 @@ export class Publisher {
         return outcome satisfies never;
     }
   }
+}
 
-  #faultOf(item: NewEvent, value: unknown, action: LoadedAction): EvregError | undefined {
-    if (action.isRetired) return retired(item, action.successor);
-    const steps = publishSteps(item.payload.bytes.length);
-    const failure = action.validator.validate(value, steps);
-    this.#context.longChecks.took(steps - budget.left);
-    return failure === undefined ? undefined : nonConforming(item, failure);
+function judged(item: NewEvent, action: LoadedAction, failure: Failure | undefined): Prepared {
+  return readied(item, action, failure === undefined ? undefined : nonConforming(item, failure));
+}
+
+/** @throws EvregError the fault, where nothing could have been accepted under a key before */
+function readied(item: NewEvent, action: LoadedAction, fault: EvregError | undefined): Prepared {
+  const { actionId, revision } = action;
+  const payload = item.payload.bytes;
+  const { idempotency_key: idempotencyKey } = item;
+  if (idempotencyKey === undefined) {
+    if (fault !== undefined) throw fault;
+    return { item, action, actionId, revision, payload };
   }
+  if (fault === undefined) return { item, action, actionId, revision, payload, idempotencyKey };
+  return { item, action, actionId, revision: NO_REVISION, payload, idempotencyKey, fault };
 }

@@ -16,10 +16,11 @@ import { actionsPort } from "./actions.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort } from "./deliveries.ts";
 import { diagnose, type DoctorSources } from "./diagnose.ts";
+import { CheckThread } from "./check-thread.ts";
 import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
-import { LongChecks } from "./long-checks.ts";
+import { PayloadChecks } from "./payload-checks.ts";
 import { replaysPort } from "./replays.ts";
 import { SchemaWork } from "./schema-work.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
@@ -79,7 +80,11 @@ export function createService(options: ServiceOptions): Service {
     delivery: config.delivery,
     actions: new ActionCache(store, loopPace),
     eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
-    longChecks: new LongChecks(),
+    payloadChecks: new PayloadChecks({
+      clock,
+      thread: new CheckThread(clock),
+      schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
+    }),
     schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,

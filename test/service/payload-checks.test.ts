@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RawJson } from "../../src/json/raw-json.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { budget } from "../../src/schema/budget.ts";
+import { compileSchema, type Validator } from "../../src/schema/compile.ts";
+import { SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
+import type { LoadedAction } from "../../src/service/action-cache.ts";
+import { CheckThread } from "../../src/service/check-thread.ts";
+import { PayloadChecks } from "../../src/service/payload-checks.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+/** Its steps double with each level of a payload. */
+const DOUBLING = { properties: { a: { allOf: [{ $ref: "#" }, { $ref: "#" }] }, b: { type: "string" } } };
+
+const nested = (levels: number): string => `${'{"a":'.repeat(levels)}0${"}".repeat(levels)}`;
+/** More steps than the thread that answers requests takes, and fewer than the limit. */
+const LONG = nested(15);
+const LONG_AND_WRONG = `{"a":${nested(14)},"b":1}`;
+/** Some 200,000 steps: not enough for another thread. */
+const LONGISH = nested(12);
+/** Would take 2^40 of them. */
+const ENDLESS = nested(40);
+
+let local: LocalService;
+beforeAll(async () => {
+  local = await openLocalService();
+  const { actions } = local.evreg;
+  await actions.create({ action: "long", application: "shop", schemata: DOUBLING });
+  await actions.create({ action: "short", application: "shop", schemata: { required: ["id"] } });
+  for (const action of ["long", "short"]) await outcomeOf(action, `{"id":0}`);
+});
+afterAll(() => local.close());
+
+const item = (action: string, payload: string, key?: string): NewEvent => ({
+  action,
+  payload: RawJson.fromText(payload),
+  ...(key === undefined ? {} : { idempotency_key: key }),
+});
+
+function outcomeOf(action: string, payload: string): Promise<unknown> {
+  return local.evreg.events.publish(item(action, payload)).then(
+    ({ data }) => data.revision,
+    (error: unknown) => error,
+  );
+}
+
+describe("payloads that take long to check", () => {
+  test("are accepted when they conform, and refused with the place when they do not", async () => {
+    expect(await outcomeOf("long", LONG)).toBe(1);
+    expect(await outcomeOf("long", LONG_AND_WRONG)).toMatchObject({
+      code: "invalid",
+      details: { field: "b", message: "must be a string" },
+    });
+  });
+
+  test("are refused beyond the limit of steps, which the answer tells", async () => {
+    const most = (2_000_000 + 5 * ENDLESS.length).toLocaleString("en");
+    expect(await outcomeOf("long", ENDLESS)).toMatchObject({
+      code: "invalid",
+      message: `The payload does not conform to the schema of long: it takes more than ${most} steps to check against its schema`,
+    });
+  });
+
+  test("take this thread no more than the steps of a short check", async () => {
+    const publishing = outcomeOf("long", LONG);
+    await new Promise(setImmediate);
+    expect(budget.left).toBeLessThan(0);
+    expect(budget.left).toBeGreaterThan(-SHORT_CHECK_STEPS / 100);
+    expect(await publishing).toBe(1);
+    expect(budget.left).toBeLessThan(0);
+  });
+
+  test("go together with short ones in a batch, each to its own end and in order", async () => {
+    const batch = [item("short", `{"id":1}`), item("long", LONG), item("long", ENDLESS), item("short", "{}")];
+    const { data, errors } = await local.evreg.events.publishBatch(batch);
+    expect(data.map((event) => event?.action)).toEqual(["short", "long", undefined, undefined]);
+    expect(errors.map(({ index, code }) => [index, code])).toEqual([
+      [2, 422],
+      [3, 422],
+    ]);
+  });
+
+  test("answer a repeated key with the event of before, even if the schema would refuse it by now", async () => {
+    const { actions, events } = local.evreg;
+    await actions.create({ action: "keyed", application: "shop", schemata: DOUBLING });
+    const { data: first } = await events.publish(item("keyed", LONG, "k"));
+    const stricter = { ...DOUBLING, required: ["b"] };
+    await actions.update("keyed", { schemata: stricter, compatibility: "none" });
+    expect(await events.publish(item("keyed", LONG, "k"))).toMatchObject({
+      data: { rowid: first.rowid, revision: 1 },
+      replayed: true,
+    });
+  });
+});
+
+test("longer checks come one in a turn of the event loop, and short ones together", async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  /** In which turn from now a publish is refused. */
+  const refusedIn = async (action: string, payload: string): Promise<number> => {
+    const before = turns;
+    await outcomeOf(action, payload);
+    return turns - before;
+  };
+  const wrong = `{"a":${LONGISH},"b":1}`;
+  setImmediate(count);
+  const long = await Promise.all([1, 2, 3].map(() => refusedIn("long", wrong)));
+  expect(long[0]).toBe(0);
+  expect(long[1]).toBeGreaterThan(0);
+  expect(long[2]).toBeGreaterThan(long[1]!);
+  await new Promise(setImmediate);
+  expect(await Promise.all([1, 2, 3].map(() => refusedIn("short", "{}")))).toEqual([0, 0, 0]);
+  isOver = true;
+});
+
+describe("a schema of many parts", () => {
+  const schemata = {
+    properties: Object.fromEntries(
+      Array.from({ length: 300 }, (_, index) => [`p${index}`, { type: "string" }]),
+    ),
+  };
+
+  test("that was not used for a while is made ready in steps before a payload is held to it", async () => {
+    const clock = new ManualClock();
+    const validator = compileSchema(schemata);
+    let madeReady = 0;
+    const counting: Validator = {
+      ...validator,
+      *warming() {
+        yield* validator.warming();
+        madeReady += 1;
+      },
+    };
+    const action = { validator: counting, revision: 1 } as LoadedAction;
+    const checks = new PayloadChecks({
+      clock,
+      thread: new CheckThread(clock),
+      schemaOf: () => Promise.resolve(undefined),
+    });
+    const failureOf = (value: object) => checks.failureOf("wide", action, new Uint8Array(), value);
+    expect(failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
+    await clock.advance(9_000);
+    expect(failureOf({ p299: "1" })).toBeUndefined();
+    await clock.advance(11_000);
+    expect(madeReady).toBe(0);
+    expect(await failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
+    expect(madeReady).toBe(1);
+    expect(failureOf({ p0: "1" })).toBeUndefined();
+  });
+});
+
+const check = (schemata: object, payload: string) => ({
+  schemata: JSON.stringify(schemata),
+  payload: new Uint8Array(Buffer.from(payload)),
+  maxSteps: 1_000,
+});
+
+describe("the thread", () => {
+  test("ends when it has had nothing to do for a while, and is there again when it is needed", async () => {
+    const clock = new ManualClock();
+    const thread = new CheckThread(clock);
+    expect(await thread.check(check({ required: ["a"] }, "{}"))).toMatchObject({ field: "a" });
+    expect(clock.pending).toBe(1);
+    expect(await thread.check(check({ required: ["a"] }, `{"a":1}`))).toBeUndefined();
+    await clock.advance(9_999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    expect(clock.pending).toBe(0);
+    expect(await thread.check(check({ required: ["b"] }, `{"a":1}`))).toMatchObject({ field: "b" });
+    await clock.advance(10_000);
+  });
+
+  test("fails the check it ends in, and no other", async () => {
+    const clock = new ManualClock();
+    const thread = new CheckThread(clock);
+    // Not JSON, which never comes from a request: it throws outside of what a check foresees.
+    const [broken, next] = await Promise.allSettled([
+      thread.check(check({}, "{")),
+      thread.check(check({ required: ["a"] }, "{}")),
+    ]);
+    expect(broken).toMatchObject({
+      reason: { code: "unavailable", message: expect.stringContaining("Nothing was stored; try again.") },
+    });
+    expect(next).toMatchObject({ value: { field: "a" } });
+    await clock.advance(10_000);
+  });
+});
