@@ -17,8 +17,8 @@ const nested = (levels: number): string => `${'{"a":'.repeat(levels)}0${"}".repe
 /** More steps than the thread that answers requests takes, and fewer than the limit. */
 const LONG = nested(15);
 const LONG_AND_WRONG = `{"a":${nested(14)},"b":1}`;
-/** Some 200,000 steps: not enough for another thread. */
-const LONGISH = nested(12);
+/** Some 120,000 steps: not enough for another thread. */
+const LONGISH = nested(11);
 /** Would take 2^40 of them. */
 const ENDLESS = nested(40);
 
