@@ -8,6 +8,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
     "test/schema/compatibility/{hunt,certainty}.test.ts",
+    "test/schema/plain-ajv.test.ts",
     "test/cli/output/contract.test.ts",
     "test/sdk/receivers.test.ts",
     "test/e2e/{apply,replay-kill}.test.ts",

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { checkSchema } from "../../src/schema/check.ts";
+import { FORMATS, isCheckedFormat } from "../../src/schema/formats.ts";
+import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
+import { refused } from "./refused.ts";
+
+// docs/schemas.md says how evreg differs from draft-07; these hold it to that.
+
+const page = readFileSync(new URL("../../docs/schemas.md", import.meta.url), "utf8");
+
+/** The text under a heading. */
+function section(heading: string): string {
+  const text = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
+  if (text === undefined) throw new Error(`docs/schemas.md has no section ${heading}`);
+  return text;
+}
+
+/** What the rows under a heading say, with the schema each gives. */
+function examples(heading: string): [string, unknown][] {
+  const rows = [...section(heading).matchAll(/^\| (.+?) \| `(.+)` \|$/gm)];
+  return rows.map(([, what = "", schema = ""]) => [what, JSON.parse(schema)]);
+}
+
+describe("refused", () => {
+  const rows = examples("Refused");
+
+  test.each(rows)("%s", (_, schemata) => {
+    expect(refused(schemata).message).not.toBe("");
+  });
+
+  test("each for a reason of its own", () => {
+    const reasons = rows.map(([, schemata]) => refused(schemata).message);
+    expect(new Set(reasons).size).toBe(rows.length);
+    expect(rows.length).toBeGreaterThan(12);
+  });
+});
+
+test("the limits are those that are enforced", () => {
+  const told = [...section("Limits").matchAll(/^\| ([\d,]+) \|/gm)].map(([, most = ""]) =>
+    Number(most.replaceAll(",", "")),
+  );
+  const { bytes, depth, subschemas, expandedSubschemas, enumValues, branches, patternLength } = SCHEMA_LIMITS;
+  expect(told).toEqual([bytes, depth, subschemas, expandedSubschemas, enumValues, branches, patternLength]);
+});
+
+test.each(examples("Accepted with a warning"))("warned of: %s", (_, schemata) => {
+  expect(checkSchema(schemata).warnings).toHaveLength(1);
+});
+
+test("the formats are those that are checked", () => {
+  const named = [...section("Formats").matchAll(/`([a-z0-9-]+)`/g)].map(([, name = ""]) => name);
+  const unchecked = ["idn-email", "idn-hostname", "iri", "iri-reference"];
+  expect(unchecked.filter(isCheckedFormat)).toEqual([]);
+  expect(named.filter((name) => !unchecked.includes(name)).toSorted()).toEqual(
+    Object.keys(FORMATS).toSorted(),
+  );
+});

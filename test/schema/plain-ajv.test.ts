@@ -1,0 +1,84 @@
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import { compileSchema, type Validator } from "../../src/schema/compile.ts";
+import { isLong, report, rounds } from "../faults/length.ts";
+import { payloadFor, randomFrom } from "./compatibility/random-payloads.ts";
+import { anyDocument } from "./compatibility/random-schemas.ts";
+
+// evreg compiles with Ajv, but in parts, with keywords and patterns of its own. Ajv left alone is the judge of that.
+
+const RUNS = rounds(120, 5_000);
+const PAYLOADS = 8;
+
+/**
+ * The same schema where Ajv 8 departs from the draft: it looks at what stands beside a `$ref`, and takes `[]` for a list that
+ * holds something when another list of the payload did (draft-handrews-json-schema-01, 8.3, and -validation-01, 6.4.6).
+ */
+function inOtherWords(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(inOtherWords);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { contains, ...others } = schema as Record<string, unknown>;
+  const { $ref, definitions, enum: values, const: value } = others;
+  if (typeof $ref === "string") {
+    return {
+      allOf: [{ $ref }],
+      ...(definitions === undefined ? {} : { definitions: inOtherWords(definitions) }),
+    };
+  }
+  const said: Record<string, unknown> = Object.fromEntries(
+    Object.entries(others).map(([keyword, inner]) => [keyword, inOtherWords(inner)]),
+  );
+  // What a schema lists is no schema.
+  if (values !== undefined) said["enum"] = values;
+  if (value !== undefined) said["const"] = value;
+  if (contains === undefined) return said;
+  const holdsNone = { type: "array", items: { not: inOtherWords(contains) } };
+  return {
+    allOf: [said, { not: holdsNone }],
+    ...(definitions === undefined ? {} : { definitions: said["definitions"] }),
+  };
+}
+
+function plain(schemata: object): (payload: unknown) => boolean {
+  const ajv = new Ajv({ strict: false, strictNumbers: true, ownProperties: true, logger: false });
+  // The package is CommonJS: its default export stands in a member.
+  (addFormats as unknown as { default: (ajv: Ajv) => void }).default(ajv);
+  const validate = ajv.compile(inOtherWords(schemata) as object);
+  return (payload) => validate(payload);
+}
+
+/** `undefined` where it could not become a schema at all, such as a reference to itself. */
+function compiled(schemata: object): Validator | undefined {
+  try {
+    return compileSchema(schemata);
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
+test("payloads conform to random schemas as they do for Ajv itself", () => {
+  const counts = { schemas: 0, conforming: 0, refused: 0 };
+  fc.assert(
+    fc.property(anyDocument, fc.integer(), (schemata, seed) => {
+      const validator = compiled(schemata);
+      fc.pre(validator !== undefined);
+      const conforms = plain(schemata);
+      const random = randomFrom(seed);
+      for (let round = 0; round < PAYLOADS; round++) {
+        const payload = payloadFor(schemata, random);
+        const expected = conforms(payload);
+        expect(validator.validate(payload) === undefined, JSON.stringify(payload)).toBe(expected);
+        counts[expected ? "conforming" : "refused"] += 1;
+      }
+      counts.schemas += 1;
+    }),
+    { numRuns: RUNS, ...(isLong ? { interruptAfterTimeLimit: 120_000 } : {}) },
+  );
+  // One-sided payloads would show little.
+  expect(Math.min(counts.conforming, counts.refused)).toBeGreaterThan(counts.schemas / 2);
+  report("as Ajv itself", counts);
+});
