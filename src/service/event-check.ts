@@ -5,8 +5,8 @@ import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { loopPace } from "../runtime/pace.ts";
 import { compilingSchema } from "../schema/compile.ts";
-import { REPLAYED_STEPS } from "../schema/limits.ts";
 import type { Store } from "../store/store.ts";
+import type { PayloadChecks } from "./payload-checks.ts";
 
 /** Events read at once, where their payloads are small; of large ones, as many as this many bytes can hold. */
 const READ_EVENTS = 100;
@@ -15,6 +15,7 @@ const READ_BYTES = 16 * 1024 * 1024;
 export interface EventChecksParts {
   readonly store: Store;
   readonly clock: Clock;
+  readonly payloadChecks: Pick<PayloadChecks, "failureUnder">;
   /** The most that one payload may have. */
   readonly payloadBytes: number;
 }
@@ -50,7 +51,7 @@ export class EventChecks {
   }
 
   async #check(action: string, schemata: Schemata, { most, endMs, signal }: Bounds): Promise<CheckedEvents> {
-    const { store, clock, payloadBytes } = this.#parts;
+    const { store, clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const validator = await loopPace.walk(compilingSchema(schemata));
@@ -72,7 +73,8 @@ export class EventChecks {
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
         signal?.throwIfAborted();
-        const failure = validator.validate(new RawJson(payload).value(), REPLAYED_STEPS);
+        const value = new RawJson(payload).value();
+        const failure = await payloadChecks.failureUnder({ schemata, validator }, payload, value);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;

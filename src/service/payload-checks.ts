@@ -24,6 +24,12 @@ export interface PayloadChecksParts {
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
 
+/** A schema with its compiled form. */
+export interface Candidate {
+  readonly schemata: Schemata;
+  readonly validator: Validator;
+}
+
 /**
  * Holds what is published to its schema: at once where that is done soon, and on another thread where it is not. Counting
  * tells which, so a verdict is the same whoever gives it.
@@ -62,15 +68,40 @@ export class PayloadChecks {
     return loopPace.walk(validator.warming()).then(() => this.#check(name, action, bytes, value));
   }
 
+  /** The same for a schema that is not in force. */
+  failureUnder(
+    { schemata, validator }: Candidate,
+    bytes: Uint8Array,
+    value: unknown,
+  ): Failure | undefined | Promise<Failure | undefined> {
+    const failure = this.#try(validator, value);
+    return failure === "long" ? this.#elsewhere(schemata, bytes) : failure;
+  }
+
   #check(
     name: string,
     { validator, revision }: LoadedAction,
     bytes: Uint8Array,
     value: unknown,
   ): Failure | undefined | Promise<Failure | undefined> {
+    const failure = this.#try(validator, value);
+    if (failure !== "long") return failure;
+    return this.#parts.schemaOf(name, revision).then((schemata) => {
+      // Where there is none the action is another one by now, and the store refuses the event for it.
+      return schemata === undefined ? undefined : this.#elsewhere(schemata, bytes);
+    });
+  }
+
+  #try(validator: Validator, value: unknown): Failure | undefined | "long" {
     const failure = validator.validate(value, SHORT_CHECK_STEPS);
     this.#took(SHORT_CHECK_STEPS - budget.left);
-    return budget.left < 0 ? this.#elsewhere(name, revision, bytes) : failure;
+    return budget.left < 0 ? "long" : failure;
+  }
+
+  #elsewhere(schemata: Schemata, bytes: Uint8Array): Promise<Failure | undefined> {
+    const maxSteps = publishSteps(bytes.length);
+    const payload = new Uint8Array(bytes);
+    return this.#parts.thread.check({ schemata: JSON.stringify(schemata), payload, maxSteps });
   }
 
   #isCold(validator: Validator): boolean {
@@ -79,15 +110,6 @@ export class PayloadChecks {
     const runMs = this.#runMs.get(validator);
     this.#runMs.set(validator, nowMs);
     return runMs !== undefined && nowMs - runMs > COLD_MS;
-  }
-
-  async #elsewhere(name: string, revision: number, bytes: Uint8Array): Promise<Failure | undefined> {
-    const schemata = await this.#parts.schemaOf(name, revision);
-    // The action is another one by now, and the store refuses the event for it.
-    if (schemata === undefined) return undefined;
-    const maxSteps = publishSteps(bytes.length);
-    const payload = new Uint8Array(bytes);
-    return this.#parts.thread.check({ schemata: JSON.stringify(schemata), payload, maxSteps });
   }
 
   #took(steps: number): void {

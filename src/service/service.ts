@@ -71,6 +71,11 @@ export function createService(options: ServiceOptions): Service {
   const { store, clock, random, logger, version, instance, config, wake, wakeReplays, engineState } = options;
   const { counts, metrics } = options;
   const tokens = new TokenCache(store, clock, logger);
+  const payloadChecks = new PayloadChecks({
+    clock,
+    thread: new CheckThread(clock),
+    schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
+  });
   const context: ServiceContext = {
     store,
     clock,
@@ -79,12 +84,8 @@ export function createService(options: ServiceOptions): Service {
     limits: config.limits,
     delivery: config.delivery,
     actions: new ActionCache(store, loopPace),
-    eventChecks: new EventChecks({ store, clock, payloadBytes: config.limits.payloadBytes }),
-    payloadChecks: new PayloadChecks({
-      clock,
-      thread: new CheckThread(clock),
-      schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
-    }),
+    eventChecks: new EventChecks({ store, clock, payloadChecks, payloadBytes: config.limits.payloadBytes }),
+    payloadChecks,
     schemaWork: new SchemaWork(loopPace),
     tokens,
     counts,
