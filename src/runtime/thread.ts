@@ -6,8 +6,8 @@ export interface ThreadEntry {
   readonly name: string;
   /** The part of the single executable that holds the thread's script. */
   readonly inside: string;
-  /** Its module, where the program lies in files. */
-  readonly module: URL;
+  /** Its module; only asked for where the program lies in files. */
+  readonly module: () => URL;
   /** What it finds as `workerData`. */
   readonly task?: unknown;
 }
@@ -15,7 +15,7 @@ export interface ThreadEntry {
 /** Starts a thread of this program. */
 export function startThread({ name, inside, module, task }: ThreadEntry): Worker {
   const script = textInside(inside);
-  return new Worker(script ?? module, {
+  return new Worker(script ?? module(), {
     name,
     eval: script !== undefined,
     workerData: task,

@@ -74,11 +74,7 @@ export class CheckThread {
   }
 
   #start(): Worker {
-    const module = new URL(
-      import.meta.url.endsWith(".ts") ? "./check-worker.ts" : "./check-worker.js",
-      import.meta.url,
-    );
-    const thread = startThread({ name: "evreg-check", inside: CHECK_THREAD, module });
+    const thread = startThread({ name: "evreg-check", inside: CHECK_THREAD, module: workerModule });
     let reason = "it ended without being told to";
     thread.on("message", ({ failure }: LongCheckAnswer) => {
       this.#underWay?.resolve(failure);
@@ -93,6 +89,13 @@ export class CheckThread {
     });
     return thread;
   }
+}
+
+function workerModule(): URL {
+  return new URL(
+    import.meta.url.endsWith(".ts") ? "./check-worker.ts" : "./check-worker.js",
+    import.meta.url,
+  );
 }
 
 function ended(reason: string): EvregError {

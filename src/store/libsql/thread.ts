@@ -9,6 +9,10 @@ export type ThreadTask = WorkerSetup | FileCheck | FileSettling;
 
 /** A thread that has the engine: the one that owns a data file, or one that does a single thing with a file. */
 export function storeThread(task: ThreadTask): Worker {
-  const module = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
-  return startThread({ name: "evreg-store", inside: STORE_THREAD, module, task });
+  return startThread({ name: "evreg-store", inside: STORE_THREAD, module: workerModule, task });
+}
+
+/** As source under Node's type stripping, as JavaScript once built. */
+function workerModule(): URL {
+  return new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 }
