@@ -47,7 +47,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const commits = new CommitCounts();
     const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
-    const backups = new Backups(dataFileOf(folder), report.file, keeper);
+    const backups = new Backups(dataFileOf(folder), report.file, keeper, clock);
     const letGo = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // Gone before the lock is: who comes next writes their own.

@@ -4,11 +4,12 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
-import { checkFile, type FileFacts, settleFile } from "./check-file.ts";
+import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
+import type { Sequences } from "./number-gap.ts";
 import { makePlain } from "./plain-format.ts";
 import { inUse } from "./take-lock.ts";
 import { takeFreePlace, takePlaceOf } from "./take-place.ts";
@@ -31,6 +32,8 @@ export interface RestoreOptions {
 export interface Restored extends FileFacts {
   /** The data file. */
   readonly file: string;
+  /** The number of the next event. */
+  readonly next_event: number;
   /** Where the data that was there before is; `null` when there was none. */
   readonly kept: string | null;
 }
@@ -53,13 +56,12 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     options.onUnfinished?.(copy);
     await write(copy, content);
     const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
+    const replaced = hasData ? await settleOld(file, folder) : {};
+    const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
     const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
     if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
-    else {
-      await settleOld(file, folder);
-      takePlaceOf(file, copy, kept);
-    }
-    return { file, ...facts, kept };
+    else takePlaceOf(file, copy, kept);
+    return { file, ...facts, next_event: event + 1, kept };
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
     giveBack();
@@ -100,14 +102,17 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
-async function settleOld(file: string, folder: string): Promise<void> {
+async function settleOld(file: string, folder: string): Promise<Sequences> {
   // Of an empty file the engine would remove the log, and somebody's data may be in that.
-  if (!isFileThere(file) || sizeOf(file) === 0) return;
+  if (!isFileThere(file) || sizeOf(file) === 0) return {};
   mustBeEvregs(file);
-  await settleFile(file).catch((error: unknown) => {
+  try {
+    return await settleFile(file);
+  } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // Damaged, maybe: it is kept as it is.
-  });
+    return {};
+  }
 }
 
 /** One of a newer evreg may go, as that is a way back to an older one. */
