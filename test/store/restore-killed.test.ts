@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, linkSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -13,8 +15,7 @@ import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const program = fileURLToPath(new URL("restore-child.ts", import.meta.url));
-// Compiled code that is kept is renamed into its place, too, which would be counted.
-const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" };
+const env = { ...process.env, NODE_COMPILE_CACHE: getCompileCacheDir() };
 let data = "";
 let file = "";
 
@@ -51,6 +52,13 @@ function restore(...injections: string[]): NodeJS.Signals | null {
 }
 
 describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may not trace)", () => {
+  // Compiled code that is kept for the next run is renamed into its place, too, and must not be counted.
+  beforeAll(async () => {
+    const { path, remove } = temporaryFolder();
+    await makeData(join(path, "other"), "from.backup");
+    spawnSync(process.execPath, [program, join(path, "data"), join(path, "other/evreg.db")], { env });
+    remove();
+  });
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 
   it("before the backup has its place leaves the old data there, and can be done again", async () => {
