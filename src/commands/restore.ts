@@ -34,8 +34,8 @@ All is then as it was when the backup was made, the tokens too. Deliveries that 
     const { config } = await readSettings(flags);
     rememberTarget(flags);
     const { loadRestore } = await import("../app.ts");
-    const { mustHaveNoLog, restore } = await loadRestore();
-    if (args.file !== "-") mustHaveNoLog(args.file);
+    const { mustBeBackup, restore } = await loadRestore();
+    if (args.file !== "-") mustBeBackup(args.file, config.data);
     const { stream } = await openInput(args.file);
     const unfinished: string[] = [];
     const act = () =>

@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
+import { isSameFile } from "../../runtime/left-by-restore.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -69,10 +70,18 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
 }
 
 /**
- * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log.
+ * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log. Also
+ * the data file of the folder itself, by whatever name.
  * @throws EvregError `usage`
  */
-export function mustHaveNoLog(backup: string): void {
+export function mustBeBackup(backup: string, folder: string): void {
+  if (isSameFile(backup, dataFileOf(folder))) {
+    throw new EvregError(
+      "usage",
+      `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`,
+      { file: backup },
+    );
+  }
   if (sizeOf(`${backup}-wal`) === 0) return;
   throw new EvregError(
     "usage",
