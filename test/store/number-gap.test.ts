@@ -68,10 +68,11 @@ async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Rec
 
 async function publish(store: Store, count: number, nowMs: number): Promise<number[]> {
   const { actionId, revision } = (await store.findAction("a"))!;
-  const event = { actionId, revision, payload: Buffer.from("{}") };
+  const payload = Buffer.from("{}");
   const rowids: number[] = [];
   while (rowids.length < count) {
-    for (const outcome of await store.recordEvents(Array(count - rowids.length).fill(event), nowMs)) {
+    const left = Array.from({ length: count - rowids.length }, () => ({ actionId, revision, payload }));
+    for (const outcome of await store.recordEvents(left, nowMs)) {
       if (outcome.kind === "recorded") rowids.push(outcome.rowid);
     }
   }

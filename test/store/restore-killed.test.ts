@@ -57,10 +57,11 @@ function restore(...injections: string[]): NodeJS.Signals | null {
 describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may not trace)", () => {
   // Compiled code that is kept for the next run is renamed into its place, too, and must not be counted.
   beforeAll(async () => {
-    const { path, remove } = temporaryFolder();
+    const folder = temporaryFolder();
+    const { path } = folder;
     await makeData(join(path, "other"), "from.backup");
     spawnSync(process.execPath, [program, join(path, "data"), join(path, "other/evreg.db")], { env });
-    remove();
+    folder.remove();
   });
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 

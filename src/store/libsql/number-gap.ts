@@ -70,7 +70,7 @@ export function loadSequences(sql: Sql): Sequences {
 }
 
 /** The next row of each gets the number behind. A table that the file does not have yet is left out. */
-export function setSequences(sql: Sql, sequences: Sequences): void {
+function setSequences(sql: Sql, sequences: Sequences): void {
   const wanted = JSON.stringify(sequences);
   sql.run("DELETE FROM sqlite_sequence WHERE name IN (SELECT key FROM json_each(?))", wanted);
   sql.run(
