@@ -105,7 +105,8 @@ function mustBeFew(
     MOST_REORDERED + 1,
   )!;
   if (waiting <= MOST_REORDERED) return;
-  const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
+  const change = value ? "put in order" : "taken out of their order";
+  const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be ${change} at once; wait until fewer are left, or create another subscription`;
   throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value });
 }
 
