@@ -12,8 +12,8 @@ type Numbered = keyof typeof PER_SECOND;
 
 /**
  * More than an evreg can give out: its one thread writes an event in 7 µs and a delivery in 2.5, where that was measured.
- * The rest is made one by one, by people and their scripts. An age is passed over once only, as the next backup is of what was
- * restored; so 2^53, the end of what JavaScript counts, is 285 years away.
+ * The rest is made one by one, by people and their scripts. An age is passed over once only, as the next backup is of what
+ * was restored; so 2^53, the end of what JavaScript counts, is 285 years away.
  */
 const PER_SECOND = {
   event: 1_000_000,
