@@ -89,6 +89,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
     const [{ createHttpApp }, { openListeners }] = await loading;
     const { auth, limits } = config;
+    const ending = new AbortController();
     const app = createHttpApp({
       service,
       config: { auth, limits, dev },
@@ -96,6 +97,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       clock,
       version: options.version,
       counts: published,
+      stopping: ending.signal,
     });
     const { host, port, tls } = config;
     const http = await openListeners({ app, host, port, tls, logger, clock });
@@ -115,6 +117,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const stop = async (): Promise<void> => {
       endRest();
       loop.stop();
+      ending.abort(
+        new EvregError(
+          "unavailable",
+          "The server is being stopped, so there is no backup and nothing was written. Run it again once the server has started.",
+        ),
+      );
       const graceMs = config.shutdownGraceMs;
       // What attempts come to cannot be stored any more then, and nothing would keep the process alive to wait for it.
       const engineGraceMs = isStoreLost ? 0 : graceMs;

@@ -47,7 +47,8 @@ async function* checked(
     }
   } catch (error) {
     if (error instanceof Error && error.name === "AbortError") throw error;
-    throw torn(`the connection broke after ${received} of ${bytes} bytes`, asked, error);
+    const why = `the connection broke after ${received} of ${bytes} bytes, as when the server is stopped`;
+    throw torn(why, asked, error);
   }
   if (received !== bytes) throw torn(`${received} of ${bytes} bytes came`, asked);
   if (hash.digest("hex") !== sha256) throw torn("its digest is not the one that the server named", asked);
@@ -56,7 +57,7 @@ async function* checked(
 function torn(why: string, asked: string, cause?: unknown): EvregError {
   return new EvregError(
     "unreachable",
-    `The backup did not arrive whole: ${why}. Ask again (${asked}).`,
+    `The backup did not arrive whole, so there is none: ${why}. Run it again once the server answers (${asked}).`,
     {},
     { cause },
   );

@@ -15,7 +15,7 @@ export default class Restore extends BaseCommand {
   static override summary = "Make a backup the data of a folder.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
-All is then as it was when the backup was made, the tokens too. Deliveries that were unfinished then are sent by the next start, some of them again. Events published since are gone, and their numbers are given to new ones: a receiver that remembers those takes the new events for repeats.`;
+All is then as it was when the backup was made, the tokens too. Deliveries that were unfinished then are sent by the next start, some of them again. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
   static override examples = [
     { description: "Into a new folder", command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg" },
     {
@@ -34,8 +34,8 @@ All is then as it was when the backup was made, the tokens too. Deliveries that 
     const { config } = await readSettings(flags);
     rememberTarget(flags);
     const { loadRestore } = await import("../app.ts");
-    const { mustHaveNoLog, restore } = await loadRestore();
-    if (args.file !== "-") mustHaveNoLog(args.file);
+    const { mustBeBackup, restore } = await loadRestore();
+    if (args.file !== "-") mustBeBackup(args.file, config.data);
     const { stream } = await openInput(args.file);
     const unfinished: string[] = [];
     const act = () =>
@@ -67,6 +67,7 @@ interface Shown {
   readonly subscriptions: number;
   readonly last_event: number;
   readonly last_event_at: string | null;
+  readonly next_event: number;
   readonly kept: string | null;
 }
 
@@ -84,5 +85,6 @@ const COLUMNS: readonly Column<Shown>[] = [
     of: ({ last_event: id, last_event_at: at }) =>
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
+  { title: "Next event", of: ({ next_event: id }) => id },
   { title: "Before", of: ({ kept }) => kept ?? undefined },
 ];

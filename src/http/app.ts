@@ -26,14 +26,17 @@ export interface HttpAppOptions {
   readonly version: string;
   readonly answers?: Partial<AnswerLimits>;
   readonly counts?: PublishCounts;
+  /** Its reason is an `EvregError`. */
+  readonly stopping?: AbortSignal;
 }
 
 /** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {
   const { service, config, logger, clock, version, answers, counts = new PublishCounts() } = options;
+  const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
-  const context: RouteContext = { limits: config.limits, version, memory, counts, clock };
+  const context: RouteContext = { limits: config.limits, version, memory, counts, clock, stopping };
   const finish = createFinish({ logger, clock });
 
   const app = new H3({

@@ -16,7 +16,7 @@ export const BACKUP_ROUTE: Route = {
   tag: "health",
   summary: "A copy of all data",
   description:
-    "The data file as it is at one moment after the request: everything acknowledged before is in it, and publishing goes on meanwhile. Secrets in it are as they are kept, encrypted or not. The first byte comes when the copy is made, which takes seconds for each GB; the headers tell its length and digest, so that one that was cut off is noticed. One at a time; one that takes no more than 256 KiB in a minute is cut. HEAD is refused, as its headers are known only with the whole copy. `evreg restore` checks it and puts it in place.",
+    "The data file as it is at one moment after the request: everything acknowledged before is in it, and publishing goes on meanwhile. Secrets in it are as they are kept, encrypted or not. The first byte comes when the copy is made, which takes seconds for each GB; the headers tell its length and digest, so that one that was cut off is noticed. One at a time; one that takes no more than 256 KiB in a minute is cut, and so is any when the server is stopped. HEAD is refused, as its headers are known only with the whole copy. `evreg restore` checks it and puts it in place.",
   headless: true,
   access: "token",
   scope: "admin",
@@ -32,9 +32,18 @@ export const BACKUP_ROUTE: Route = {
     },
   },
   failures: [409],
-  async handle(evreg, incoming, { clock }) {
-    const backup = await incoming.whileThere((gone) => incoming.inItsOwnTime(() => evreg.backup(gone)));
-    const cutStalled = (): (() => void) => clock.setTimer(() => incoming.cut(), STALLED_MS);
+  async handle(evreg, incoming, { clock, stopping }) {
+    const backup = await incoming.whileThere((gone) =>
+      incoming.inItsOwnTime(() => evreg.backup(AbortSignal.any([gone, stopping]))),
+    );
+    const cut = (): void => incoming.cut();
+    // A stop would wait for its caller, for whom a failure now is better than one when the time for stopping is over.
+    stopping.addEventListener("abort", cut);
+    const release = (): void => {
+      stopping.removeEventListener("abort", cut);
+      closeQuietly(backup);
+    };
+    const cutStalled = (): (() => void) => clock.setTimer(cut, STALLED_MS);
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,
@@ -45,7 +54,7 @@ export const BACKUP_ROUTE: Route = {
         ["content-disposition", 'attachment; filename="evreg-backup.db"'],
       ],
       // Also when nobody read it to its end.
-      ...(incoming.nodeRequest === undefined ? {} : { release: () => closeQuietly(backup) }),
+      ...(incoming.nodeRequest === undefined ? {} : { release }),
     };
   },
 };

@@ -33,4 +33,6 @@ export interface RouteContext {
   /** Told of what is refused. */
   readonly counts: PublishCounts;
   readonly clock: Clock;
+  /** Aborted once the server is to stop, with what to say to whom would hold that up. */
+  readonly stopping: AbortSignal;
 }

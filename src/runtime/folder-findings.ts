@@ -2,6 +2,7 @@ import { readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { byteCount } from "../domain/byte-count.ts";
 import { fine, type Finding, problem, warning } from "../domain/finding.ts";
+import { leftByRestore, type LeftByRestore } from "./left-by-restore.ts";
 import { folderDoubt } from "./trusted-owner.ts";
 
 /** Less is soon full: a log that grows by a burst and a backup need as much. */
@@ -14,7 +15,8 @@ const NOTHING_BYTES = 64 * 1024 * 1024;
  * (see `store/libsql/held-folders.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  return [permissions(folder), room(folder), sizes(folder)];
+  const left = leftByRestore(folder);
+  return [permissions(folder), room(folder), sizes(folder, left), ...leftovers(folder, left)];
 }
 
 function permissions(folder: string): Finding {
@@ -35,8 +37,8 @@ function room(folder: string): Finding {
   return fine("disk", found);
 }
 
-function sizes(folder: string): Finding {
-  const names = readdirSync(folder);
+function sizes(folder: string, { secondNames }: LeftByRestore): Finding {
+  const names = readdirSync(folder).filter((name) => !secondNames.includes(name));
   const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
   const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
   if (copies.length === 0) return fine("size", `${data}.`);
@@ -46,6 +48,23 @@ function sizes(folder: string): Finding {
     `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
     "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
   );
+}
+
+function leftovers(folder: string, { secondNames, unfinished }: LeftByRestore): readonly Finding[] {
+  const all = [...secondNames, ...unfinished];
+  if (all.length === 0) return [];
+  const found = [
+    ...secondNames.map((name) => `${name} is the data file itself by a second name, and no copy`),
+    ...unfinished.map((name) => `${name} is a copy that did not get its place`),
+  ];
+  const paths = all.map((name) => join(folder, name)).join(" ");
+  return [
+    warning(
+      "restore",
+      `A restore was cut off, or is under way: ${found.join("; ")}.`,
+      `Unless one is under way, remove what it left: rm ${paths}`,
+    ),
+  ];
 }
 
 function sizeOf(folder: string, name: string): number {

@@ -100,7 +100,7 @@ export interface Store {
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
    * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. Turning `ordered` on puts
-   * what waits in order, `conflict` when that is too much; turning it off clears `slowed_until`. From `block` to `skip`, or
+   * what waits in order, and off takes it out, `conflict` when that is too much; off clears `slowed_until`. From `block` to `skip`, or
    * with fewer retries where it skips, its first fails that has none left. `conflict` and `not_found` as at create.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;

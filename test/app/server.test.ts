@@ -5,9 +5,11 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { findServer } from "../../src/app.ts";
+import { connect } from "../../src/client/connect.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { configFor, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
+import { closing, configFor, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
 describe("start and stop", () => {
   test("what was stored is there at the next start on the same folder", async () => {
@@ -56,6 +58,29 @@ describe("start and stop", () => {
     await start(data, {}, { logger });
     await start(closed, {}, { logger });
     expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
+  });
+
+  test("a stop waits for no backup that is read, however long the grace", async () => {
+    const data = dataFolder();
+    const server = await start(data, { shutdownGraceMs: 600_000 });
+    await server.evreg.actions.create(ORDER_PLACED);
+    // More than the system takes for a caller that does not read.
+    const event = { action: "order.placed", payload: RawJson.fromValue({ id: "x".repeat(1_000_000) }) };
+    await server.evreg.events.publishBatch(Array.from({ length: 15 }, () => event));
+    const evreg = closing(
+      connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() }),
+    );
+    const backup = await evreg.backup();
+    const content = backup.content()[Symbol.asyncIterator]();
+    await content.next();
+    await server.stop();
+    const readOn = async (): Promise<void> => {
+      while ((await content.next()).done !== true);
+    };
+    await expect(readOn()).rejects.toThrow(
+      /so there is none: .* as when the server is stopped\. Run it again/,
+    );
+    await backup.close();
   });
 
   test("every call of stop is the same stop", async () => {

@@ -66,7 +66,7 @@ describe("a backup over HTTP", () => {
       response.writeHead(200, headersOf(CONTENT));
       response.write(CONTENT.subarray(0, 100_000), () => response.destroy());
     });
-    expect(await refused(evreg)).toMatch(/did not arrive whole: .* of 300000 bytes/);
+    expect(await refused(evreg)).toMatch(/did not arrive whole, so there is none: .* of 300000 bytes/);
   });
 
   test("is refused when a byte of it changed on the way", async () => {

@@ -69,6 +69,8 @@ test("a backup under load has every event acknowledged before it, and restores w
     after = events.at(-1)!.rowid;
   }
   expect(before.filter((rowid) => !found.has(rowid))).toEqual([]);
+  const { data: next } = await other.events.publish(batch[0]!);
+  expect(next.rowid).toBeGreaterThan(Math.max(...acknowledged));
   await other.close();
   await again.end("SIGTERM");
 });

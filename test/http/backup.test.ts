@@ -1,5 +1,6 @@
 import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { startHarness, type Harness } from "./harness.ts";
@@ -8,8 +9,11 @@ let harness: Harness;
 let slow: Promise<void> = Promise.resolve();
 let begun = Promise.withResolvers<AbortSignal | undefined>();
 
+const stopping = new AbortController();
+
 beforeAll(async () => {
   harness = await startHarness({
+    stopping: stopping.signal,
     http: { idleTimeoutMs: 40, checkEveryMs: 10 },
     around: (service) => ({
       authenticate: (token) => service.authenticate(token),
@@ -133,4 +137,18 @@ test("a caller who leaves while it is made is no failure of the server's", async
   );
   expect(harness.log.slice(before)).toMatchObject([{ level: "info", fields: { status: 499 } }]);
   slow = Promise.resolve();
+});
+
+// The last one, as nothing is copied after it.
+test("one that is made when the server is to stop comes to nothing, and says so", async () => {
+  const made = Promise.withResolvers<void>();
+  slow = made.promise;
+  begun = Promise.withResolvers();
+  const asked = get();
+  await begun.promise;
+  stopping.abort(new EvregError("unavailable", "The server is being stopped."));
+  made.resolve();
+  const response = await asked;
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ error: "The server is being stopped.", code: 503 });
 });

@@ -41,6 +41,7 @@ export interface HarnessOptions {
   readonly answers?: Partial<AnswerLimits>;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
+  readonly stopping?: AbortSignal;
   /** Puts something in front of the real service, such as a call that fails. */
   readonly around?: (service: HttpService) => HttpService;
 }
@@ -61,6 +62,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     clock,
     version: VERSION,
     answers: options.answers ?? {},
+    ...(options.stopping === undefined ? {} : { stopping: options.stopping }),
   });
   const listener = await serveHttp({ app, host: "127.0.0.1", port: 0, logger, limits: options.http ?? {} });
   return {

@@ -29,7 +29,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     keeper,
     queue,
     commits: new CommitCounts(),
-    backups: new Backups(setup.path, worker.report.file, keeper),
+    backups: new Backups(setup.path, worker.report.file, keeper, systemClock),
     key: undefined,
     letGo: () => keeper.close(),
   });

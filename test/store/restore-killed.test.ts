@@ -1,11 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, linkSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { folderFindings } from "../../src/runtime/folder-findings.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { leftByRestore } from "../../src/runtime/left-by-restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -51,14 +55,27 @@ function restore(...injections: string[]): NodeJS.Signals | null {
 }
 
 describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may not trace)", () => {
+  // Compiled code that is kept for the next run is renamed into its place, too, and must not be counted.
+  beforeAll(async () => {
+    const folder = temporaryFolder();
+    const { path } = folder;
+    await makeData(join(path, "other"), "from.backup");
+    spawnSync(process.execPath, [program, join(path, "data"), join(path, "other/evreg.db")], { env });
+    folder.remove();
+  });
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 
   it("before the backup has its place leaves the old data there, and can be done again", async () => {
     expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");
-    expect(keptNames()).toHaveLength(1);
+    const secondNames = keptNames();
+    expect(leftByRestore(data)).toEqual({ secondNames, unfinished: [expect.any(String)] });
     expect(await actions()).toEqual(["was.there"]);
     expect(restore()).toBeNull();
     expect(await actions()).toEqual(["from.backup"]);
+    // The name from before is gone, the data it stood for is kept, and what nobody can tell the owner of stays.
+    expect(keptNames()).toHaveLength(1);
+    expect(keptNames()).not.toEqual(secondNames);
+    expect(leftByRestore(data)).toEqual({ secondNames: [], unfinished: [expect.any(String)] });
   });
 
   it("where there are no second names, keeps a start from making an empty file", async () => {
@@ -69,6 +86,28 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
     renameSync(join(data, keptNames()[0]!), file);
     expect(await actions()).toEqual(["was.there"]);
   });
+});
+
+it("a server's start and the doctor name what a restore that was cut off has left", async () => {
+  const [second, copy] = ["evreg.db.before-restore-20260301T120000000Z", `evreg.db.restore-${randomUUID()}`];
+  linkSync(file, join(data, second));
+  writeFileSync(join(data, copy), "half");
+  const left: unknown[] = [];
+  const warn = (fields: object): void => void left.push(fields);
+  const logger = { ...silentLogger, warn };
+  for (const command of ["serve", "events"]) {
+    await (await openLibsqlStore({ folder: data, owner: testOwner(command), logger })).close();
+  }
+  expect(left).toEqual([{ left: [second, copy] }]);
+  const findings = folderFindings(data);
+  expect(findings.find(({ check }) => check === "size")?.found).not.toContain(second);
+  const finding = findings.find(({ check }) => check === "restore");
+  expect(finding?.found).toContain(`${second} is the data file itself by a second name`);
+  expect(finding?.remedy).toContain(`rm ${join(data, second)} ${join(data, copy)}`);
+  rmSync(join(data, second));
+  rmSync(join(data, copy));
+  expect(folderFindings(data).map(({ check }) => check)).toEqual(["folder", "disk", "size"]);
+  expect(await actions()).toEqual(["was.there"]);
 });
 
 it("a start does not go on without a log that was taken away from its file", async () => {

@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { mustHaveNoLog, restore, type Restored } from "../../src/store/libsql/restore.ts";
+import { mustBeBackup, restore, type Restored } from "../../src/store/libsql/restore.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -151,9 +151,17 @@ describe("restoring a backup", () => {
   it("refuses a data file whose newest part is in the log beside it", () => {
     const path = join(scratch.path, "b.db");
     writeFileSync(path, backup);
-    mustHaveNoLog(path);
+    mustBeBackup(path, data);
     writeFileSync(`${path}-wal`, "newest");
-    expect(() => mustHaveNoLog(path)).toThrow("newest part");
+    expect(() => mustBeBackup(path, data)).toThrow("newest part");
+  });
+
+  it("refuses the data file of the folder itself, by whatever name", async () => {
+    const { file } = await put(backup);
+    linkSync(file, join(data, "copy.db"));
+    for (const path of [file, join(data, "copy.db")]) {
+      expect(() => mustBeBackup(path, data)).toThrow("is the data file of");
+    }
   });
 });
 

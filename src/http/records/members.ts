@@ -5,7 +5,7 @@ import type { JsonSchema } from "../route.ts";
 export const rowid: JsonSchema = {
   type: "integer",
   minimum: 1,
-  description: "Assigned by the service; only grows.",
+  description: "Assigned by the service; only grows, and after a restore far beyond 32 bits. At most 2^53.",
 };
 export const timestamp: JsonSchema = {
   type: "string",

@@ -31,7 +31,8 @@ export function turnOf(
     return { ...common, dueByMs: ASKED_BY_MS, leasedDue: asked, leasedLater: leased - asked, isHeadDue };
   }
   // Those under way are among the due ones.
-  return { ...common, dueByMs: nowMs, leasedDue: leased, leasedLater: 0, isHeadDue: false };
+  const dueByMs = isOrdered ? Number.MAX_SAFE_INTEGER : nowMs;
+  return { ...common, dueByMs, leasedDue: leased, leasedLater: 0, isHeadDue: false };
 }
 
 /** Since when it might have been sent. @param firstDueMs the `due_ms` of the first, or when it was made */

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { realpathSync } from "node:fs";
 import type { Backup } from "../../domain/backup.ts";
 import { EvregError } from "../../domain/error.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { FileId } from "./file-place.ts";
 import type { Keeper } from "./keeper.ts";
 import { freeBytesOf, liveCopy, type LogAsk, namelessFile, openBeside } from "./live-copy.ts";
@@ -27,15 +28,17 @@ export class Backups {
   readonly #path: string;
   readonly #file: FileId;
   readonly #keeper: Keeper;
+  readonly #clock: Clock;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
   #current: Current | undefined;
 
   /** @param path of the data file, which the store has open as `file` */
-  constructor(path: string, file: FileId, keeper: Keeper) {
+  constructor(path: string, file: FileId, keeper: Keeper, clock: Clock) {
     this.#path = path;
     this.#file = file;
     this.#keeper = keeper;
+    this.#clock = clock;
   }
 
   /**
@@ -56,6 +59,7 @@ export class Backups {
     try {
       // Beside the data file, where nobody else can enter and the room is known.
       file = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
+      await this.#noteTime();
       const bytes = await this.#fill(file, signal);
       const sha256 = await digestOf(file, this.#closing.signal, signal);
       this.#closing.signal.throwIfAborted();
@@ -86,6 +90,12 @@ export class Backups {
       await this.#current.over;
     }
     if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
+  }
+
+  /** So that a restore knows how old it is; see `number-gap.ts`. Without, it takes it for older. */
+  async #noteTime(): Promise<void> {
+    const ops = [{ name: "noteBackup" as const, args: [this.#clock.now()] }];
+    await this.#keeper.fly({ ops, rows: 1 }).catch(() => undefined);
   }
 
   async #fill(target: FileHandle, signal: AbortSignal | undefined): Promise<number> {

@@ -1,6 +1,7 @@
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import type { FileCheck, FileFacts } from "./examine-file.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
+import type { NumberMove, Sequences } from "./number-gap.ts";
 import type { FileSettling } from "./settle-file.ts";
 import { storeThread } from "./thread.ts";
 
@@ -25,15 +26,20 @@ export async function checkFile(
 }
 
 /**
- * Moves a data file's log into it.
+ * Moves a data file's log into it, and answers what its numbers have come to.
  * @throws EvregError `conflict` when another process has it, `unavailable` when that cannot be done
  */
-export async function settleFile(path: string): Promise<void> {
-  await inThread({ settle: path });
+export async function settleFile(path: string): Promise<Sequences> {
+  return (await inThread({ settle: path })) as Sequences;
+}
+
+/** See `number-gap.ts`; of a file that this process has not open. */
+export async function moveNumbers(move: NumberMove): Promise<Sequences> {
+  return (await inThread(move)) as Sequences;
 }
 
 /** Resolves once the thread has ended: only then are the file, and what the engine put beside it, let go of. */
-function inThread(task: FileCheck | FileSettling): Promise<unknown> {
+function inThread(task: FileCheck | FileSettling | NumberMove): Promise<unknown> {
   const thread = storeThread(task);
   return new Promise((resolve, reject) => {
     let outcome: WireOutcome | undefined;

@@ -146,7 +146,8 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
     } else if (first_due_ms <= ASKED_BY_MS) {
       contenders.push({ ...contender, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
     } else {
-      lookAgainMs = earlier(lookAgainMs, Math.max(first_due_ms, slowed_until_ms));
+      const dueMs = ordered === 1 ? 0 : first_due_ms;
+      lookAgainMs = earlier(lookAgainMs, Math.max(dueMs, slowed_until_ms));
     }
   }
   return { contenders, lookAgainMs };

@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
+import { isSameFile } from "../../runtime/left-by-restore.ts";
 
 /**
  * Refuses a folder in which a restore was cut off between the old data and the new: a start would make an empty file
@@ -11,8 +12,7 @@ import { EvregError } from "../../domain/error.ts";
 export function mustNotBeCutOff(file: string): void {
   const name = basename(file);
   const left = readdirSync(dirname(file)).filter((other) => other.startsWith(`${name}.`) && isLeft(other));
-  const there = statSync(file, { bigint: true, throwIfNoEntry: false });
-  if (there === undefined) {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) {
     if (left.length > 0) throw cutOff(`${file} is missing`, file, left);
     return;
   }
@@ -20,8 +20,7 @@ export function mustNotBeCutOff(file: string): void {
     if (!other.endsWith("-wal")) return false;
     // The same file by its second name, so the one at the first is still the old one.
     const kept = join(dirname(file), other.slice(0, -"-wal".length));
-    const found = statSync(kept, { bigint: true, throwIfNoEntry: false });
-    return found?.ino === there.ino && found.dev === there.dev && sizeOf(file, other) > 0;
+    return isSameFile(kept, file) && sizeOf(file, other) > 0;
   });
   if (parted !== undefined) throw cutOff(`${file} is without its log ${parted}`, file, [parted]);
 }

@@ -2,7 +2,9 @@ import type { Sql } from "./sql.ts";
 
 // Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no
 // event any more: it is sealed, and how many events of each action it holds is written down. Larger blocks, each of
-// `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most.
+// `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most. A block that was
+// empty when it was sealed may have no count: rowids go on far away after a restore (see `number-gap.ts`), and the millions
+// of blocks between must cost nothing.
 
 /** How rowids are divided; part of the file's form. */
 export interface BlockShape {
@@ -15,7 +17,7 @@ export interface BlockShape {
 
 export const BLOCKS: BlockShape = { rowids: 4_096, fanOut: 64, levels: 3 };
 
-/** Stands for all actions together; there is such a count for every sealed block, even an empty one. */
+/** Stands for all actions together; there is such a count for every sealed block that had events, and for the last one. */
 export const ALL_ACTIONS = 0;
 
 export function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
@@ -25,6 +27,16 @@ export function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number 
 /** All rowids below this one are in sealed blocks of level 0, and so are all whole blocks of a higher level among them. */
 export function firstUnsealed(sql: Sql, shape: BlockShape): number {
   return sealedBlocks(sql) * shape.rowids;
+}
+
+/** The first block of a level, from this one on, that has a count. */
+export function firstCounted(sql: Sql, level: number, block: number): number | undefined {
+  const row = sql.first<{ block: number | null }>(
+    "SELECT min(block) AS block FROM event_count WHERE level = ? AND block >= ?",
+    level,
+    block,
+  );
+  return row?.block ?? undefined;
 }
 
 /** Seals the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
@@ -37,17 +49,36 @@ export function isAllSealed(sql: Sql, last: number, shape: BlockShape = BLOCKS):
   return sealedBlocks(sql) >= blocksUpTo(last, shape);
 }
 
-/** Seals the first `most` of the blocks that can be and are not. */
+/** Seals the first `most` of the blocks that can be and are not; empty ones in a row are taken for one. */
 export function sealBlocks(sql: Sql, last: number, most: number, shape: BlockShape = BLOCKS): void {
-  const sealed = sealedBlocks(sql);
-  const end = Math.min(blocksUpTo(last, shape), sealed + most);
-  for (let block = sealed; block < end; block += 1) {
-    countEvents(sql, block, shape);
-    for (let level = 1, ended = block + 1; level < shape.levels; level += 1) {
-      if (ended % shape.fanOut !== 0) break;
-      ended /= shape.fanOut;
-      addUp(sql, level, ended - 1, shape);
-    }
+  const end = blocksUpTo(last, shape);
+  let block = sealedBlocks(sql);
+  for (let steps = 0; block < end && steps < most; steps += 1) {
+    const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
+    // Of empty ones the last, by which it is known how far blocks are sealed.
+    countEvents(sql, next - 1, shape);
+    addUpPassed(sql, block, next, shape);
+    block = next;
+  }
+}
+
+/** The first block from this one on that has an event. */
+function blockOfNextEvent(sql: Sql, block: number, { rowids }: BlockShape): number | undefined {
+  const row = sql.first<{ id: number | null }>(
+    "SELECT min(rowid) AS id FROM event WHERE rowid >= ?",
+    block * rowids,
+  );
+  const id = row?.id ?? undefined;
+  return id === undefined ? undefined : Math.floor(id / rowids);
+}
+
+/** Counts the larger blocks that end among those from `block` to before `next`; but for their first, all of these are empty. */
+function addUpPassed(sql: Sql, block: number, next: number, shape: BlockShape): void {
+  for (let level = 1; level < shape.levels; level += 1) {
+    const blocks = shape.fanOut ** level;
+    const larger = Math.floor(block / blocks);
+    if ((larger + 1) * blocks > next) break;
+    addUp(sql, level, larger, shape);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type BlockShape, firstUnsealed, rowidsOf } from "./event-counts.ts";
+import { type BlockShape, firstCounted, firstUnsealed, rowidsOf } from "./event-counts.ts";
 import type { Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 import type { RowidRange } from "./time-range.ts";
@@ -22,6 +22,8 @@ type Uncounted = Omit<Piece, "events">;
 
 /** Look-ups that one step makes; each takes up to half a microsecond. */
 const STEP_LOOKUPS = 2_000;
+/** Pieces that one step divides a range into; for each of the largest it asks where the next one is. */
+const STEP_PIECES = 500;
 
 /** Divides ranges into the largest blocks that fit, in rising order. */
 export function* countPieces(
@@ -31,7 +33,13 @@ export function* countPieces(
   shape: BlockShape,
 ): Steps<readonly Piece[]> {
   const sealed = firstUnsealed(sql, shape);
-  const pieces = ranges.flatMap((range) => divide(range, sealed, shape));
+  const pieces: Uncounted[] = [];
+  for (const range of ranges) {
+    for (const piece of divide(sql, range, sealed, shape)) {
+      pieces.push(piece);
+      if (pieces.length % STEP_PIECES === 0) yield;
+    }
+  }
   return yield* count(sql, pieces, wanted, shape);
 }
 
@@ -51,23 +59,38 @@ export function countParts(
   return count(sql, parts, wanted, shape);
 }
 
-/** Some 250 pieces for the longest range, and one more for each 16 million rowids. */
-function divide({ low, high }: RowidRange, sealed: number, shape: BlockShape): Uncounted[] {
-  const pieces: Uncounted[] = [];
+/**
+ * Some 250 pieces for the longest range, and one more for each 16 million rowids in which events were. The others, such as
+ * those that a restore passed over, are left out.
+ */
+function* divide(
+  sql: Sql,
+  { low, high }: RowidRange,
+  sealed: number,
+  shape: BlockShape,
+): Generator<Uncounted, void> {
+  const top = shape.levels - 1;
   const lastWhole = Math.min(high, sealed - 1);
   for (let at = low; at <= high;) {
-    let level = shape.levels - 1;
+    let level = top;
     while (level >= 0) {
       const size = rowidsOf(level, shape);
       if (at % size === 0 && at + size - 1 <= lastWhole) break;
       level -= 1;
     }
     const size = rowidsOf(Math.max(0, level), shape);
+    if (level === top) {
+      const end = Math.floor((lastWhole + 1) / size);
+      const next = Math.min(end, firstCounted(sql, top, at / size) ?? end) * size;
+      if (next > at) {
+        at = next;
+        continue;
+      }
+    }
     const end = level < 0 ? Math.min(high, at - (at % size) + size - 1) : at + size - 1;
-    pieces.push({ low: at, high: end, level: level < 0 ? undefined : level });
+    yield { low: at, high: end, level: level < 0 ? undefined : level };
     at = end + 1;
   }
-  return pieces;
 }
 
 function* count(

@@ -25,9 +25,9 @@ export interface FileFacts {
   readonly latest: number;
   readonly actions: number;
   readonly subscriptions: number;
-  /** 0 when there never was one. */
+  /** The newest that is there; 0 when none is. */
   readonly last_event: number;
-  /** When that was published; `null` when it is not there any more. */
+  /** When that was published. */
   readonly last_event_at: string | null;
   readonly encrypted: boolean;
 }
@@ -84,10 +84,8 @@ function mustBeWhole(sql: Sql, name: string): void {
 
 function factsOf(sql: Sql, path: string, form: number): FileFacts {
   const count = (text: string): number => sql.first<{ n: number }>(text)!.n;
-  const lastEvent = sql.first<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'event'")?.seq;
-  const last = sql.first<{ ms: number }>(
-    "SELECT timestamped_ms AS ms FROM event WHERE rowid = ?",
-    lastEvent ?? 0,
+  const last = sql.first<{ id: number; ms: number }>(
+    "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
   return {
     bytes: statSync(path).size,
@@ -95,7 +93,7 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
     latest: LATEST_VERSION,
     actions: count("SELECT count(*) AS n FROM action"),
     subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
-    last_event: lastEvent ?? 0,
+    last_event: last?.id ?? 0,
     last_event_at: last === undefined ? null : toIso(last.ms),
     encrypted: isEncrypted(sql),
   };

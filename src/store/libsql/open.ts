@@ -2,6 +2,7 @@ import type { EvregError } from "../../domain/error.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { findServer } from "../../runtime/find-server.ts";
+import { leftByRestore } from "../../runtime/left-by-restore.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
 import type { Store } from "../store.ts";
@@ -47,7 +48,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const commits = new CommitCounts();
     const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
-    const backups = new Backups(dataFileOf(folder), report.file, keeper);
+    const backups = new Backups(dataFileOf(folder), report.file, keeper, clock);
     const letGo = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // Gone before the lock is: who comes next writes their own.
@@ -63,6 +64,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       throw error;
     }
     tell(logger, report, folder);
+    if (owner.command === "serve") tellLeft(logger, folder);
     const key = options.encryption?.key;
     return createLibsqlStore({ keeper, queue, commits, backups, key, letGo }, options);
   } catch (error) {
@@ -98,6 +100,17 @@ async function openFile(
   const startWorker = (): Promise<WorkerHost> => start({ release: false, expected: worker.report.file });
   keeper = new Keeper({ clock, logger, startWorker, onFatal: (error) => onFatal?.(error) }, worker);
   return { keeper, report: worker.report };
+}
+
+/** They do no harm to this start, but may to whoever takes them for something else. */
+function tellLeft(logger: Logger, folder: string): void {
+  const { secondNames, unfinished } = leftByRestore(folder);
+  const left = [...secondNames, ...unfinished];
+  if (left.length === 0) return;
+  logger.warn(
+    { left },
+    "A restore was cut off and left these names in the data folder; evreg doctor says how to remove them.",
+  );
 }
 
 function tell(logger: Logger, report: OpenReport, folder: string): void {

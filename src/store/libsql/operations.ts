@@ -11,6 +11,7 @@ import { findExpired } from "./expired-events.ts";
 import { finishAttempts } from "./finish-attempts.ts";
 import type { FinishCall } from "./finish-call.ts";
 import { holdLog, type LogPlace, moveLog, releaseLog } from "./log-pages.ts";
+import { noteBackup } from "./number-gap.ts";
 import type { Steps } from "./read-steps.ts";
 import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
@@ -86,6 +87,7 @@ export const WRITES = {
         ON CONFLICT DO UPDATE SET tried = tried + 1, filler = excluded.filler`,
       bytes,
     ),
+  noteBackup,
 } as const;
 
 /** What is done for all calls of a flight together; the bytes are the flight's. */

@@ -65,27 +65,49 @@ export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failu
 }
 
 /**
- * Gives what waits the places it has by publication; what a person asked for stays first. The other way round nothing is
- * to be done: places are times long gone, so all of it is due.
+ * Gives what waits the places it has by publication; what a person asked for stays first.
  * @throws EvregError `conflict` when that is too much at once
  */
 export function putInOrder(sql: Sql, subscriptionId: number): void {
-  const { waiting } = sql.first<{ waiting: number }>(
-    `SELECT count(*) AS waiting FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-      WHERE subscription_id = ? AND due_ms > ? LIMIT ?)`,
-    subscriptionId,
-    ASKED_BY_MS,
-    MOST_REORDERED + 1,
-  )!;
-  if (waiting > MOST_REORDERED) {
-    const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
-    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value: true });
-  }
+  mustBeFew(sql, subscriptionId, { afterMs: ASKED_BY_MS, value: true });
   sql.run(
     "UPDATE delivery INDEXED BY delivery_due SET due_ms = event_id WHERE subscription_id = ? AND due_ms > ?",
     subscriptionId,
     ASKED_BY_MS,
   );
+}
+
+/**
+ * The other way round. Places are times long gone, so all of it is due, and nothing is to be done but where the numbers of
+ * events went on beyond today's time in milliseconds, as they may after a restore.
+ * @throws EvregError as above
+ */
+export function takeOutOfOrder(sql: Sql, subscriptionId: number, nowMs: number): void {
+  mustBeFew(sql, subscriptionId, { afterMs: nowMs, value: false });
+  sql.run(
+    `UPDATE delivery INDEXED BY delivery_due SET due_ms = min(created_ms, ?2)
+      WHERE subscription_id = ?1 AND due_ms > ?2`,
+    subscriptionId,
+    nowMs,
+  );
+}
+
+function mustBeFew(
+  sql: Sql,
+  subscriptionId: number,
+  { afterMs, value }: { readonly afterMs: number; readonly value: boolean },
+): void {
+  const { waiting } = sql.first<{ waiting: number }>(
+    `SELECT count(*) AS waiting FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+      WHERE subscription_id = ? AND due_ms > ? LIMIT ?)`,
+    subscriptionId,
+    afterMs,
+    MOST_REORDERED + 1,
+  )!;
+  if (waiting <= MOST_REORDERED) return;
+  const change = value ? "put in order" : "taken out of their order";
+  const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be ${change} at once; wait until fewer are left, or create another subscription`;
+  throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value });
 }
 
 /**

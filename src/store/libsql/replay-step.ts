@@ -47,13 +47,16 @@ function roomOf(
   const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
     `SELECT
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms <= ?2 LIMIT ?3)) AS due,
+          WHERE subscription_id = ?1 AND due_ms <= iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2)
+          LIMIT ?3)) AS due,
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
     subscription,
     nowMs,
     mostDue,
     mostUnfinished,
+    // What has a place instead of a time is due.
+    Number.MAX_SAFE_INTEGER,
   )!;
   return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
 }

@@ -4,11 +4,13 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
-import { checkFile, type FileFacts, settleFile } from "./check-file.ts";
+import { isSameFile } from "../../runtime/left-by-restore.ts";
+import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
+import type { Sequences } from "./number-gap.ts";
 import { makePlain } from "./plain-format.ts";
 import { inUse } from "./take-lock.ts";
 import { takeFreePlace, takePlaceOf } from "./take-place.ts";
@@ -31,6 +33,8 @@ export interface RestoreOptions {
 export interface Restored extends FileFacts {
   /** The data file. */
   readonly file: string;
+  /** The number of the next event. */
+  readonly next_event: number;
   /** Where the data that was there before is; `null` when there was none. */
   readonly kept: string | null;
 }
@@ -53,13 +57,12 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     options.onUnfinished?.(copy);
     await write(copy, content);
     const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
+    const replaced = hasData ? await settleOld(file, folder) : {};
+    const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
     const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
     if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
-    else {
-      await settleOld(file, folder);
-      takePlaceOf(file, copy, kept);
-    }
-    return { file, ...facts, kept };
+    else takePlaceOf(file, copy, kept);
+    return { file, ...facts, next_event: event + 1, kept };
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
     giveBack();
@@ -67,10 +70,18 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
 }
 
 /**
- * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log.
+ * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log. Also
+ * the data file of the folder itself, by whatever name.
  * @throws EvregError `usage`
  */
-export function mustHaveNoLog(backup: string): void {
+export function mustBeBackup(backup: string, folder: string): void {
+  if (isSameFile(backup, dataFileOf(folder))) {
+    throw new EvregError(
+      "usage",
+      `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`,
+      { file: backup },
+    );
+  }
   if (sizeOf(`${backup}-wal`) === 0) return;
   throw new EvregError(
     "usage",
@@ -100,14 +111,17 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
-async function settleOld(file: string, folder: string): Promise<void> {
+async function settleOld(file: string, folder: string): Promise<Sequences> {
   // Of an empty file the engine would remove the log, and somebody's data may be in that.
-  if (!isFileThere(file) || sizeOf(file) === 0) return;
+  if (!isFileThere(file) || sizeOf(file) === 0) return {};
   mustBeEvregs(file);
-  await settleFile(file).catch((error: unknown) => {
+  try {
+    return await settleFile(file);
+  } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // Damaged, maybe: it is kept as it is.
-  });
+    return {};
+  }
 }
 
 /** One of a newer evreg may go, as that is a way back to an older one. */

@@ -1,18 +1,23 @@
 import { EvregError } from "../../domain/error.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
+import { loadSequences, type Sequences } from "./number-gap.ts";
 
 /** A file that is to be moved, so that no log beside it holds a part of it. */
 export interface FileSettling {
   readonly settle: string;
 }
 
-/** @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done */
-export function settleFile({ settle: path }: FileSettling): void {
+/**
+ * Answers what its numbers have come to.
+ * @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done
+ */
+export function settleFile({ settle: path }: FileSettling): Sequences {
   try {
     const connection = Connection.open(path, () => undefined);
     try {
       connection.checkpoint();
+      return loadSequences(connection.read);
     } finally {
       connection.close();
     }

@@ -6,7 +6,7 @@ import type { ServiceEventCounts } from "../finishes.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../subscriptions.ts";
 import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
-import { BLOCKED_BY, failExhausted, putInOrder } from "./publication-order.ts";
+import { BLOCKED_BY, failExhausted, putInOrder, takeOutOfOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
 import { tellTurns, type Telling, toldTogether, type Turned } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
@@ -116,6 +116,7 @@ export function updateSubscription(
   const before = settingsOf(row.settings);
   const settings = changedSettings(before, patch.settings ?? {});
   if (settings.ordered && !before.ordered) putInOrder(sql, id);
+  if (before.ordered && !settings.ordered) takeOutOfOrder(sql, id, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
         ordered = ?

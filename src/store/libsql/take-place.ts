@@ -1,6 +1,17 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { EvregError } from "../../domain/error.ts";
+import { isSameFile, keptByRestores } from "../../runtime/left-by-restore.ts";
 
 /**
  * Gives a whole file the place of the data file, where there is none or an empty one. By a second name, which never takes
@@ -34,6 +45,16 @@ export function takePlaceOf(file: string, copy: string, kept: string): void {
   if (hasFile && !isNamedTwice) renameSync(file, kept);
   renameSync(copy, file);
   makeNamesDurable(file);
+  dropFurtherNames(kept);
+}
+
+/** Of the kept data, names that restores before gave it and were cut off then: as copies they would be counted and kept. */
+function dropFurtherNames(kept: string): void {
+  const folder = dirname(kept);
+  for (const name of keptByRestores(readdirSync(folder))) {
+    const path = join(folder, name);
+    if (name !== basename(kept) && statSync(kept).nlink > 1 && isSameFile(path, kept)) rmSync(path);
+  }
 }
 
 /** @returns false where the file system has no second names */

@@ -3,9 +3,10 @@ import { STORE_THREAD } from "../../runtime/executable.ts";
 import { startThread } from "../../runtime/thread.ts";
 import type { FileCheck } from "./examine-file.ts";
 import type { WorkerSetup } from "./messages.ts";
+import type { NumberMove } from "./number-gap.ts";
 import type { FileSettling } from "./settle-file.ts";
 
-export type ThreadTask = WorkerSetup | FileCheck | FileSettling;
+export type ThreadTask = WorkerSetup | FileCheck | FileSettling | NumberMove;
 
 /** A thread that has the engine: the one that owns a data file, or one that does a single thing with a file. */
 export function storeThread(task: ThreadTask): Worker {

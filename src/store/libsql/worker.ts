@@ -21,6 +21,7 @@ import {
   type WorkerSetup,
 } from "./messages.ts";
 import { admitFile, migrateFile } from "./migrate-file.ts";
+import { moveNumbers } from "./number-gap.ts";
 import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { packOutcomes, unpackOps } from "./record-wire.ts";
@@ -56,6 +57,7 @@ let spoiled: WireFailure | undefined;
 
 if ("check" in task) port.postMessage(outcomeOf(() => examineFile(task)));
 else if ("settle" in task) port.postMessage(outcomeOf(() => settleFile(task)));
+else if ("moveOn" in task) port.postMessage(outcomeOf(() => moveNumbers(task)));
 else start();
 
 function start(): void {

@@ -392,7 +392,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events);
   });
 
-  it("puts replayed deliveries at their places", async () => {
+  it("puts replayed deliveries at their places, no more than may be due", async () => {
     const action = await on.action();
     const missed = await on.publish(action, 2);
     const subscription = await on.subscription(action);
@@ -403,7 +403,10 @@ export function orderedSuite(open: OpenStore): void {
     const plan = await on.store.planReplay({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
     const { rowid } = (await on.store.startReplay(plan!, NOW + 2_000))!;
     const step = { nowMs: NOW + 2_000, most: 100, mostDue: 100, mostUnfinished: 1_000 };
-    expect(await on.store.stepReplay(rowid, step)).toMatchObject({ queued: 3 });
+    // Two are due.
+    expect(await on.store.stepReplay(rowid, { ...step, mostDue: 3 })).toMatchObject({ state: "crowded" });
+    expect(await on.store.stepReplay(rowid, { ...step, mostDue: 4 })).toMatchObject({ queued: 2 });
+    expect(await on.store.stepReplay(rowid, step)).toMatchObject({ queued: 1 });
     expect(await drain()).toEqual([...missed, ...live]);
   });
 

@@ -1,0 +1,105 @@
+import { ConnectionPool } from "@libsql/client/sqlite3";
+import { loadEnds } from "./record-lookups.ts";
+import { type Sql, Statements } from "./sql.ts";
+
+// A backup does not know what was published since it was made, and receivers remember the numbers of that. So what is
+// restored gives out none of the numbers that may have been given out since: its own go on far beyond.
+
+/** The largest rowids ever given, by table; 0, or no member, where there was none. */
+export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
+
+type Numbered = keyof typeof PER_SECOND;
+
+/**
+ * More than an evreg can give out: its one thread writes an event in 7 µs and a delivery in 2.5, where that was measured.
+ * The rest is made one by one, by people and their scripts. An age is passed over once only, as the next backup is of what
+ * was restored; so 2^53, the end of what JavaScript counts, is 285 years away.
+ */
+const PER_SECOND = {
+  event: 1_000_000,
+  delivery: 1_000_000,
+  action: 1_000,
+  subscription: 1_000,
+  replay: 1_000,
+  token: 1_000,
+} as const;
+
+/** By so much the clocks of two machines may differ. */
+const CLOCK_DOUBT_MS = 10 * 60_000;
+/** Nothing gives out a million a second for longer; an age beyond this is rather a wrong clock. */
+const LONGEST_AGE_MS = 366 * 86_400_000;
+
+/** A restored file, not in its place yet, whose numbers are to be moved on. */
+export interface NumberMove {
+  readonly moveOn: string;
+  readonly nowMs: number;
+  /** Of the data that it takes the place of; it gives out none of these numbers either. */
+  readonly replaced: Sequences;
+}
+
+/** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
+export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequences {
+  const pool = new ConnectionPool(path, {}, 1);
+  try {
+    const sql = new Statements(pool.acquireSync());
+    sql.run("PRAGMA locking_mode = EXCLUSIVE");
+    // Nothing beside the file is to be left, and nobody would go back.
+    sql.run("PRAGMA journal_mode = MEMORY");
+    sql.run("PRAGMA synchronous = FULL");
+    const seconds = ageMs(sql, nowMs) / 1_000;
+    const given = loadSequences(sql);
+    const moved = Object.entries(PER_SECOND).map(([table, perSecond]) => {
+      const name = table as Numbered;
+      const beyond = (given[name] ?? 0) + Math.ceil(seconds * perSecond);
+      return [name, Math.max(beyond, replaced[name] ?? 0)] as const;
+    });
+    sql.run("BEGIN IMMEDIATE");
+    setSequences(sql, Object.fromEntries(moved));
+    sql.run("COMMIT");
+    return loadSequences(sql);
+  } finally {
+    pool.close();
+  }
+}
+
+export function loadSequences(sql: Sql): Sequences {
+  const rows = sql.rows<{ name: string; seq: number }>("SELECT name, seq FROM sqlite_sequence");
+  return Object.fromEntries(
+    rows.filter(({ name }) => name in PER_SECOND).map(({ name, seq }) => [name, seq]),
+  );
+}
+
+/** The next row of each gets the number behind. A table that the file does not have yet is left out. */
+function setSequences(sql: Sql, sequences: Sequences): void {
+  const wanted = JSON.stringify(sequences);
+  sql.run("DELETE FROM sqlite_sequence WHERE name IN (SELECT key FROM json_each(?))", wanted);
+  sql.run(
+    `INSERT INTO sqlite_sequence (name, seq)
+      SELECT j.key, j.value FROM json_each(?) AS j
+      WHERE EXISTS (SELECT 1 FROM sqlite_schema AS t WHERE t.type = 'table' AND t.name = j.key)`,
+    wanted,
+  );
+}
+
+/** How long ago the last number may have been given that is in the file; a little more, and never less. */
+function ageMs(sql: Sql, nowMs: number): number {
+  const age = nowMs - lastMs(sql) + CLOCK_DOUBT_MS;
+  return Math.min(Math.max(age, CLOCK_DOUBT_MS), LONGEST_AGE_MS);
+}
+
+/** When the backup was begun; in one from before this was noted, the time of the last thing it has. */
+function lastMs(sql: Sql): number {
+  const begun = sql.first<{ ms: number }>("SELECT tried AS ms FROM probe")?.ms ?? 0;
+  const last = Math.max(begun, loadEnds(sql).lastMs);
+  if (last > 0) return last;
+  return sql.first<{ ms: number }>("SELECT coalesce(max(created_ms), 0) AS ms FROM action")!.ms;
+}
+
+/** Notes in the file that a backup is begun: in the row that is there to be rewritten, where trial writes count up. */
+export function noteBackup(sql: Sql, nowMs: number): number {
+  return sql.run(
+    `INSERT INTO probe (one, tried, filler) VALUES (1, ?, zeroblob(0))
+      ON CONFLICT DO UPDATE SET tried = excluded.tried`,
+    nowMs,
+  );
+}

@@ -1,0 +1,167 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { moveNumbers } from "../../src/store/libsql/check-file.ts";
+import type { Sequences } from "../../src/store/libsql/number-gap.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { restore, type Restored } from "../../src/store/libsql/restore.ts";
+import type { Store } from "../../src/store/store.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { testOwner } from "./owner.ts";
+import { useScratch } from "./scratch.ts";
+
+// The promise under test: what is restored gives out no number that may have been given out since the backup.
+
+const scratch = useScratch();
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+let folder = "";
+
+beforeEach(() => (folder = join(scratch.path, "data")));
+
+const open = (nowMs = NOW): Promise<Store> =>
+  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(nowMs) });
+
+async function bytesOf(store: Store): Promise<Buffer> {
+  const backup = await store.backup();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of backup.content()) pieces.push(piece);
+  await backup.close();
+  return Buffer.concat(pieces);
+}
+
+function put(bytes: Uint8Array, nowMs: number): Promise<Restored> {
+  const content = (async function* () {
+    await Promise.resolve();
+    yield bytes;
+  })();
+  return restore({ folder, name: "b.db", content, encryption: undefined, force: true, nowMs });
+}
+
+/** One more of all that has a number; answers the numbers. */
+async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
+  const action = await store.createAction({ action: name, application: "x", schemata: {} }, nowMs);
+  const subscription = await store.createSubscription(
+    {
+      application: "x",
+      subscription: name,
+      action: name,
+      handler: "https://h.example/",
+      maxRetries: 0,
+      active: true,
+      secret: "s",
+    },
+    nowMs,
+  );
+  const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
+  const [recorded] = await store.recordEvents([event], nowMs);
+  const token = await store.createToken({ name, hash: name, scopes: [] }, nowMs);
+  const plan = await store.planReplay({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
+  const replay = await store.startReplay(plan!, nowMs);
+  const [delivery] = await store.listDeliveries({ subscription: subscription.rowid, limit: 1 });
+  const records = { action, subscription, token, delivery: delivery!, replay: replay! };
+  const numbers = Object.entries(records).map(([noun, { rowid }]) => [noun, rowid] as const);
+  return { ...Object.fromEntries(numbers), event: recorded?.kind === "recorded" ? recorded.rowid : 0 };
+}
+
+async function publish(store: Store, count: number, nowMs: number): Promise<number[]> {
+  const { actionId, revision } = (await store.findAction("a"))!;
+  const payload = Buffer.from("{}");
+  const rowids: number[] = [];
+  while (rowids.length < count) {
+    const left = Array.from({ length: count - rowids.length }, () => ({ actionId, revision, payload }));
+    for (const outcome of await store.recordEvents(left, nowMs)) {
+      if (outcome.kind === "recorded") rowids.push(outcome.rowid);
+    }
+  }
+  return rowids;
+}
+
+it("no number is given out twice, whatever it numbers", async () => {
+  const store = await open();
+  await oneOfEach(store, "a", NOW);
+  const bytes = await bytesOf(store);
+  const since = await oneOfEach(store, "since", NOW);
+  await store.close();
+  const { last_event: last, next_event: next } = await put(bytes, NOW);
+  expect(last).toBe(since["event"]! - 1);
+  const restored = await open();
+  const anew = await oneOfEach(restored, "anew", NOW);
+  await restored.close();
+  expect(anew["event"]).toBe(next);
+  for (const [noun, number] of Object.entries(since))
+    expect(anew[noun], noun).toBeGreaterThan(number + 1_000);
+});
+
+describe("how far numbers go on", () => {
+  const MILLION = 1_000_000;
+  /** Of a store that has one event. */
+  let bytes: Buffer | undefined;
+  beforeEach(async () => {
+    if (bytes !== undefined) return;
+    const store = await open(NOW + DAY_MS);
+    await oneOfEach(store, "a", NOW);
+    bytes = await bytesOf(store);
+    await store.close();
+  });
+
+  it.each<[string, number, number, Sequences]>([
+    ["by ten minutes at once", 0, 600 * MILLION, {}],
+    ["by a million for each second since the backup was begun", DAY_MS, (86_400 + 600) * MILLION, {}],
+    ["by ten minutes where the clock is behind", -5 * DAY_MS, 600 * MILLION, {}],
+    ["by a year at most", 3_000 * DAY_MS, 366 * 86_400 * MILLION, {}],
+    ["not beyond those of data that has come less far", 0, 600 * MILLION, { event: 7 }],
+    ["beyond those of data that has come further", 0, 2 ** 40, { event: 1 + 2 ** 40 }],
+  ])("%s", async (_, laterMs, gap, replaced) => {
+    const moveOn = join(scratch.path, "copy.db");
+    writeFileSync(moveOn, bytes!);
+    const { event } = await moveNumbers({ moveOn, nowMs: NOW + DAY_MS + laterMs, replaced });
+    expect(event! - 1).toBe(gap);
+  });
+
+  it("from the time of the last event in a file that was copied by hand", async () => {
+    const store = await open();
+    await oneOfEach(store, "a", NOW);
+    await store.close();
+    const nowMs = NOW + 10 * MINUTE_MS;
+    const { event } = await moveNumbers({ moveOn: join(folder, "evreg.db"), nowMs, replaced: {} });
+    expect(event! - 1).toBe(1_200 * MILLION);
+  });
+});
+
+it("lists, replays and prunes on both sides of the numbers passed over", async () => {
+  const store = await open();
+  await oneOfEach(store, "a", NOW);
+  const before = [1, ...(await publish(store, 5_000, NOW + 1_000))];
+  const bytes = await bytesOf(store);
+  await store.close();
+  await put(bytes, NOW + 100 * DAY_MS);
+  const restored = await open(NOW + 100 * DAY_MS);
+  const after = await publish(restored, 5_000, NOW + 100 * DAY_MS);
+  const all = [...before, ...after];
+
+  const list = async (page: number, order: "asc" | "desc") => {
+    const { events, total } = await restored.listEvents({ order, limit: 10, page });
+    return { ids: events.map(({ rowid }) => rowid), total };
+  };
+  expect(await list(500, "asc")).toEqual({ ids: all.slice(4_990, 5_000), total: all.length });
+  expect(await list(501, "desc")).toEqual({ ids: all.slice(4_991, 5_001).toReversed(), total: all.length });
+  const between = { order: "asc", limit: 1, page: 1, fromMs: NOW + DAY_MS, applications: ["x"] } as const;
+  expect(await restored.listEvents(between)).toMatchObject({ total: 5_000, events: [{ rowid: after[0] }] });
+  const [oldest] = await restored.listDeliveries({ limit: 1, toMs: NOW + DAY_MS, after: after[0]! });
+  expect(oldest).toMatchObject({ event_id: before.at(-1) });
+
+  const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
+  const late = await restored.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
+  const plan = await restored.planReplay({ subscription: late.rowid, selection: "missed", fromMs: NOW });
+  expect(await restored.countReplay(plan!)).toEqual({ count: all.length, rest: [] });
+  const found = await restored.findExpired({
+    beforeMs: NOW + 200 * DAY_MS,
+    most: 20_000,
+    after: before.at(-2)!,
+  });
+  expect(found.after).toBeUndefined();
+  await restored.close();
+});
