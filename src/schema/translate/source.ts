@@ -58,8 +58,9 @@ export class Source {
       throw refuse("leads to a name; only pointers are followed");
     const place = this.#readingAt(from).resource + fragment;
     if (place === "") throw refuse("leads to the document as a whole, which is no schema");
-    if (this.at(place) === undefined) throw refuse("leads to a place that is not there");
-    return place;
+    const value = this.at(place);
+    if (value === undefined) throw refuse("leads to a place that is not there");
+    return isFormatted(value) ? pointerTo(place, "schema") : place;
   }
 
   /** @throws `Untranslatable` for a dialect that is not known */
@@ -76,8 +77,9 @@ export class Source {
       place = pointerTo(place, step);
       if (!isObject(value)) continue;
       const { $schema, $id, schemaFormat } = value;
-      if (typeof schemaFormat === "string" && Object.hasOwn(value, "schema")) {
-        dialect = dialectOfFormat(schemaFormat) ?? refuseDialect(place, "schemaFormat", schemaFormat);
+      if (isFormatted(value)) {
+        const format = String(schemaFormat);
+        dialect = dialectOfFormat(format) ?? refuseDialect(place, "schemaFormat", format);
       }
       if (typeof $schema === "string")
         dialect = dialectAt($schema) ?? refuseDialect(place, "$schema", $schema);
@@ -86,6 +88,11 @@ export class Source {
     }
     return { dialect, resource };
   }
+}
+
+/** A schema of AsyncAPI with its format beside it. */
+export function isFormatted(value: unknown): boolean {
+  return isObject(value) && typeof value["schemaFormat"] === "string" && Object.hasOwn(value, "schema");
 }
 
 function refuseDialect(pointer: string, member: string, named: string): never {
