@@ -24,6 +24,11 @@ function imported(text: string, prefix?: string) {
 
 const OBJECT = { type: "object" };
 
+/** A webhook with a request body. */
+function body(content: string, type = "application/json"): string {
+  return `{ post: { requestBody: { content: { ${type}: ${content} } } } }`;
+}
+
 describe("OpenAPI 3.1", () => {
   test("each webhook's JSON body is an action, wherever its parts are kept", () => {
     const { schemas, deprecated, title, notes, omitted } = imported(`openapi: 3.1.0
@@ -64,8 +69,6 @@ components:
   });
 
   test("what can be no action is left out, with its line", () => {
-    const body = (schema: string) =>
-      `{ post: { requestBody: { content: { application/json: ${schema} } } } }`;
     const { schemas, omitted } = imported(`openapi: 3.1.0
 webhooks:
   empty: {}
@@ -98,8 +101,7 @@ webhooks:
   });
 
   test("names become those of actions; where two come to the same, neither is taken unless they are the same", () => {
-    const webhook = (type: string) =>
-      `{ post: { requestBody: { content: { "*/*": { schema: { properties: { a: { type: ${type} } } } } } } } }`;
+    const webhook = (type: string) => body(`{ schema: { properties: { a: { type: ${type} } } } }`, '"*/*"');
     const { schemas, notes, omitted } = imported(
       `openapi: 3.1.0
 webhooks:
