@@ -102,6 +102,13 @@ test.each([
   expect(existsSync(join(folder.path, "none.yaml"))).toBe(false);
 });
 
+test("never writes over the document", async () => {
+  const text = document({ a: webhook({}) });
+  const path = file("same.json", text);
+  expect(await run(["import", path, "-o", `./${path}`])).toMatchObject({ code: 2 });
+  expect(readFileSync(join(folder.path, path), "utf8")).toBe(text);
+});
+
 test.each([
   [["--prefix", "a b"], /--prefix: it must be letters, digits/],
   [["--application", " "], /--application: it must not be empty\./],

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { checkActionName, checkLabel } from "../../domain/names.ts";
 import { flagWords } from "../flag-words.ts";
@@ -34,6 +35,10 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const { loosen, format, target } = choices;
   const name = path === "-" ? "stdin" : path;
   const prefix = choices.prefix === undefined ? undefined : prefixOf(choices.prefix);
+  const into = target["output-file"];
+  if (path !== "-" && into !== undefined && resolve(into) === resolve(path)) {
+    throw usage(`--output-file: ${path} is the document itself; name another file.`);
+  }
   const document = parsed(name, await readInput(path));
   const catalogue = readCatalogue(document.value, name);
   const application = applicationOf(choices.application, catalogue.title);

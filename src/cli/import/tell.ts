@@ -1,4 +1,5 @@
 import { pathOf } from "../../schema/field-path.ts";
+import { NAME_LENGTH } from "../../domain/names.ts";
 import { note } from "../output.ts";
 import { printableLine } from "../printable.ts";
 import type { ParsedDocument } from "../registry/document.ts";
@@ -28,5 +29,8 @@ export function tellNotes({ action, notes }: ImportedAction, placeOf: (pointer: 
 
 /** A line for each message there is no action for. */
 export function omissionsOf(omitted: readonly Omitted[], placeOf: (pointer: string) => string): string[] {
-  return omitted.map(({ name, place, message }) => printableLine(`${placeOf(place)}: ${name}: ${message}`));
+  return omitted.map(({ name, place, message }) => {
+    const shown = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH).toWellFormed()}…` : name;
+    return printableLine(`${placeOf(place)}: ${shown}: ${message}`);
+  });
 }

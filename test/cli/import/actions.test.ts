@@ -101,15 +101,17 @@ webhooks:
   });
 
   test("names become those of actions; where two come to the same, neither is taken unless they are the same", () => {
-    const webhook = (type: string) => body(`{ schema: { properties: { a: { type: ${type} } } } }`, '"*/*"');
+    const [text, number] = ["string", "number"].map((type) =>
+      body(`{ schema: { properties: { a: { type: ${type} } } } }`, '"*/*"'),
+    );
     const { schemas, notes, omitted } = imported(
       `openapi: 3.1.0
 webhooks:
-  /user/signed-up/: ${webhook("string")}
-  user.signed-up: ${webhook("string")}
-  order created: ${webhook("string")}
-  order_created: ${webhook("number")}
-  Ünder: ${webhook("string")}
+  /user/signed-up/: ${text}
+  user.signed-up: ${text}
+  order created: ${text}
+  order_created: ${number}
+  Ünder: ${text}
 `,
       "shop.v1",
     );
