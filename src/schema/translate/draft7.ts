@@ -3,7 +3,7 @@ import { isAnnotation, isObject, type JsonObject } from "../keywords.ts";
 import { SCHEMA_LIMITS } from "../limits.ts";
 import { withoutNewer } from "./newer.ts";
 import { type Source, Untranslatable } from "./source.ts";
-import { holds, isKept, isStructure, leftOutAs } from "./vocabulary.ts";
+import { holds, isKept, isStructure, leftOutAs, misshapen } from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -90,6 +90,7 @@ class Translation {
     for (const [keyword, value] of Object.entries(schema)) {
       const place = pointerTo(pointer, keyword);
       const note = (message: string) => this.#notes.push({ pointer: place, message });
+      const misshaped = misshapen(keyword, value);
       if (isStructure(keyword)) continue;
       if (keyword === "$ref" && hasReference) {
         entries.push([keyword, this.#reference(String(value), pointer)]);
@@ -99,8 +100,8 @@ class Translation {
         note(`left out: draft-07 ignores ${keyword} beside $ref`);
       } else if (keyword === "example" && schema["examples"] === undefined) {
         entries.push(["examples", [value]]);
-      } else if (keyword === "examples" && !Array.isArray(value)) {
-        note("left out: examples must be a list");
+      } else if (misshaped !== undefined) {
+        note(misshaped);
       } else if (holds(keyword, dialect) !== undefined) {
         if (keyword === "dependencies" && dialect === "2020-12") {
           note(

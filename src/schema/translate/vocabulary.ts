@@ -56,6 +56,23 @@ const UNCHECKED: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
+/** What an annotation must be for draft-07 to let it pass; documents often have `description:` with nothing behind it. */
+const SHAPES: ReadonlyMap<string, string> = new Map([
+  ...["$comment", "contentEncoding", "contentMediaType", "description", "title"].map(
+    (word) => [word, "string"] as const,
+  ),
+  ["readOnly", "boolean"],
+  ["writeOnly", "boolean"],
+  ["examples", "list"],
+]);
+
+/** Why an annotation would get a schema refused; `undefined` for one that does not. */
+export function misshapen(keyword: string, value: unknown): string | undefined {
+  const shape = SHAPES.get(keyword);
+  const isShaped = shape === undefined || (Array.isArray(value) ? "list" : typeof value) === shape;
+  return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
+}
+
 export function holds(keyword: string, dialect: Dialect): Holds | undefined {
   return HOLDS[dialect].get(keyword);
 }

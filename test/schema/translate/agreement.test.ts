@@ -43,7 +43,7 @@ function counted(value: unknown): unknown {
   return { ...others, allOf: [...all, { contains, maxContains: 1_000, ...least }] };
 }
 
-const RUNS = Number(process.env["TRANSLATE_RUNS"] ?? 200);
+const RUNS = Number(process.env["TRANSLATE_RUNS"] ?? 120);
 
 test("what a translated schema accepts is what its source accepts", () => {
   const counts = { refused: 0, accepting: 0, rejecting: 0 };

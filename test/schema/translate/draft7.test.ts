@@ -186,7 +186,9 @@ describe("2020-12", () => {
 
   test("what checks nothing is left out, and told", () => {
     const schema = {
-      properties: { a: { xml: {}, nullable: true, requird: [], additionalItems: false, examples: {} } },
+      properties: {
+        a: { xml: {}, nullable: true, requird: [], additionalItems: false, examples: {}, title: null },
+      },
     };
     const { schemata, notes } = translated(schema);
     expect(schemata).toEqual({ properties: { a: {} } });
@@ -197,6 +199,7 @@ describe("2020-12", () => {
       `${at}/requird: left out: requird is no keyword of 2020-12 and checks nothing; did you mean required?`,
       `${at}/additionalItems: left out: additionalItems is no keyword of 2020-12 and checks nothing`,
       `${at}/examples: left out: examples must be a list`,
+      `${at}/title: left out: title must be a string`,
     ]);
   });
 });
