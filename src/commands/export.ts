@@ -1,8 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
-import { note, writeOut } from "../cli/output.ts";
-import { printableLine } from "../cli/printable.ts";
 import { usage } from "../cli/usage.ts";
 
 export default class Export extends EvregCommand {
@@ -48,26 +46,12 @@ export default class Export extends EvregCommand {
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usage("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
-    const [{ byApplication, exported, registryOf }, { exportText, writeExport, writeExports }] =
-      await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export-files.ts")]);
+    const [{ byApplication, exported, registryOf }, { writeRegistry }] = await Promise.all([
+      import("../cli/registry/export.ts"),
+      import("../cli/registry/write-registry.ts"),
+    ]);
     const registry = await this.withEvreg(flags, (evreg) => registryOf(evreg, flags.application));
-    const { "output-dir": folder, "output-file": path } = flags;
-    if (folder !== undefined) {
-      const { written, unchanged, others } = await writeExports(folder, byApplication(registry), {
-        format: as,
-        force: flags.force,
-      });
-      const kept = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
-      const names = written.length === 0 ? "nothing" : written.join(", ");
-      note(`Wrote ${printableLine(names)} in ${printableLine(folder)}${kept}.`);
-      if (others.length > 0) {
-        note(
-          `${printableLine(folder)} also holds ${printableLine(others.join(", "))}, which evreg apply reads too.`,
-        );
-      }
-    } else if (path !== undefined && path !== "-")
-      await writeExport(path, exportText(exported(registry), as));
-    else await writeOut(exportText(exported(registry), as));
+    await writeRegistry(exported(registry), byApplication(registry), as, flags);
     return EXIT.done;
   }
 }

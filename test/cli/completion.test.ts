@@ -91,7 +91,7 @@ describe("what can be typed next", () => {
   });
 
   test("files and folders are left to the shell", () => {
-    for (const line of ["publish --file ", "apply -f ", "config check ", "serve --config=x"]) {
+    for (const line of ["publish --file ", "apply -f ", "config check ", "import ", "serve --config=x"]) {
       expect(at(line), line).toEqual({ kind: "files" });
     }
     for (const line of ["serve --data ", "export --output-dir "])

@@ -40,6 +40,7 @@ const ARGUMENTS: Readonly<Record<string, NameKind | "files">> = {
   "tokens.id": "token",
   "context.name": "context",
   "config.file": "files",
+  "import.file": "files",
 };
 /** Flags by name and the value that their help shows. */
 const FLAGS: Readonly<Record<string, NameKind>> = {

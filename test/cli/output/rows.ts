@@ -45,6 +45,14 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   export: { ok: () => ["--application", "shop"], missing: null, refuses: ["jsonl"] },
   // A text in no other format; help.test.ts has it.
   help: null,
+  import: {
+    ok: () => ["-", "--application", "shop"],
+    input: () =>
+      "openapi: 3.1.0\nwebhooks: {a.b: {post: {requestBody: {content: {application/json: {schema: {type: object}}}}}}}",
+    missing: null,
+    place: "none",
+    refuses: ["jsonl"],
+  },
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
   migrate: { ok: () => ["--status"], missing: null, place: "makes folder" },
   publish: {

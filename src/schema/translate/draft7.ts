@@ -1,0 +1,165 @@
+import { pointerSteps, pointerTo } from "../field-path.ts";
+import { isAnnotation, isObject, type JsonObject } from "../keywords.ts";
+import { SCHEMA_LIMITS } from "../limits.ts";
+import { withoutNewer } from "./newer.ts";
+import { type Source, Untranslatable } from "./source.ts";
+import { holds, isKept, isStructure, leftOutAs, misshapen } from "./vocabulary.ts";
+
+/** What was changed or left out, with its place in the source. */
+export interface Note {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+export interface Translated {
+  readonly schemata: unknown;
+  readonly notes: readonly Note[];
+  /** The place in the source of what stands at a path of `schemata`, or of the schema it stands in. */
+  readonly sourceOf: (path: readonly (string | number)[]) => string;
+}
+
+export interface TranslateOptions {
+  /** Leaves out what draft-07 cannot say, with a note, though the schema then accepts more. */
+  readonly loosen: boolean;
+}
+
+/**
+ * A schema of draft-07 by itself that accepts what one in a larger document accepts. What it refers to comes along as
+ * `definitions`.
+ * @throws `Untranslatable` for what would not mean the same
+ */
+export function toDraft7(source: Source, pointer: string, options: TranslateOptions): Translated {
+  return new Translation(source, options).run(pointer);
+}
+
+class Translation {
+  readonly #source: Source;
+  readonly #options: TranslateOptions;
+  readonly #notes: Note[] = [];
+  readonly #places = new WeakMap<object, string>();
+  /** Names of definitions, by the place in the source. */
+  readonly #names = new Map<string, string>();
+  #root = "";
+  #count = 0;
+
+  constructor(source: Source, options: TranslateOptions) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  run(pointer: string): Translated {
+    this.#root = this.#source.follow(pointer, "nothing");
+    const root = this.#schema(this.#root);
+    // Those that a definition refers to join the map while it is walked.
+    const definitions: [string, unknown][] = [];
+    for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
+    if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
+    return {
+      schemata: root,
+      notes: this.#notes,
+      sourceOf: (path) => {
+        let [value, place, from]: [unknown, string, number] = [root, this.#root, 0];
+        for (const [index, step] of path.entries()) {
+          value = (value as Record<string, unknown> | undefined)?.[String(step)];
+          const known = typeof value === "object" && value !== null ? this.#places.get(value) : undefined;
+          if (known !== undefined) [place, from] = [known, index + 1];
+        }
+        return path.slice(from).reduce<string>(pointerTo, place);
+      },
+    };
+  }
+
+  #schema(pointer: string): unknown {
+    const schema = this.#source.at(pointer);
+    if (typeof schema === "boolean") return schema;
+    if (!isObject(schema)) throw new Untranslatable(pointer, "must be a schema: an object, true or false");
+    this.#count += 1;
+    if (this.#count > SCHEMA_LIMITS.subschemas) {
+      const most = SCHEMA_LIMITS.subschemas.toLocaleString("en");
+      throw new Untranslatable(this.#root, `needs more than ${most} schemas, with all that it refers to`);
+    }
+    const translated = this.#object(schema, pointer);
+    this.#places.set(translated, pointer);
+    return translated;
+  }
+
+  #object(schema: JsonObject, pointer: string): JsonObject {
+    const dialect = this.#source.dialectAt(pointer);
+    const hasReference = typeof schema["$ref"] === "string";
+    const entries: [string, unknown][] = [];
+    for (const [keyword, value] of Object.entries(schema)) {
+      const place = pointerTo(pointer, keyword);
+      const note = (message: string) => this.#notes.push({ pointer: place, message });
+      const misshaped = misshapen(keyword, value);
+      if (isStructure(keyword)) continue;
+      if (keyword === "$ref" && hasReference) {
+        entries.push([keyword, this.#reference(String(value), pointer)]);
+      } else if (keyword === "$dynamicRef" && dialect === "2020-12") {
+        throw new Untranslatable(place, "$dynamicRef has no counterpart in draft-07; use $ref");
+      } else if (hasReference && dialect === "draft-07" && !isAnnotation(keyword)) {
+        note(`left out: draft-07 ignores ${keyword} beside $ref`);
+      } else if (keyword === "example" && schema["examples"] === undefined) {
+        entries.push(["examples", [value]]);
+      } else if (misshaped !== undefined) {
+        note(misshaped);
+      } else if (holds(keyword, dialect) !== undefined) {
+        if (keyword === "dependencies" && dialect === "2020-12") {
+          note(
+            "dependencies is draft-07's, and checked as there; 2020-12 has dependentRequired and dependentSchemas",
+          );
+        }
+        entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
+      } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
+      else note(leftOutAs(keyword, dialect));
+    }
+    const translated = Object.fromEntries(entries);
+    if (dialect === "draft-07") return translated;
+    return withoutNewer(translated, {
+      source: this.#source,
+      pointer,
+      lose: (keyword, message) => this.#lose(pointerTo(pointer, keyword), message),
+    });
+  }
+
+  /** The schemas that a keyword holds. What is none there is left for draft-07's own meta-schema to refuse. */
+  #inside(keyword: string, value: unknown, pointer: string, dialect: "draft-07" | "2020-12"): unknown {
+    const held = holds(keyword, dialect);
+    if (Array.isArray(value) && held === "schema") {
+      const hint = keyword === "items" ? "; in 2020-12 a list of schemas is prefixItems" : "";
+      throw new Untranslatable(pointer, `${keyword} must be one schema${hint}`);
+    }
+    if (Array.isArray(value)) return value.map((_, index) => this.#schema(pointerTo(pointer, index)));
+    if (held !== "map") return this.#schema(pointer);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [
+        name,
+        keyword === "dependencies" && Array.isArray(inner) ? inner : this.#schema(pointerTo(pointer, name)),
+      ]),
+    );
+  }
+
+  #reference(ref: string, from: string): string {
+    const place = this.#source.follow(this.#source.target(ref, from), "nothing");
+    if (place === this.#root) return "#";
+    let name = this.#names.get(place);
+    if (name === undefined) {
+      name = freeName(pointerSteps(place).at(-1) ?? "", new Set(this.#names.values()));
+      this.#names.set(place, name);
+    }
+    return `#/definitions/${name}`;
+  }
+
+  #lose(pointer: string, message: string): void {
+    if (!this.#options.loosen) throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`);
+    this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
+  }
+}
+
+/** A name that needs no escaping in a reference. */
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  const stem = wanted.replaceAll(/[^A-Za-z0-9._-]+/g, "_") || "schema";
+  let name = stem;
+  for (let next = 2; taken.has(name); next++) name = `${stem}_${next}`;
+  return name;
+}

@@ -1,0 +1,241 @@
+import { describe, expect, test } from "vitest";
+import type { Dialect } from "../../../src/schema/translate/dialect.ts";
+import { toDraft7 } from "../../../src/schema/translate/draft7.ts";
+import { Source, Untranslatable } from "../../../src/schema/translate/source.ts";
+
+interface Options {
+  readonly dialect?: Dialect;
+  readonly loosen?: boolean;
+}
+
+/** Of the schema at `/schema`, in a document with others to refer to. */
+function translated(schema: unknown, { dialect = "2020-12", loosen = false }: Options = {}) {
+  const document = { schema, kept: KEPT };
+  const { schemata, notes } = toDraft7(new Source(document, dialect), "/schema", { loosen });
+  return { schemata, notes: notes.map(({ pointer, message }) => `${pointer}: ${message}`) };
+}
+
+function refusal(schema: unknown, options: Options = {}): string {
+  try {
+    translated(schema, options);
+  } catch (error) {
+    if (error instanceof Untranslatable) return `${error.pointer}: ${error.message}`;
+    throw error;
+  }
+  return "";
+}
+
+const KEPT = {
+  text: { type: "string" },
+  base: { properties: { id: {} }, patternProperties: { "^x-": {} } },
+  "odd/name %": { type: "null" },
+  tree: { properties: { under: { $ref: "#/kept/tree" } } },
+  loop: { $ref: "#/kept/pool" },
+  pool: { $ref: "#/kept/loop" },
+};
+const text = { $ref: "#/definitions/text" };
+
+describe("2020-12", () => {
+  test.each<[string, Record<string, unknown>, unknown]>([
+    ["a tuple", { prefixItems: [{}, true], items: false }, { items: [{}, true], additionalItems: false }],
+    ["a tuple with more", { prefixItems: [{}] }, { items: [{}] }],
+    ["one schema for all items", { items: { type: "null" } }, { items: { type: "null" } }],
+    ["names that need others", { dependentRequired: { a: ["b"] } }, { dependencies: { a: ["b"] } }],
+    [
+      "names that need others and a schema",
+      { dependentRequired: { a: ["b"], c: [] }, dependentSchemas: { a: { minProperties: 3 } } },
+      { dependencies: { a: { allOf: [{ required: ["b"] }, { minProperties: 3 }] }, c: [] } },
+    ],
+    ["contains that may be none", { contains: {}, minContains: 0 }, {}],
+    ["contains as it is", { contains: {}, minContains: 1 }, { contains: {} }],
+    ["bounds without contains", { minContains: 3, maxContains: 4 }, {}],
+    [
+      "keywords beside a reference",
+      { $ref: "#/kept/text", maxLength: 3, allOf: [{ minLength: 1 }] },
+      { maxLength: 3, allOf: [text, { minLength: 1 }], definitions: { text: KEPT.text } },
+    ],
+    [
+      "words beside a reference",
+      { $ref: "#/kept/text", title: "A text" },
+      { ...text, title: "A text", definitions: { text: KEPT.text } },
+    ],
+    ["a reference alone", { $ref: "#/kept/text" }, KEPT.text],
+    ["one that leads back", { $ref: "#/kept/tree" }, { properties: { under: { $ref: "#" } } }],
+    [
+      "an odd name",
+      { not: { $ref: "#/kept/odd~1name%20%25" } },
+      { not: { $ref: "#/definitions/odd_name_" }, definitions: { odd_name_: { type: "null" } } },
+    ],
+    [
+      "a schema with an address, which its references count from",
+      { $id: "https://shop.example/a", $defs: { b: true }, not: { $ref: "#/$defs/b" } },
+      { not: { $ref: "#/definitions/b" }, definitions: { b: true } },
+    ],
+    ["values, whatever they look like", { const: { $ref: "#/x", $id: "y" }, default: { xml: 1 } }, undefined],
+    [
+      "properties named like keywords",
+      { properties: { xml: {}, $ref: {}, items: { type: "null" } } },
+      undefined,
+    ],
+    ["types with null", { type: ["string", "null"] }, undefined],
+    ["an extension", { "x-internal": { $ref: "#/nowhere" } }, undefined],
+    ["an example", { example: 3 }, { examples: [3] }],
+    ["an open object, said so", { allOf: [{}], unevaluatedProperties: true }, { allOf: [{}] }],
+    [
+      "a closed object with a base",
+      { $ref: "#/kept/base", properties: { a: {} }, unevaluatedProperties: false },
+      {
+        properties: { a: {}, id: true },
+        patternProperties: { "^x-": true },
+        additionalProperties: false,
+        allOf: [{ $ref: "#/definitions/base" }],
+        definitions: { base: KEPT.base },
+      },
+    ],
+    [
+      "a closed object whose branches add no members",
+      {
+        properties: { a: {} },
+        anyOf: [{ required: ["a"] }, { properties: { a: {} } }],
+        unevaluatedProperties: false,
+      },
+      {
+        properties: { a: {} },
+        anyOf: [{ required: ["a"] }, { properties: { a: {} } }],
+        additionalProperties: false,
+      },
+    ],
+    [
+      "one closed already",
+      {
+        allOf: [{ additionalProperties: {} }],
+        anyOf: [{ properties: { b: {} } }],
+        unevaluatedProperties: false,
+      },
+      { allOf: [{ additionalProperties: {} }], anyOf: [{ properties: { b: {} } }] },
+    ],
+    [
+      "a closed tuple",
+      { prefixItems: [{}], unevaluatedItems: false },
+      { items: [{}], additionalItems: false },
+    ],
+    ["a list with nothing left", { items: {}, unevaluatedItems: false }, { items: {} }],
+  ])("%s", (_, schema, expected) => {
+    expect(translated(schema)).toEqual({ schemata: expected ?? schema, notes: [] });
+  });
+
+  test("a member named __proto__ is one like any other", () => {
+    const schema = JSON.parse(
+      '{"properties":{"__proto__":{"type":"null"}},"dependentRequired":{"__proto__":["a"]}}',
+    ) as object;
+    expect(JSON.stringify(translated(schema).schemata)).toBe(
+      '{"properties":{"__proto__":{"type":"null"}},"dependencies":{"__proto__":["a"]}}',
+    );
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ["a dynamic reference", { $dynamicRef: "#a" }, "/schema/$dynamicRef: $dynamicRef has no counterpart"],
+    [
+      "another document",
+      { $ref: "text.yaml#/a" },
+      '/schema/$ref: $ref "text.yaml#/a" leads out of this document',
+    ],
+    ["a name", { not: { $ref: "#text" } }, '/schema/not/$ref: $ref "#text" leads to a name'],
+    [
+      "nowhere",
+      { $ref: "#/kept/none" },
+      '/schema/$ref: $ref "#/kept/none" leads to a place that is not there',
+    ],
+    ["the document", { $ref: "#" }, '/schema/$ref: $ref "#" leads to the document as a whole'],
+    ["a circle", { $ref: "#/kept/loop" }, "/schema: $ref leads back to itself"],
+    ["a text", { $ref: "#/kept/text/type" }, "/kept/text/type: must be a schema"],
+    ["a list of items", { items: [{}] }, "/schema/items: items must be one schema; in 2020-12 a list"],
+    ["another dialect", { $schema: "http://json-schema.org/draft-04/schema#" }, "/schema/$schema: $schema"],
+    ["more than a few that fit", { contains: {}, minContains: 2 }, "/schema/minContains: minContains counts"],
+    ["at most so many", { contains: {}, maxContains: 2 }, "/schema/maxContains: maxContains counts"],
+    [
+      "a closed object whose branches add members",
+      { oneOf: [{ properties: { a: {} } }, { properties: { b: {} } }], unevaluatedProperties: false },
+      "/schema/unevaluatedProperties: unevaluatedProperties depends on which branches",
+    ],
+    [
+      "a closed list beside a reference",
+      { $ref: "#/kept/text", unevaluatedItems: false },
+      "/schema/unevaluatedItems: unevaluatedItems depends on $ref beside it",
+    ],
+  ])("%s is refused", (_, schema, start) => {
+    expect(refusal(schema).slice(0, start.length)).toBe(start);
+  });
+
+  test("what accepts more is taken where that is asked for, and told", () => {
+    const schema = {
+      anyOf: [{ properties: { a: {} } }],
+      unevaluatedProperties: false,
+      contains: {},
+      maxContains: 2,
+    };
+    expect(translated(schema, { loosen: true })).toEqual({
+      schemata: { anyOf: schema.anyOf, contains: {} },
+      notes: [
+        expect.stringMatching(/^\/schema\/unevaluatedProperties: left out, so that more is accepted: /),
+        expect.stringMatching(/^\/schema\/maxContains: left out, so that more is accepted: /),
+      ],
+    });
+    expect(refusal({ $dynamicRef: "#a" }, { loosen: true })).not.toBe("");
+  });
+
+  test("what checks nothing is left out, and told", () => {
+    const schema = {
+      properties: {
+        a: { xml: {}, nullable: true, requird: [], additionalItems: false, examples: {}, title: null },
+      },
+    };
+    const { schemata, notes } = translated(schema);
+    expect(schemata).toEqual({ properties: { a: {} } });
+    const at = "/schema/properties/a";
+    expect(notes).toEqual([
+      `${at}/xml: left out: xml checks nothing`,
+      `${at}/nullable: left out: nullable means nothing here, so null is not allowed; "type": [..., "null"] allows it`,
+      `${at}/requird: left out: requird is no keyword of 2020-12 and checks nothing; did you mean required?`,
+      `${at}/additionalItems: left out: additionalItems is no keyword of 2020-12 and checks nothing`,
+      `${at}/examples: left out: examples must be a list`,
+      `${at}/title: left out: title must be a string`,
+    ]);
+  });
+});
+
+test("draft-07 stays as it is, but for what it ignores", () => {
+  const schema = {
+    items: [{ type: "null" }],
+    additionalItems: { dependencies: { a: ["b"], c: { $ref: "#/kept/text", maxLength: 3 } } },
+    unevaluatedProperties: false,
+    definitions: { unused: {} },
+  };
+  expect(translated(schema, { dialect: "draft-07" })).toEqual({
+    schemata: {
+      items: [{ type: "null" }],
+      additionalItems: { dependencies: { a: ["b"], c: text } },
+      definitions: { text: KEPT.text },
+    },
+    notes: [
+      "/schema/additionalItems/dependencies/c/maxLength: left out: draft-07 ignores maxLength beside $ref",
+      "/schema/unevaluatedProperties: left out: unevaluatedProperties is no keyword of draft-07 and checks nothing",
+    ],
+  });
+});
+
+test("a schema that names its dialect is read by that one", () => {
+  const schema = { $schema: "http://json-schema.org/draft-07/schema#", items: [{}] };
+  expect(translated(schema)).toEqual({ schemata: { items: [{}] }, notes: [] });
+});
+
+test("a document made to grow without end is refused before it does", () => {
+  const kept = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, at) => [`s${at}`, { allOf: [{ $ref: `#/kept/s${at + 1}` }] }]),
+  );
+  const document = { schema: { $ref: "#/kept/s0", unevaluatedProperties: false, title: "a" }, kept };
+  const translate = (schema: object) =>
+    toDraft7(new Source({ ...document, schema }, "2020-12"), "/schema", { loosen: false });
+  expect(() => translate(document.schema)).toThrow("unevaluatedProperties depends on");
+  expect(() => translate({ not: { $ref: "#/kept/s0" } })).toThrow("needs more than 1,000 schemas");
+});
