@@ -19,7 +19,11 @@ export interface Verdict {
   readonly breaks: readonly SchemaBreak[];
   /** How many there are, those not told one by one included. */
   readonly total: number;
+  /** What it took to find them, without reading the schemas. */
+  readonly steps: number;
 }
+
+type Told = Pick<Verdict, "breaks" | "total">;
 
 export interface CompareOptions {
   readonly mode?: CompatibilityMode;
@@ -52,7 +56,7 @@ export function* comparing(
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
 ): Task<Verdict> {
   const sides = sidesOf(mode);
-  if (sides.length === 0) return { breaks: [], total: 0 };
+  if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
   const oldDocument = readSchema(old);
   yield;
   const nextDocument = readSchema(next);
@@ -61,16 +65,18 @@ export function* comparing(
   const oldShape = yield* readingShape(oldDocument, "old", ids);
   const comparison = new Comparison(oldShape, yield* readingShape(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
-  let total = 0;
+  let [total, taken] = [0, 0];
   for (const side of sides) {
     yield;
-    const found = yield* within({ left: steps }, comparison.findings(side));
+    const [forFindings, forExamples] = [{ left: steps }, { left: EXAMPLE_STEPS }];
+    const found = yield* within(forFindings, comparison.findings(side));
     yield;
-    const told = yield* comparison.breaks(side, found);
+    const told = yield* comparison.breaks(side, found, forExamples);
     breaks.push(...told.breaks);
     total += told.total;
+    taken += steps - forFindings.left + (EXAMPLE_STEPS - forExamples.left);
   }
-  return { breaks, total };
+  return { breaks, total, steps: taken };
 }
 
 /** Steps that several tasks share. */
@@ -109,10 +115,10 @@ class Comparison {
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found): Task<Verdict> {
+  *breaks(side: Side, { findings, isCut }: Found, forExamples: Allowance): Task<Told> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
-    const examples = yield* this.#examples(side, told);
+    const examples = yield* this.#examples(side, told, forExamples);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     if (isCut) breaks.push(tooLong(side));
@@ -133,10 +139,13 @@ class Comparison {
   }
 
   /** For each finding a payload that shows it, where one is found. */
-  *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
+  *#examples(
+    side: Side,
+    findings: readonly Finding[],
+    allowance: Allowance,
+  ): Task<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side);
     const found: ({ value: unknown } | undefined)[] = [];
-    const allowance = { left: EXAMPLE_STEPS };
     try {
       for (const finding of findings) {
         yield;
