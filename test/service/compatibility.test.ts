@@ -38,7 +38,7 @@ async function judge(
   stepsOverAll?: number,
   rule: Parameters<typeof breaksOf>[4] = ALL,
 ): Promise<{ breaks: readonly RevisionBreak[]; comparisons: number }> {
-  const turns = new SchemaWork(loopPace).for("check");
+  const turns = new SchemaWork(loopPace).for("check", {});
   let comparisons = 0;
   const counted: typeof turns = {
     ...turns,
