@@ -153,7 +153,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const deleted = await store.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
       wake(deleted);
-      return { data: shown(deleted) };
+      // Only now does none come to them any more.
+      return { data: shown(deleted), meta: { cancelled: await store.countWaiting(id) } };
     },
   };
 }
