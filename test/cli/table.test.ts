@@ -114,6 +114,7 @@ const ATTEMPT = {
   status_code: null,
   error_code: "connection_refused",
   response: "x".repeat(500),
+  refusal: null,
 } as const;
 
 test.each([
