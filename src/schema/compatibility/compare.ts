@@ -68,15 +68,15 @@ export function* comparing(
   let [total, taken] = [0, 0];
   for (const side of sides) {
     yield;
-    const [forFindings, forExamples] = [{ left: steps }, { left: EXAMPLE_STEPS }];
-    const found = yield* within(forFindings, comparison.findings(side));
+    const allowance = { left: steps };
+    const found = yield* within(allowance, comparison.findings(side));
     yield;
-    const told = yield* comparison.breaks(side, found, forExamples);
+    const told = yield* comparison.breaks(side, found);
     breaks.push(...told.breaks);
     total += told.total;
-    taken += steps - forFindings.left + (EXAMPLE_STEPS - forExamples.left);
+    taken += steps - allowance.left;
   }
-  return { breaks, total, steps: taken };
+  return { breaks, total, steps: taken + comparison.exampleSteps };
 }
 
 /** Steps that several tasks share. */
@@ -109,16 +109,18 @@ interface Found {
 class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
+  /** What looking for examples took. */
+  exampleSteps = 0;
 
   constructor(old: Shape, next: Shape) {
     this.#old = old;
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found, forExamples: Allowance): Task<Told> {
+  *breaks(side: Side, { findings, isCut }: Found): Task<Told> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
-    const examples = yield* this.#examples(side, told, forExamples);
+    const examples = yield* this.#examples(side, told);
     const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     if (isCut) breaks.push(tooLong(side));
@@ -139,13 +141,10 @@ class Comparison {
   }
 
   /** For each finding a payload that shows it, where one is found. */
-  *#examples(
-    side: Side,
-    findings: readonly Finding[],
-    allowance: Allowance,
-  ): Task<({ value: unknown } | undefined)[]> {
+  *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side);
     const found: ({ value: unknown } | undefined)[] = [];
+    const allowance = { left: EXAMPLE_STEPS };
     try {
       for (const finding of findings) {
         yield;
@@ -154,6 +153,7 @@ class Comparison {
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
+    this.exampleSteps += EXAMPLE_STEPS - allowance.left;
     return found;
   }
 
