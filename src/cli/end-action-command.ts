@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "./base-command.ts";
-import { ACTION_RECORD } from "./columns.ts";
+import { ACTION_RECORD } from "./columns/actions.ts";
 import { EXIT } from "./exit-code.ts";
 import { given, textArg } from "./flags.ts";
 
