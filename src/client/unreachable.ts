@@ -22,13 +22,13 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
   const { origin, timeoutMs, maxAnswerBytes } = attempted;
   switch (code) {
     case "ECONNREFUSED":
-      return `Nothing listens at ${origin}. Start a server there, or give the address of another.`;
+      return `Nothing listens at ${origin}. Is a server running there?`;
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `The name in ${origin} has no address. Check it, or give the address of another server.`;
+      return `The name in ${origin} has no address. Is it spelt right?`;
     case "EHOSTUNREACH":
     case "ENETUNREACH":
-      return `There is no way from here to ${origin}. Check the network, or give the address of another server.`;
+      return `There is no way from here to ${origin}. Check the network.`;
     case "TimeoutError":
     case "UND_ERR_CONNECT_TIMEOUT":
     case "ETIMEDOUT":
@@ -54,7 +54,7 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       if (code?.startsWith("HPE_") === true) {
         return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
       }
-      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address, or give that of another server.`;
+      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address.`;
   }
 }
 

@@ -102,7 +102,7 @@ describe("nobody there", () => {
     const error = await failure(client({ url: `http://127.0.0.1:${port}` }).health());
     expect(error.code).toBe("unreachable");
     expect(error.message).toContain(`http://127.0.0.1:${port}`);
-    expect(error.message).toContain("Start a server there");
+    expect(error.message).toContain("Is a server running there?");
     // A program that uses the client has no command line.
     expect(error.message).not.toMatch(/ --\w|`evreg /);
   });
