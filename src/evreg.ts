@@ -110,7 +110,7 @@ export interface ActionsPort {
   revision(name: string, revision: number): Promise<Answer<ActionRevision>>;
   /**
    * What an update with this schema would do, and whether the last events conform to it; changes nothing.
-   * `not_found`, `invalid`; `unavailable` when others' checks take too long.
+   * `not_found`, `invalid`; `unavailable` when checks that were asked for before take too long.
    * @param signal ends it
    */
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;

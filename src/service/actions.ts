@@ -85,7 +85,14 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const warnings = await schemaWarnings(turns, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
       const breaks = await breaksOf(store, turns, stored, schemata, rule);
-      const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay, signal);
+      const checked =
+        replay === 0
+          ? null
+          : await eventChecks.run(
+              { action: stored.action, schemata, most: replay },
+              access.principal,
+              signal,
+            );
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };
