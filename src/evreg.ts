@@ -17,6 +17,7 @@ import type { Finding, FindingsMeta } from "./domain/finding.ts";
 import type { Health } from "./domain/health.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
+  CancelledMeta,
   NewSubscription,
   SecretRotation,
   Subscription,
@@ -109,7 +110,7 @@ export interface ActionsPort {
   revision(name: string, revision: number): Promise<Answer<ActionRevision>>;
   /**
    * What an update with this schema would do, and whether the last events conform to it; changes nothing.
-   * `not_found`, `invalid`; `unavailable` when others' checks take too long.
+   * `not_found`, `invalid`; `unavailable` when checks that were asked for before take too long.
    * @param signal ends it
    */
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
@@ -165,8 +166,8 @@ export interface SubscriptionsPort {
    * the overlap ends. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.
    */
   rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret>>;
-  /** Answers the deleted record; its unfinished deliveries are cancelled. `not_found`. */
-  delete(id: number): Promise<Answer<Subscription>>;
+  /** Answers the deleted record; its unfinished deliveries are cancelled, and `meta` tells how many. `not_found`. */
+  delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }
 
 export interface DeliveriesPort {

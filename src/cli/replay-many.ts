@@ -1,6 +1,6 @@
 import type { NewReplay, Replay } from "../domain/replay.ts";
 import type { Evreg } from "../evreg.ts";
-import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "./columns.ts";
+import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "./columns/replays.ts";
 import { EXIT } from "./exit-code.ts";
 import { followReplay } from "./follow-replay.ts";
 import { interruption } from "./interruption.ts";

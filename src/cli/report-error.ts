@@ -3,7 +3,7 @@ import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
 import { breakLines, shortDetail } from "./break-lines.ts";
 import { flagWords } from "./flag-words.ts";
-import { nextCommand, renewContextCommand, schemaFile } from "./next-command.ts";
+import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./next-command.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
 
@@ -87,6 +87,15 @@ function whereToLook({ message }: EvregError): string | undefined {
   return `See those there are: ${nextCommand(plural)}`;
 }
 
+const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+/** Where no connection came about; of others the message tells more. */
+function whereToReach({ details: { cause } }: EvregError): string | undefined {
+  if (cause === "ECONNREFUSED")
+    return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
+  return NOBODY_THERE.has(cause) ? "Name another server with --url or --context." : undefined;
+}
+
 /** Where only the command line knows what helps; other messages say themselves what to do. */
 function nextStep(error: EvregError, command: string | undefined): string | undefined {
   if (error.code === "unauthorized") {
@@ -102,6 +111,8 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
   }
   if (error.code === "forbidden") return "Make such a token: evreg tokens create --help";
   if (error.code === "not_found") return whereToLook(error);
+  if (error.code === "unreachable") return whereToReach(error);
   if (error.code !== "usage") return undefined;
+  if (error.details["option"] === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
 }

@@ -1,4 +1,4 @@
-import { type Delivery, isFinal } from "../domain/delivery.ts";
+import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
@@ -10,14 +10,17 @@ import { printableLine } from "./printable.ts";
 const MOST_ASKED = 5;
 
 /** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
-export async function tellWhyStuck(evreg: Evreg, delivery: Delivery): Promise<void> {
+export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
   const { last_error: error } = delivery;
-  if (isFinal(delivery.status) && error !== "address_refused") return;
+  const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
+  if (refusal !== undefined) note(`address_refused: ${printableLine(refusal)}`);
+  const isUntold = error === "address_refused" && refusal === undefined;
+  if (isFinal(delivery.status) && !isUntold) return;
   const subscription = await subscriptionOf(evreg, delivery.subscription_id);
   if (subscription === undefined) return;
   const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
   if (block !== undefined) note(block);
-  if (error === "address_refused") note(refusedAddress(subscription));
+  if (isUntold) note(refusedAddress(subscription));
 }
 
 /** The same of those of an event that wait for another of their ordered subscriptions. */
@@ -53,7 +56,7 @@ function blockBefore(
   return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
 }
 
-/** The attempt keeps the code alone; what an address is can be told again, and what a name stood for then cannot. */
+/** For whoever is not told by the attempt: what an address is can be told again, and what a name stood for then cannot. */
 function refusedAddress({ handler }: Subscription): string {
   return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
 }
@@ -61,5 +64,5 @@ function refusedAddress({ handler }: Subscription): string {
 function whyRefused(handler: string): string {
   const why = handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
   if (why !== undefined) return printableLine(why);
-  return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
+  return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }

@@ -1,5 +1,5 @@
 import type { WarningMeta } from "../domain/action.ts";
-import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import type { CancelledMeta, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";
 import { jsonAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
@@ -31,7 +31,8 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
       return jsonAnswer(received) as Answer<SubscriptionWithSecret>;
     },
     async delete(id) {
-      return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`)) as Answer<Subscription>;
+      const received = await channel.send("DELETE", `${PATH}/${id}`);
+      return jsonAnswer(received) as Answer<Subscription, CancelledMeta>;
     },
   };
 }

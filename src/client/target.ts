@@ -33,8 +33,8 @@ export function checkTarget(options: {
   ) {
     throw new EvregError(
       "usage",
-      `The token would cross the network unencrypted to ${url.origin}. Use an https: address, or allow it inside a network you trust (EVREG_ALLOW_INSECURE_TOKEN=true).`,
-      { url: url.origin },
+      `The token would cross the network unencrypted to ${url.origin}. Use an https: address, or allow it inside a network you trust (allowInsecureToken).`,
+      { url: url.origin, option: "allowInsecureToken" },
     );
   }
   return { origin: url.origin, basePath: url.pathname.replace(/\/+$/, ""), token };

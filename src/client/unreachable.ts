@@ -7,7 +7,10 @@ export interface Attempted {
   readonly maxAnswerBytes: number;
 }
 
-/** What a failed exchange means to the one who asked for it, and what to do about it. */
+/**
+ * What a failed exchange means to the one who asked for it, be it a program or a person: the command line adds its own
+ * words to it.
+ */
 export function unreachable(error: unknown, attempted: Attempted): EvregError {
   if (error instanceof EvregError) return error;
   const code = codeOf(error);
@@ -19,13 +22,13 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
   const { origin, timeoutMs, maxAnswerBytes } = attempted;
   switch (code) {
     case "ECONNREFUSED":
-      return `Nothing listens at ${origin}. Start a server with \`evreg serve\`, or name another with --url.`;
+      return `Nothing listens at ${origin}. Is a server running there?`;
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `The name in ${origin} has no address. Check it, or name another server with --url.`;
+      return `The name in ${origin} has no address. Is it spelt right?`;
     case "EHOSTUNREACH":
     case "ENETUNREACH":
-      return `There is no way from here to ${origin}. Check the network, or name another server with --url.`;
+      return `There is no way from here to ${origin}. Check the network.`;
     case "TimeoutError":
     case "UND_ERR_CONNECT_TIMEOUT":
     case "ETIMEDOUT":
@@ -51,7 +54,7 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       if (code?.startsWith("HPE_") === true) {
         return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
       }
-      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address, or name another server with --url.`;
+      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address.`;
   }
 }
 

@@ -18,14 +18,9 @@ export interface BegunAttempt {
  * One line for each attempt. Of the handler's URL only the origin is told: paths and queries of webhook addresses are
  * often as good as a password. A refusal names the address its host has. What goes well does so thousands of times a second and is for debugging.
  */
-export function logAttempt(
-  logger: Logger,
-  begun: BegunAttempt,
-  result: AttemptResult,
-  refusal?: string,
-): void {
+export function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult): void {
   const { deliveryId, eventId, subscription, attempt } = begun;
-  const { statusCode, errorCode, durationMs, next } = result;
+  const { statusCode, errorCode, refusal, durationMs, next } = result;
   // Whose failures are in the log is not to be left there as failing.
   const isNews = next.kind !== "delivered" || begun.failures > 0;
   if (!isNews && !logger.tellsDebug) return;

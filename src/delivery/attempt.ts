@@ -66,7 +66,7 @@ export class Attempts {
       const nowMs = clock.now();
       const result = attemptResult(begun, sent, nowMs, random.fraction());
       counts.attempted(result, isSentAgain ? undefined : begun.publishedAtMs);
-      logAttempt(logger, begun, result, sent.kind === "error" ? sent.refusal : undefined);
+      logAttempt(logger, begun, result);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
     };
     const { secret, previous, bearer, settings } = subscription;
@@ -124,7 +124,7 @@ function attemptResult(
     // The clock may have been set back meanwhile.
     durationMs: Math.max(0, finishedAtMs - startedAtMs),
     ...(sent.kind === "error"
-      ? { errorCode: sent.errorCode }
+      ? { errorCode: sent.errorCode, ...(sent.refusal === undefined ? {} : { refusal: sent.refusal }) }
       : {
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),

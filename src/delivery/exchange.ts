@@ -21,7 +21,7 @@ export type SendResult =
   | {
       readonly kind: "error";
       readonly errorCode: AttemptErrorCode;
-      /** Why nothing may be sent to the address, for the log. */
+      /** Why nothing may be sent to the address. */
       readonly refusal?: string;
       readonly connection?: ConnectionTimes;
     };

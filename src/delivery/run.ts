@@ -1,15 +1,12 @@
 import type { DeliveryConfig } from "../config/config.ts";
-import { createAddressRules } from "../domain/address.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Claim } from "../store/claims.ts";
 import type { AttemptResult } from "../store/finishes.ts";
 import type { Store } from "../store/store.ts";
-import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
@@ -18,29 +15,23 @@ import { Finisher } from "./finisher.ts";
 import type { Flow } from "./flow.ts";
 import { Flows } from "./flows.ts";
 import { Grace } from "./grace.ts";
+import { createGuardedSender, type GuardedSenderParts } from "./guarded-sender.ts";
 import { InFlight, type Interruptible } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
-import { createHostNames, type HostNames } from "./names/host-names.ts";
-import { createSender, type Sender } from "./sender.ts";
+import type { Sender } from "./sender.ts";
 import { Slowing } from "./slowing.ts";
 import { Tempo } from "./tempo.ts";
 import { TurnTaking } from "./turn-taking.ts";
 
-export interface RunParts {
+export interface RunParts extends GuardedSenderParts {
   readonly store: Store;
-  readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly config: DeliveryConfig;
-  readonly ownAddresses: () => readonly string[];
   readonly version: string;
   /** Goes on over all runs. */
   readonly counts?: DeliveryCounts;
-  /** PEM of a certificate authority to trust instead of the system's. */
-  readonly ca?: string;
-  /** DNS servers to ask for handlers' addresses instead of the system's, as `address:port`. */
-  readonly dnsServers?: readonly string[];
 }
 
 /** What a lease has beyond the deadline of an attempt, for waiting to be begun and for storing its result. */
@@ -61,7 +52,6 @@ interface Ended {
  */
 export class Run {
   readonly #parts: RunParts;
-  readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
   readonly #flows: Flows;
@@ -78,28 +68,12 @@ export class Run {
   #stopped: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
-    const { store, clock, random, logger, config, ownAddresses, version, ca, dnsServers } = parts;
-    const { counts = new DeliveryCounts() } = parts;
-    const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow, allowNetworks } = config;
+    const { store, clock, random, logger, config, version, counts = new DeliveryCounts() } = parts;
+    const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow } = config;
     const { disableAfter: disableAfterMs } = config;
     const leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#parts = parts;
-    this.#names = createHostNames({
-      clock,
-      withinMs: timeoutMs,
-      ...(dnsServers === undefined ? {} : { servers: dnsServers }),
-    });
-    const { resolve } = this.#names;
-    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
-    this.#sender = createSender({
-      clock,
-      guard,
-      allowHttp: config.allowHttp,
-      timeoutMs,
-      // Fewer, and handlers that hang could take all connections from those at the same origin that answer.
-      maxPerOrigin: most,
-      ...(ca === undefined ? {} : { ca }),
-    });
+    this.#sender = createGuardedSender(parts);
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     this.#filters = new Filters({ logger, random, pace: loopPace });
     const flows = (this.#flows = new Flows(mostWindow));
@@ -201,7 +175,6 @@ export class Run {
     await this.#inFlight.settled();
     await this.#finisher.close();
     await this.#sender.close();
-    this.#names.close();
   }
 
   /**

@@ -124,7 +124,7 @@ export const CHECK_LIMITS = {
   /** Events validated by one check. */
   replay: 10_000,
   failures: 100,
-  /** Breaks told of. */
+  /** With so many breaks, no older revision is compared; one break more tells which those are. */
   breaks: 1_000,
   /** How long events are validated for. */
   replayMs: 20_000,

@@ -59,6 +59,11 @@ export interface Attempt {
   readonly error_code: AttemptErrorCode | null;
   /** First 1 KiB of the answer as text; `null` when there was none. */
   readonly response: string | null;
+  /**
+   * Of `address_refused`: a sentence with the address and the rule. `null` for whoever does not hold `admin` for all
+   * applications, as it tells what names stand for inside the operator's network.
+   */
+  readonly refusal: string | null;
 }
 
 /** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */

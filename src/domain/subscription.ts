@@ -38,6 +38,12 @@ export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
 }
 
+/** What deleting one did. */
+export interface CancelledMeta {
+  /** Deliveries that waited. One under way then ends as usual, and is cancelled as well if it fails. */
+  readonly cancelled: number;
+}
+
 export interface NewSubscription extends Partial<SubscriptionSettings> {
   readonly application: string;
   readonly subscription: string;

@@ -13,6 +13,7 @@ import type {
 import { parseJson } from "../json/parse.ts";
 import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
+import { CANCELLED } from "./records/subscriptions.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -123,7 +124,9 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     summary: "Delete a subscription; its unfinished deliveries are cancelled",
     access: "token",
     scope: "write",
-    answers: { 200: { description: "The deleted subscription.", schema: one("Subscription") } },
+    answers: {
+      200: { description: "The deleted subscription.", schema: one("Subscription", CANCELLED) },
+    },
     failures: [404],
     async handle(evreg, incoming) {
       return reply(200, await evreg.subscriptions.delete(incoming.id()));

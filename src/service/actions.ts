@@ -43,7 +43,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody(NEW_ACTION, input, checks) as NewAction;
       const { action, application, schemata } = record;
       access.require("write", application);
-      const warnings = await schemaWarnings(schemaWork.for("change", signal), "schemata", schemata);
+      const warnings = await schemaWarnings(
+        schemaWork.for("change", access.principal, signal),
+        "schemata",
+        schemata,
+      );
       const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
@@ -58,7 +62,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
-      const turns = schemaWork.for("change", signal);
+      const turns = schemaWork.for("change", access.principal, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(turns, "schemata", body.schemata);
       return withWarnings(await updateAction(context, access, name, { body, forced, turns }), warnings);
@@ -77,11 +81,18 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
-      const turns = schemaWork.for("check", signal);
+      const turns = schemaWork.for("check", access.principal, signal);
       const warnings = await schemaWarnings(turns, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
       const breaks = await breaksOf(store, turns, stored, schemata, rule);
-      const checked = replay === 0 ? null : await eventChecks.run(stored.action, schemata, replay, signal);
+      const checked =
+        replay === 0
+          ? null
+          : await eventChecks.run(
+              { action: stored.action, schemata, most: replay },
+              access.principal,
+              signal,
+            );
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };

@@ -1,4 +1,4 @@
-import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { type Delivery, DELIVERY_LIMITS, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { checkQuery } from "../domain/query.ts";
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
 import type { DeliveriesPort } from "../evreg.ts";
@@ -41,7 +41,7 @@ export function deliveriesPort(
       if (delivery === undefined || !access.allows("read", delivery.application)) {
         throw notFound("delivery", id);
       }
-      return { data: delivery };
+      return { data: access.allows("admin") ? delivery : withoutRefusals(delivery) };
     },
     async retry(id) {
       const delivery = await writable(id);
@@ -59,4 +59,9 @@ export function deliveriesPort(
       return { data: skipped };
     },
   };
+}
+
+/** Whoever may name handlers could else ask what any name stands for inside the operator's network. */
+function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
+  return { ...delivery, attempts: delivery.attempts.map((attempt) => ({ ...attempt, refusal: null })) };
 }

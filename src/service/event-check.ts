@@ -20,19 +20,30 @@ export interface EventChecksParts {
   readonly payloadBytes: number;
 }
 
-interface Bounds {
+/** What is to be held to what. */
+export interface AskedCheck {
+  readonly action: string;
+  readonly schemata: Schemata;
+  /** Events, the newest first. */
   readonly most: number;
+}
+
+interface Bounds {
   readonly endMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Validates stored events against schemas that are not in force. One check at a time, so that what all of them hold in
- * memory is bounded, and an event a step, so that nobody else waits for long.
+ * Validates stored events against schemas that are not in force. One check of each caller at a time, whose pages of events
+ * take turns: so nobody waits for all that another has asked for, and what they hold in memory is one page. An event is a
+ * step, so that what else runs does not wait for long.
  */
 export class EventChecks {
   readonly #parts: EventChecksParts;
-  #last: Promise<unknown> = Promise.resolve();
+  /** The last check of each caller. */
+  readonly #last = new WeakMap<object, Promise<unknown>>();
+  /** The page that was asked for last. */
+  #page: Promise<unknown> = Promise.resolve();
 
   constructor(parts: EventChecksParts) {
     this.#parts = parts;
@@ -41,16 +52,28 @@ export class EventChecks {
   /**
    * The last events of an action, newest first.
    * @throws `unavailable` when checks that came before take all the time there is
+   * @param caller the same object for the same caller
    * @param signal ends it
    */
-  run(action: string, schemata: Schemata, most: number, signal?: AbortSignal): Promise<CheckedEvents> {
+  run(asked: AskedCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
     const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
-    const check = this.#last.then(() => this.#check(action, schemata, { most, endMs, signal }));
-    this.#last = check.catch(() => undefined);
+    const before = this.#last.get(caller) ?? Promise.resolve();
+    const check = before.then(() => this.#check(asked, { endMs, signal }));
+    this.#last.set(
+      caller,
+      check.catch(() => undefined),
+    );
     return check;
   }
 
-  async #check(action: string, schemata: Schemata, { most, endMs, signal }: Bounds): Promise<CheckedEvents> {
+  /** Those that wait come in the order of asking, each with one page: by turns. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#page.then(work);
+    this.#page = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #check({ action, schemata, most }: AskedCheck, { endMs, signal }: Bounds): Promise<CheckedEvents> {
     const { store, clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
@@ -60,7 +83,13 @@ export class EventChecks {
     let checked = 0;
     let failed = 0;
     let after: number | undefined;
-    while (checked < most && clock.now() < endMs) {
+    /** Whether there may be more. */
+    const checkPage = async (): Promise<boolean> => {
+      signal?.throwIfAborted();
+      if (clock.now() >= endMs) {
+        if (checked === 0) throw tooBusy();
+        return false;
+      }
       const limit = Math.min(atOnce, most - checked);
       const page = {
         action,
@@ -81,9 +110,10 @@ export class EventChecks {
         const { field, message } = failure;
         if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
       }
-      if (events.length < limit) break;
-      after = events.at(-1)!.rowid;
-    }
+      after = events.at(-1)?.rowid;
+      return events.length === limit && checked < most;
+    };
+    while (await this.#inTurn(checkPage));
     return { checked, failed, failures };
   }
 }
@@ -91,6 +121,6 @@ export class EventChecks {
 function tooBusy(): EvregError {
   return new EvregError(
     "unavailable",
-    "Checks that others asked for took all the time this one had. Try again, or check fewer events.",
+    "Checks that were asked for before took all the time this one had. Try again, or check fewer events.",
   );
 }

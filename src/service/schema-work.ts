@@ -4,7 +4,10 @@ import type { Task } from "../schema/task.ts";
 
 /** Tasks under way at a time. They share one thread, so that with more each would only take longer and hold memory meanwhile. */
 const AT_ONCE = 2;
-/** Tasks of a kind that wait before no request is let in any more; of GitHub's largest schemas they take some ten seconds. */
+/**
+ * Tasks of a kind that wait for one caller before no further request of it is let in; of GitHub's largest schemas they take
+ * some ten seconds.
+ */
 const MOST_WAITING = 64;
 
 /** What a request that brings a schema wants: to change something with it, or only to know. */
@@ -14,28 +17,29 @@ export type SchemaPurpose = "change" | "check";
 export interface SchemaTurns {
   /**
    * The first task of the request.
-   * @throws `unavailable` when too many wait
+   * @throws `unavailable` when too many of the caller's wait
    */
   begin<T>(task: Task<T>): Promise<T>;
-  /** A further task of a request that was let in: its turn comes after those of its kind that wait. */
+  /** A further task of a request that was let in: its turn comes after those of its kind and caller that wait. */
   goOn<T>(task: Task<T>): Promise<T>;
 }
 
 interface Line {
-  readonly waiting: Set<() => void>;
+  /** What waits for each caller, by whose turn it is. No set is empty. */
+  readonly waiting: Map<object, Set<() => void>>;
   underWay: number;
 }
 
 /**
  * Checks and comparisons of schemas that requests ask for: a few at a time. Changes and checks wait in a line each, of
  * which the one with less under way is next: whoever may only read cannot keep those waiting who write, however much is
- * asked for.
+ * asked for. In each line the callers take turns, so that nobody waits for all that another has asked for.
  */
 export class SchemaWork {
   readonly #pace: Pick<Pace, "walk">;
   readonly #lines: Readonly<Record<SchemaPurpose, Line>> = {
-    change: { waiting: new Set(), underWay: 0 },
-    check: { waiting: new Set(), underWay: 0 },
+    change: { waiting: new Map(), underWay: 0 },
+    check: { waiting: new Map(), underWay: 0 },
   };
 
   /** @param pace shares the thread with what else runs long on it */
@@ -43,13 +47,16 @@ export class SchemaWork {
     this.#pace = pace;
   }
 
-  /** @param signal ends its tasks, those that wait and the one under way; they reject with its reason */
-  for(purpose: SchemaPurpose, signal?: AbortSignal): SchemaTurns {
+  /**
+   * @param caller whose turns these are: the same object for the same caller
+   * @param signal ends its tasks, those that wait and the one under way; they reject with its reason
+   */
+  for(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): SchemaTurns {
     const line = this.#lines[purpose];
     const goOn = async <T>(task: Task<T>): Promise<T> => {
       signal?.throwIfAborted();
       if (this.#lines.change.underWay + this.#lines.check.underWay < AT_ONCE) line.underWay += 1;
-      else await turnIn(line, signal);
+      else await turnIn(line, caller, signal);
       try {
         return await this.#pace.walk(signal === undefined ? task : until(signal, task));
       } finally {
@@ -60,9 +67,9 @@ export class SchemaWork {
     return {
       goOn,
       async begin(task) {
-        if (line.waiting.size < MOST_WAITING) return goOn(task);
+        if ((line.waiting.get(caller)?.size ?? 0) < MOST_WAITING) return goOn(task);
         const message =
-          "Too many schemas wait to be checked or compared. Nothing was changed; try again in some seconds.";
+          "Too many schemas that you sent wait to be checked or compared. Nothing was changed; try again in some seconds.";
         throw new EvregError("unavailable", message);
       },
     };
@@ -72,26 +79,33 @@ export class SchemaWork {
     const { change, check } = this.#lines;
     const lines = change.underWay <= check.underWay ? [change, check] : [check, change];
     const line = lines.find(({ waiting }) => waiting.size > 0);
-    if (line === undefined) return;
-    const [next] = line.waiting;
-    line.waiting.delete(next!);
+    const [first] = line?.waiting ?? [];
+    if (line === undefined || first === undefined) return;
+    const [caller, own] = first;
+    const [next] = own;
+    line.waiting.delete(caller);
+    own.delete(next!);
+    if (own.size > 0) line.waiting.set(caller, own);
     line.underWay += 1;
     next!();
   }
 }
 
-function turnIn({ waiting }: Line, signal: AbortSignal | undefined): Promise<void> {
+function turnIn({ waiting }: Line, caller: object, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    const own = waiting.get(caller) ?? new Set();
     const letIn = (): void => {
       signal?.removeEventListener("abort", leave);
       resolve();
     };
     const leave = (): void => {
-      waiting.delete(letIn);
+      own.delete(letIn);
+      if (own.size === 0) waiting.delete(caller);
       reject(signal!.reason as Error);
     };
     signal?.addEventListener("abort", leave, { once: true });
-    waiting.add(letIn);
+    own.add(letIn);
+    waiting.set(caller, own);
   });
 }
 

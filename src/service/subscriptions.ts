@@ -89,7 +89,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(schemaWork.for("change", signal), settings);
+      const warned = await filterWarnings(schemaWork.for("change", access.principal, signal), settings);
       const record = {
         application,
         subscription,
@@ -122,7 +122,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(schemaWork.for("change", signal), settings);
+      const warned = await filterWarnings(schemaWork.for("change", access.principal, signal), settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.updateSubscription>[1]>({
         handler,
@@ -153,7 +153,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const deleted = await store.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
       wake(deleted);
-      return { data: shown(deleted) };
+      // Only now does none come to them any more.
+      return { data: shown(deleted), meta: { cancelled: await store.countWaiting(id) } };
     },
   };
 }

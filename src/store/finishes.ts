@@ -47,6 +47,8 @@ export interface AttemptResult {
   readonly errorCode?: AttemptErrorCode;
   /** At most 1 KiB of text without NUL. */
   readonly response?: string;
+  /** Beside `address_refused`, where there is no answer: which address, and why. Kept as the answer would be. */
+  readonly refusal?: string;
   readonly next: NextStep;
   /** When a connection was made for it. */
   readonly connection?: ConnectionTimes;

@@ -118,6 +118,8 @@ export interface Store {
    * gone.
    */
   deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
+  /** How many of its deliveries are unfinished and not under way; of a deleted one, which were cancelled. No write waits for it. */
+  countWaiting(subscription: number): Promise<number>;
 
   // Deliveries
   listDeliveries(query: DeliverySelection): Promise<readonly Delivery[]>;

@@ -215,6 +215,9 @@ test("mistakes are told all at once, with their places, before anything is asked
   });
   expect(await run(["apply", "-f", file(registry("[]")), "--url", "http://127.0.0.1:9"])).toMatchObject({
     code: 6,
+    stderr: expect.stringMatching(
+      /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url or --context\.\n$/,
+    ),
   });
   expect(await run(["apply"])).toMatchObject({ code: 2 });
 });

@@ -92,6 +92,7 @@ test("what the server refuses is not kept, unless it is not to be asked", async 
   expect(without).toMatchObject({ code: 4, stdout: "" });
   expect(silent).toMatchObject({ code: 6, stdout: "" });
   expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
+  expect(open?.stderr).toMatch(/\nTo allow it: EVREG_ALLOW_INSECURE_TOKEN=true\n$/);
   expect(badName).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("lower-case") });
   const data = { name: "away", url: "http://127.0.0.1:9", has_token: false, in_use: false };
   expect(JSON.parse(kept?.stdout ?? "")).toEqual({ data });

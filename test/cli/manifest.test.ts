@@ -37,6 +37,13 @@ test("oclif.manifest.json is that of the commands as they are (`npm run manifest
   expect(kept).toEqual(built);
 });
 
+test("it has the commands in one order, so that two who write it write the same", () => {
+  const kept = JSON.parse(readFileSync(`${ROOT}/oclif.manifest.json`, "utf8")) as Manifest;
+  const ids = Object.keys(kept.commands);
+  const [alone, underTopics] = [ids.filter((id) => !id.includes(":")), ids.filter((id) => id.includes(":"))];
+  expect(ids).toEqual([...alone.toSorted(), ...underTopics.toSorted()]);
+});
+
 test("every command says what it does, and shows it by example", () => {
   const commands = Object.entries(built.commands);
   expect(commands.length).toBeGreaterThan(15);

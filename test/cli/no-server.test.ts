@@ -27,4 +27,7 @@ test("without a server, what waits for one is told of, and nothing else", async 
   await run(["subscriptions", "update", String(subscription.rowid), "--no-active"]);
   const held = await publish(["--idempotency-key", "k"]);
   expect(held.stderr, "held by the pause, not by the missing server").not.toContain("wait for a server");
+
+  const deleted = await run(["subscriptions", "delete", String(subscription.rowid)]);
+  expect(deleted.stderr).toBe("Deleted; 2 deliveries that waited were cancelled.\n");
 });

@@ -152,8 +152,15 @@ test("an address that is refused is told with its reason and the setting that op
   await served.evreg.events.publish({ action: "plain", payload: RawJson.fromText('{"id": 1}') });
   const last = async () => (await served.evreg.deliveries.list({ subscription: made.rowid })).data[0];
   await until("it fails", async () => (await last())?.status === "failed");
-  const { stderr } = await run(["deliveries", "get", String((await last())!.rowid)]);
-  expect(stderr).toMatch(
+  const get = ["deliveries", "get", String((await last())!.rowid)];
+  const { stderr } = await run(get);
+  expect(stderr).toBe(
+    "address_refused: Deliveries to 127.0.0.1 are not allowed: it is this service itself.\n",
+  );
+  // Who may not know what names stand for is told as much as the handler itself tells.
+  const { data: reader } = await served.evreg.tokens.create({ name: "reader", scopes: ["read"] });
+  const atServer = await run([...get, "--url", served.server.url, "--token", reader.token]);
+  expect(atServer.stderr).toMatch(
     /^address_refused: its host is not allowed: 127\.0\.0\.1 is .*delivery\.allowNetworks.*\. What the server itself listens on stays refused\.\n$/,
   );
   await served.evreg.subscriptions.delete(made.rowid);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ATTEMPT_LIST, DELIVERY_LIST, REPLAY_LIST } from "../../src/cli/columns.ts";
+import { ATTEMPT_LIST, DELIVERY_LIST } from "../../src/cli/columns/deliveries.ts";
+import { REPLAY_LIST } from "../../src/cli/columns/replays.ts";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/table.ts";
 import { textWidth } from "../../src/cli/text-width.ts";
 
@@ -114,6 +115,7 @@ const ATTEMPT = {
   status_code: null,
   error_code: "connection_refused",
   response: "x".repeat(500),
+  refusal: null,
 } as const;
 
 test.each([

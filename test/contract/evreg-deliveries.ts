@@ -87,6 +87,27 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect((await under.evreg.deliveries.get(two!.rowid)).data).toEqual({ ...two, attempts: [] });
     });
 
+    it("tells why an address was refused, to those who may do everything", async () => {
+      await subscribe(under.evreg);
+      await publish(under.evreg);
+      const [begun] = await claim();
+      const why = "Deliveries to 10.0.0.1 are not allowed: it is private.";
+      const next = { kind: "retry", atMs: under.clock.now() } as const;
+      await finish(begun!, next, { errorCode: "address_refused", refusal: why });
+      const [again] = await claim();
+      await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
+      const attempts = async ({ evreg } = under) => (await first({ ...under, evreg })).attempts;
+      const [refused, failed] = [
+        { error_code: "address_refused", response: null },
+        { error_code: null, response: "no", refusal: null },
+      ];
+      expect(await attempts()).toMatchObject([{ ...refused, refusal: why }, failed]);
+      for (const scopes of [["read"], ["read", "admin:billing"]]) {
+        const evreg = await under.as(scopes);
+        expect(await attempts({ ...under, evreg })).toMatchObject([{ ...refused, refusal: null }, failed]);
+      }
+    });
+
     it("is listed newest first, by exact filters", async () => {
       await subscribe(under.evreg);
       await subscribe(under.evreg, { action: "any" });

@@ -92,7 +92,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await under.evreg.subscriptions.list({ action })).toEqual({ data: [record] });
       const update = await under.evreg.subscriptions.update(rowid, { max_retries: 5 });
       expect(update).toEqual({ data: record });
-      expect(await under.evreg.subscriptions.delete(rowid)).toEqual({ data: record });
+      expect(await under.evreg.subscriptions.delete(rowid)).toEqual({ data: record, meta: { cancelled: 0 } });
     });
 
     it("makes each secret anew", async () => {
@@ -202,8 +202,9 @@ export function subscriptionsContract(open: OpenEvreg): void {
     it("leaves its deliveries behind, cancelled, when it is deleted", async () => {
       const { rowid } = await bind();
       const first = await send();
-      const { data } = await under.evreg.subscriptions.delete(rowid);
+      const { data, meta } = await under.evreg.subscriptions.delete(rowid);
       expect(data).toMatchObject({ rowid, subscription: "invoices" });
+      expect(meta).toEqual({ cancelled: 1 });
       await refusal(under.evreg.subscriptions.get(rowid), "not_found");
       await refusal(under.evreg.subscriptions.delete(rowid), "not_found");
       expect(await all()).toEqual([]);

@@ -83,14 +83,17 @@ describe("a delivery", () => {
     await bench.publish(subscription);
     await bench.engine({ allowNetworks: [] }).runOnce();
     expect(receiver.accepted).toBe(0);
+    const refusal = expect.stringMatching(
+      /^Deliveries to 127\.0\.0\.1 are not allowed: it is .*delivery\.allowNetworks\.$/,
+    );
     expect(await bench.delivery(subscription)).toMatchObject({
       status: "waiting",
       last_error: "address_refused",
-      attempts: [{ outcome: "failed", status_code: null, error_code: "address_refused" }],
+      attempts: [
+        { outcome: "failed", status_code: null, error_code: "address_refused", response: null, refusal },
+      ],
     });
-    expect(bench.log.with("will be retried")[0]?.fields["refusal"]).toMatch(
-      /^Deliveries to 127\.0\.0\.1 are not allowed: it is .*delivery\.allowNetworks\.$/,
-    );
+    expect(bench.log.with("will be retried")[0]?.fields["refusal"]).toEqual(refusal);
   });
 
   it("to the service itself is refused", async () => {

@@ -10,6 +10,8 @@ import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 import type { LocalService } from "../support/local-service.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
+const [somebody, another] = [{}, {}];
+const asked = (most: number) => ({ action: "a.b", schemata: SCHEMA, most });
 
 let local: LocalService;
 beforeEach(async () => {
@@ -48,12 +50,26 @@ test("ends when its time is over, and tells how far it came; who waited behind i
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
   const checks = eventChecks(slow);
   const [first, second] = await Promise.allSettled([
-    checks.run("a.b", SCHEMA, 500),
-    checks.run("a.b", SCHEMA, 500),
+    checks.run(asked(500), somebody),
+    checks.run(asked(500), somebody),
   ]);
   expect(first).toMatchObject({ value: { checked: 200, failed: 200 } });
   expect(second).toMatchObject({ reason: { code: "unavailable" } });
-  expect(await checks.run("a.b", SCHEMA, 100)).toMatchObject({ checked: 100 });
+  expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
+});
+
+test("callers take turns, so that nobody's time is over by what another asked for", async () => {
+  await publish(500, {});
+  const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 5));
+  const checks = eventChecks(slow);
+  const [mine, more, theirs] = await Promise.allSettled([
+    checks.run(asked(500), somebody),
+    checks.run(asked(500), somebody),
+    checks.run(asked(200), another),
+  ]);
+  expect(theirs).toMatchObject({ value: { checked: 200 } });
+  expect(mine).toMatchObject({ value: { checked: 300 } });
+  expect(more).toMatchObject({ reason: { code: "unavailable" } });
 });
 
 test("ends with its caller, and with it what waits behind it for the same one", async () => {
@@ -65,12 +81,12 @@ test("ends with its caller, and with it what waits behind it for the same one", 
     if (reads === 2) gone.abort();
   });
   const checks = eventChecks(store);
-  const run = () => checks.run("a.b", SCHEMA, 500, gone.signal);
+  const run = () => checks.run(asked(500), somebody, gone.signal);
   for (const check of await Promise.allSettled([run(), run()])) {
     expect(check).toMatchObject({ reason: gone.signal.reason });
   }
   expect(reads).toBe(2);
-  expect(await checks.run("a.b", SCHEMA, 100)).toMatchObject({ checked: 100 });
+  expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
 });
 
 test("reads as many events at once as bounded memory can hold", async () => {
@@ -78,7 +94,7 @@ test("reads as many events at once as bounded memory can hold", async () => {
   const limits: number[] = [];
   const store = reading((limit) => limits.push(limit));
   const payloadBytes = 2 * 1024 * 1024;
-  await eventChecks(store, payloadBytes).run("a.b", SCHEMA, 20);
+  await eventChecks(store, payloadBytes).run(asked(20), somebody);
   expect(limits).toEqual([8, 8, 4]);
 });
 

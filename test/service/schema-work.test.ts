@@ -7,6 +7,7 @@ import type { Task } from "../../src/schema/task.ts";
 let begun: Map<string, () => void>;
 let work: SchemaWork;
 let turns: SchemaTurns;
+const [somebody, another] = [{}, {}];
 
 beforeEach(() => {
   begun = new Map();
@@ -16,7 +17,7 @@ beforeEach(() => {
       begun.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
     });
   work = new SchemaWork({ walk });
-  turns = work.for("check");
+  turns = work.for("check", somebody);
 });
 
 // oxlint-disable-next-line require-yield -- its one step is its last
@@ -89,17 +90,37 @@ async function order(first: SchemaTurns, then: SchemaTurns): Promise<string[]> {
 }
 
 test("changes have every second turn at least, however many checks wait, and the other way round", async () => {
-  const changes = work.for("change");
+  const changes = work.for("change", somebody);
   // Those that wait behind 64 of the other kind are not refused either.
   const some = ["first 0", "first 1", "then 0", "first 2", "then 1", "first 3", "then 2"];
   expect(await order(turns, changes)).toEqual(some);
   expect(await order(changes, turns)).toEqual(some);
 });
 
+test("callers take turns, and one that has asked for all it may keeps nobody out", async () => {
+  const theirs = work.for("check", another);
+  const some = ["first 0", "first 1", "first 2", "then 0", "first 3", "then 1", "first 4"];
+  expect(await order(turns, theirs)).toEqual(some);
+  // It makes no difference how many requests a caller asks by.
+  const answers = [turns, work.for("check", somebody), turns].map((mine, index) =>
+    mine.begin(task(`mine ${index}`)),
+  );
+  const further = turns.goOn(task("mine 3"));
+  const their = theirs.begin(task("theirs"));
+  await turn();
+  await end("mine 0");
+  await end("mine 1");
+  expect([...begun.keys()]).toEqual(["mine 2", "theirs"]);
+  await end("mine 2");
+  await end("theirs");
+  await end("mine 3");
+  expect(await Promise.all([...answers, further, their])).toHaveLength(5);
+});
+
 test("what waits for a caller who goes leaves the line, and its place is another's", async () => {
   const answers = ["a", "b"].map((name) => turns.begin(task(name)));
   const gone = new AbortController();
-  const theirs = work.for("check", gone.signal);
+  const theirs = work.for("check", somebody, gone.signal);
   const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.begin(task("dropped"))));
   await expect(turns.begin(task("too many"))).rejects.toMatchObject({ code: "unavailable" });
   gone.abort();
@@ -124,7 +145,7 @@ test("what is under way for a caller who goes ends before its next step", async 
     }
   }
   const paced = new SchemaWork(new Pace({ nowMs: () => 0, nextTurn: setImmediate }));
-  await expect(paced.for("change", gone.signal).begin(long())).rejects.toBe(gone.signal.reason);
+  await expect(paced.for("change", somebody, gone.signal).begin(long())).rejects.toBe(gone.signal.reason);
   expect(steps).toBe(5);
-  expect(await paced.for("change").begin(task("after"))).toBe("after");
+  expect(await paced.for("change", somebody).begin(task("after"))).toBe("after");
 });

@@ -160,9 +160,12 @@ describe("what the engine does for each task", () => {
     }
   });
 
-  it("the backlog is counted through the index of what waits", () => {
+  it("what waits is counted through the index of what waits", () => {
     const some = { most: 9, slice: 1, firstLook: 1 };
-    const plans = plansOf((sql) => complete(countBacklog(sql, 9, some)));
+    const plans = [
+      ...plansOf((sql) => complete(countBacklog(sql, 9, some))),
+      ...plansOf((sql) => complete(READS_IN_STEPS.countWaiting(sql, 1))),
+    ];
     expect(scans(plans)).toEqual([]);
     const ofDeliveries = plans.filter((detail) => /(SCAN|SEARCH) (delivery|w)\b/.test(detail));
     expect(ofDeliveries.length).toBeGreaterThan(5);

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns.ts";
+import { ACTION_RECORD } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { againstFlag, given, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";

@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns.ts";
+import { ACTION_RECORD } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { textArg } from "../../cli/flags.ts";
 

@@ -1,6 +1,6 @@
 import type { ActionRevision } from "../../domain/action.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { revisionColumns } from "../../cli/columns.ts";
+import { revisionColumns } from "../../cli/columns/actions.ts";
 import { differencesInShort } from "../../cli/difference-lines.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag, textArg } from "../../cli/flags.ts";

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_LIST } from "../../cli/columns.ts";
+import { ACTION_LIST } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/next-command.ts";

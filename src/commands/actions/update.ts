@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns.ts";
+import { ACTION_RECORD } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { againstFlag, given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";

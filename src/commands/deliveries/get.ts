@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ATTEMPT_LIST, DELIVERY_RECORD } from "../../cli/columns.ts";
+import { ATTEMPT_LIST, DELIVERY_RECORD } from "../../cli/columns/deliveries.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { writeOut } from "../../cli/output.ts";

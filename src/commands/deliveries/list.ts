@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_LIST } from "../../cli/columns.ts";
+import { DELIVERY_LIST } from "../../cli/columns/deliveries.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";

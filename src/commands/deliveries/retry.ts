@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_RECORD } from "../../cli/columns.ts";
+import { DELIVERY_RECORD } from "../../cli/columns/deliveries.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/next-command.ts";

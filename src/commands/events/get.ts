@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { EVENT_RECORD } from "../../cli/columns.ts";
+import { EVENT_RECORD } from "../../cli/columns/events.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 

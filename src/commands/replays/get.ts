@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { REPLAY_RECORD } from "../../cli/columns.ts";
+import { REPLAY_RECORD } from "../../cli/columns/replays.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { tellWhenPaused } from "../../cli/tell-when-paused.ts";

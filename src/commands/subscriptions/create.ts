@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
-import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";

@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { SUBSCRIPTION_LIST } from "../../cli/columns.ts";
+import { SUBSCRIPTION_LIST } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/next-command.ts";

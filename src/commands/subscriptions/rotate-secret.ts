@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
 import { durationWithin } from "../../cli/duration-flag.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";

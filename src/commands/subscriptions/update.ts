@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
-import { SUBSCRIPTION_RECORD } from "../../cli/columns.ts";
+import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, numberFlag, rowidArg } from "../../cli/flags.ts";
 import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { NEW_TOKEN_RECORD } from "../../cli/columns.ts";
+import { NEW_TOKEN_RECORD } from "../../cli/columns/tokens.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { expiry } from "../../cli/expiry.ts";
 import { given, textArg } from "../../cli/flags.ts";

@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { TOKEN_LIST } from "../../cli/columns.ts";
+import { TOKEN_LIST } from "../../cli/columns/tokens.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { nextCommand } from "../../cli/next-command.ts";
 

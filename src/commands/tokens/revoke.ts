@@ -1,5 +1,5 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { TOKEN_RECORD } from "../../cli/columns.ts";
+import { TOKEN_RECORD } from "../../cli/columns/tokens.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";

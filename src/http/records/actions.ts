@@ -52,7 +52,11 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   }),
   SchemaBreak: record(
     {
-      revision: { type: "integer", minimum: 1, description: "The revision it breaks with." },
+      revision: {
+        type: "integer",
+        minimum: 1,
+        description: "The revision it breaks with; where it stands for several, the newest of them.",
+      },
       side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
       pointer: {
         ...text,

@@ -52,6 +52,11 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
     status_code: { type: ["integer", "null"] },
     error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
     response: { type: ["string", "null"], description: "First 1 KiB of the answer." },
+    refusal: {
+      type: ["string", "null"],
+      description:
+        "Of `address_refused`: which address was refused, and by which rule. Told to tokens that hold `admin` for all applications; others get `null`.",
+    },
   }),
   DeliveryWithAttempts: record({
     ...delivery,

@@ -66,3 +66,11 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     secret: { ...text, description: "Only ever in this answer: deliveries are signed with it." },
   }),
 };
+
+export const CANCELLED: JsonSchema = record({
+  cancelled: {
+    ...count,
+    description:
+      "How many deliveries waited and were cancelled. One under way ends as usual, and is cancelled as well if it fails.",
+  },
+});

@@ -19,7 +19,11 @@ export interface Verdict {
   readonly breaks: readonly SchemaBreak[];
   /** How many there are, those not told one by one included. */
   readonly total: number;
+  /** What it took to find them, without reading the schemas. */
+  readonly steps: number;
 }
+
+type Told = Pick<Verdict, "breaks" | "total">;
 
 export interface CompareOptions {
   readonly mode?: CompatibilityMode;
@@ -52,7 +56,7 @@ export function* comparing(
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
 ): Task<Verdict> {
   const sides = sidesOf(mode);
-  if (sides.length === 0) return { breaks: [], total: 0 };
+  if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
   const oldDocument = readSchema(old);
   yield;
   const nextDocument = readSchema(next);
@@ -61,16 +65,18 @@ export function* comparing(
   const oldShape = yield* readingShape(oldDocument, "old", ids);
   const comparison = new Comparison(oldShape, yield* readingShape(nextDocument, "new", ids));
   const breaks: SchemaBreak[] = [];
-  let total = 0;
+  let [total, taken] = [0, 0];
   for (const side of sides) {
     yield;
-    const found = yield* within({ left: steps }, comparison.findings(side));
+    const allowance = { left: steps };
+    const found = yield* within(allowance, comparison.findings(side));
     yield;
     const told = yield* comparison.breaks(side, found);
     breaks.push(...told.breaks);
     total += told.total;
+    taken += steps - allowance.left;
   }
-  return { breaks, total };
+  return { breaks, total, steps: taken + comparison.exampleSteps };
 }
 
 /** Steps that several tasks share. */
@@ -103,13 +109,15 @@ interface Found {
 class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
+  /** What looking for examples took. */
+  exampleSteps = 0;
 
   constructor(old: Shape, next: Shape) {
     this.#old = old;
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found): Task<Verdict> {
+  *breaks(side: Side, { findings, isCut }: Found): Task<Told> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
@@ -145,6 +153,7 @@ class Comparison {
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
+    this.exampleSteps += EXAMPLE_STEPS - allowance.left;
     return found;
   }
 

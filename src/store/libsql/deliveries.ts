@@ -21,6 +21,7 @@ interface AttemptRow {
   readonly outcome: Attempt["outcome"];
   readonly status_code: number | null;
   readonly error_code: Attempt["error_code"];
+  /** Of `address_refused`, why. */
   readonly response: string | null;
   readonly dns_ms: number | null;
   readonly connect_ms: number | null;
@@ -122,6 +123,7 @@ function findRow(sql: Sql, id: number): DeliveryRow | undefined {
 }
 
 function attemptOf(row: AttemptRow): Attempt {
+  const isRefused = row.error_code === "address_refused";
   return {
     attempt: row.attempt,
     started_at: toIso(row.started_ms),
@@ -132,6 +134,7 @@ function attemptOf(row: AttemptRow): Attempt {
     outcome: row.outcome,
     status_code: row.status_code,
     error_code: row.error_code,
-    response: row.response,
+    response: isRefused ? null : row.response,
+    refusal: isRefused ? row.response : null,
   };
 }

@@ -16,27 +16,49 @@ export function* gatherDue(
 ): Steps<number[] | undefined> {
   const ids: number[] = [];
   for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
-    for (let last = { due_ms: Number.MIN_SAFE_INTEGER, id: 0 }; ;) {
-      const slice = sql.rows<{ due_ms: number; id: number }>(
-        `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
-            WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3
-          UNION ALL
-          SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms > ?2
-          ORDER BY 1, 2 LIMIT ?4`,
-        id,
-        last.due_ms,
-        last.id,
-        SLICE,
-      );
+    for (let slice = dueSlice(sql, id); ; slice = dueSlice(sql, id, slice.at(-1))) {
       for (const each of slice) ids.push(each.id);
       yield;
-      const end = slice.at(-1);
-      if (end === undefined || slice.length < SLICE) break;
+      if (slice.length < SLICE) break;
       if (ids.length > MOST_GATHERED) return undefined;
-      last = end;
     }
   }
   return ids;
+}
+
+/** How many deliveries of a subscription wait to be sent and are not under way when this begins. */
+export function* countWaiting(sql: Sql, subscription: number): Steps<number> {
+  const leased = new Set(leasedIds(sql));
+  let count = 0;
+  for (let slice = dueSlice(sql, subscription); ; slice = dueSlice(sql, subscription, slice.at(-1))) {
+    for (const { id } of slice) if (!leased.has(id)) count += 1;
+    if (slice.length < SLICE) return count;
+    yield;
+  }
+}
+
+interface DueRow {
+  readonly due_ms: number;
+  readonly id: number;
+}
+
+/** The next that wait to be sent, by the time they are due; fewer than a slice are the last. */
+function dueSlice(
+  sql: Sql,
+  subscription: number,
+  after: DueRow = { due_ms: Number.MIN_SAFE_INTEGER, id: 0 },
+): readonly DueRow[] {
+  return sql.rows<DueRow>(
+    `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
+        WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3
+      UNION ALL
+      SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms > ?2
+      ORDER BY 1, 2 LIMIT ?4`,
+    subscription,
+    after.due_ms,
+    after.id,
+    SLICE,
+  );
 }
 
 function* activeWithDue(sql: Sql): Steps<readonly number[]> {

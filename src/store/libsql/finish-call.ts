@@ -10,7 +10,7 @@ export interface FinishCall extends MergedCall {
   readonly disableAfterMs?: number;
 }
 
-/** The answer's text, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
+/** The answer's text, or why the address was refused, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
 export type ResultRow = readonly [
   deliveryId: number,
   claimId: number,
@@ -42,8 +42,8 @@ export function finishWrite(
   { disableAfterMs }: FinishOptions = {},
 ): QueuedWrite {
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
-  const responses = results.map(({ response }) =>
-    response === undefined ? undefined : encoder.encode(response),
+  const responses = results.map(({ response, refusal = response }) =>
+    refusal === undefined ? undefined : encoder.encode(refusal),
   );
   return {
     bytes: responses.reduce((sum, response) => sum + (response?.byteLength ?? 0), 0),

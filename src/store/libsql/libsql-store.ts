@@ -126,6 +126,7 @@ export function createLibsqlStore(
     rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
     deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
 
+    countWaiting: (id) => ask("countWaiting", id),
     listDeliveries: (query) => ask("listDeliveries", query),
     findDelivery: (id) => ask("findDelivery", id),
     retryDelivery: (id, nowMs) => write("retryDelivery", id, nowMs),

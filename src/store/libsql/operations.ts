@@ -5,6 +5,7 @@ import { countBacklog } from "./backlog.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { claimDue } from "./claim-due.ts";
 import { findDelivery, retryDelivery, skipDelivery } from "./deliveries.ts";
+import { countWaiting } from "./delivery-ids.ts";
 import { listDeliveries } from "./delivery-list.ts";
 import { findEvent, listEvents } from "./event-reads.ts";
 import { findExpired } from "./expired-events.ts";
@@ -55,6 +56,7 @@ export const READS = {
 export const READS_IN_STEPS = {
   listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
   listDeliveries,
+  countWaiting,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
   findExpired,
   planReplay,

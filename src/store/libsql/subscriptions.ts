@@ -1,44 +1,16 @@
 import { EvregError } from "../../domain/error.ts";
 import { changedSettings, NO_SETTINGS } from "../../domain/subscription-settings.ts";
-import type { Bearer, Subscription } from "../../domain/subscription.ts";
-import { toIso } from "../../runtime/clock.ts";
+import type { Subscription } from "../../domain/subscription.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../subscriptions.ts";
 import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
-import { BLOCKED_BY, failExhausted, putInOrder, takeOutOfOrder } from "./publication-order.ts";
+import { failExhausted, putInOrder, takeOutOfOrder } from "./publication-order.ts";
 import { endReplay } from "./replays.ts";
 import { tellTurns, type Telling, toldTogether, type Turned } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
+import { findRow, SELECT_SUBSCRIPTION, subscriptionOf, type SubscriptionRow } from "./subscription-row.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./subscription-secrets.ts";
-import { isRowid } from "./text.ts";
-
-interface SubscriptionRow {
-  readonly id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action_id: number;
-  readonly action: string;
-  readonly handler: string;
-  readonly max_retries: number;
-  readonly active: number;
-  readonly disabled_reason: string | null;
-  readonly bearer: Bearer;
-  readonly previous_until_ms: number | null;
-  readonly failing_since_ms: number | null;
-  readonly slowed_until_ms: number | null;
-  readonly blocked_by: number | null;
-  readonly settings: string | null;
-  readonly created_ms: number;
-}
-
-const SELECT_SUBSCRIPTION = `
-  SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.settings, s.created_ms, k.bearer, k.previous_until_ms,
-    ${BLOCKED_BY} AS blocked_by
-  FROM subscription s JOIN action a ON a.rowid = s.action_id
-    JOIN subscription_secret k ON k.subscription_id = s.rowid
-  WHERE s.deleted_ms IS NULL`;
 
 /** @param key what its secrets are encrypted with, where they are; so for the other writes here */
 export function createSubscription(
@@ -211,29 +183,4 @@ function mustFind(sql: Sql, id: number): Subscription {
   const found = findSubscription(sql, id);
   if (found === undefined) throw new Error(`subscription ${id} was written and is not there`);
   return found;
-}
-
-function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
-  if (!isRowid(id)) return undefined;
-  return sql.first<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id);
-}
-
-function subscriptionOf(row: SubscriptionRow): Subscription {
-  return {
-    rowid: row.id,
-    application: row.application,
-    subscription: row.subscription,
-    action: row.action,
-    handler: row.handler,
-    max_retries: row.max_retries,
-    active: row.active === 1,
-    disabled_reason: row.disabled_reason,
-    bearer: row.bearer,
-    previous_secret_until: row.previous_until_ms === null ? null : toIso(row.previous_until_ms),
-    failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
-    slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
-    blocked_by: row.blocked_by,
-    ...settingsOf(row.settings),
-    timestamped: toIso(row.created_ms),
-  };
 }

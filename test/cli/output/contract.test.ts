@@ -11,7 +11,7 @@ import { createWorld, type World } from "./world.ts";
 
 // Every command × (local, remote) × (table, json, jsonl) × (done, not found, no right to it, no server). The commands and
 // their formats are those of the manifest, so a new one without a row fails. They run in the
-// order of the manifest, and the snapshots are of that: one alone may find others' numbers.
+// order of the rows, and the snapshots are of that: one alone may find others' numbers.
 
 interface Manifest {
   readonly commands: Readonly<

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { NO_SETTINGS } from "../../../src/domain/subscription-settings.ts";
-import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function subscriptionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -143,8 +143,10 @@ export function subscriptionSuite(open: OpenStore): void {
 
     expect(await on.store.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
     expect(await statuses()).toEqual(["delivered", "delivering", "cancelled"]);
+    expect(await on.store.countWaiting(mine.rowid)).toBe(1);
     await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
     expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
+    expect(await on.store.countWaiting(mine.rowid)).toBe(2);
     expect((await on.store.listDeliveries({ status: "cancelled", limit: 9 }))[0]).toMatchObject({
       subscription: "welcome",
       next_attempt_at: null,
@@ -163,5 +165,12 @@ export function subscriptionSuite(open: OpenStore): void {
     expect(next.rowid).toBeGreaterThan(mine.rowid);
     await on.publish(action);
     expect(await on.store.listDeliveries({ subscription: next.rowid, limit: 9 })).toHaveLength(1);
+    expect(await on.store.countWaiting(next.rowid)).toBe(1);
+    // More than are counted in a step, all due at the same time.
+    await on.store.recordEvents(
+      Array.from({ length: 2_000 }, () => eventOf(action)),
+      NOW,
+    );
+    expect(await on.store.countWaiting(next.rowid)).toBe(2_001);
   });
 }

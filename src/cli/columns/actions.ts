@@ -1,0 +1,43 @@
+import { actionState } from "../../domain/action.ts";
+import type { Action, ActionRevision } from "../../domain/action.ts";
+import type { Column } from "../table.ts";
+
+export const ACTION_LIST: readonly Column<Action>[] = [
+  { title: "ACTION", of: (action) => action.action, shrinkTo: 16 },
+  { title: "APPLICATION", of: (action) => action.application, shrinkTo: 8 },
+  { title: "REVISION", of: (action) => action.revision, align: "right" },
+  { title: "STATE", of: actionState, tone: actionTone },
+  { title: "MODE", of: modeOf },
+  { title: "CREATED", of: (action) => action.timestamped, spare: 1 },
+];
+
+export const ACTION_RECORD: readonly Column<Action>[] = [
+  { title: "Action", of: (action) => action.action },
+  { title: "Application", of: (action) => action.application },
+  { title: "ID", of: (action) => action.rowid },
+  { title: "Revision", of: (action) => action.revision },
+  { title: "State", of: actionState, tone: actionTone },
+  { title: "Successor", of: (action) => action.successor ?? undefined },
+  { title: "Mode", of: modeOf },
+  { title: "Created", of: (action) => action.timestamped },
+  { title: "Schema", of: (action) => JSON.stringify(action.schemata, null, 2), block: true },
+];
+
+/** @param changes what each revision changed, by its number */
+export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
+  return [
+    { title: "REVISION", of: ({ revision }) => revision, align: "right" },
+    { title: "APPLIED", of: ({ timestamped }) => timestamped },
+    { title: "MODE", of: ({ admission }) => admission?.compatibility },
+    { title: "BREAKS", of: ({ admission }) => admission?.breaks, align: "right" },
+    { title: "CHANGES", of: ({ revision }) => changes.get(revision), shrinkTo: 16 },
+  ];
+}
+
+function actionTone(action: Action): "green" | "yellow" | "dim" {
+  return ({ active: "green", deprecated: "yellow", retired: "dim" } as const)[actionState(action)];
+}
+
+function modeOf({ compatibility, compatibility_against: against }: Action): string {
+  return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
+}

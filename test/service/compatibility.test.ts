@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Schemata } from "../../src/domain/action.ts";
+import type { RevisionBreak } from "../../src/domain/compatibility.ts";
+import { loopPace } from "../../src/runtime/pace.ts";
+import { breaksOf } from "../../src/service/compatibility.ts";
+import { SchemaWork } from "../../src/service/schema-work.ts";
+import { openLocalService } from "../support/local-service.ts";
+import type { LocalService } from "../support/local-service.ts";
+
+let local: LocalService;
+beforeEach(async () => {
+  local = await openLocalService();
+});
+afterEach(() => local.close());
+
+const ALL = { compatibility: "full", compatibility_against: "all" } as const;
+
+/** An object with these properties. */
+function having(...names: string[]): Schemata {
+  return { type: "object", properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])) };
+}
+
+/** An action that has had these schemas, oldest first. */
+async function withHistory([first, ...others]: readonly Schemata[]): Promise<void> {
+  const rule = { ...ALL, compatibility: "none" } as const;
+  await local.store.createAction({ action: "a.b", application: "shop", schemata: first!, ...rule }, 0);
+  for (const [index, schemata] of others.entries()) {
+    await local.store.reviseAction(
+      { action: "a.b", schemata, basedOnEdition: index + 1, admission: { compatibility: "none", breaks: 0 } },
+      0,
+    );
+  }
+}
+
+/** What a schema breaks, and how many revisions it was compared with to know. */
+async function judge(
+  next: Schemata,
+  stepsOverAll?: number,
+  rule: Parameters<typeof breaksOf>[4] = ALL,
+): Promise<{ breaks: readonly RevisionBreak[]; comparisons: number }> {
+  const turns = new SchemaWork(loopPace).for("check", {});
+  let comparisons = 0;
+  const counted: typeof turns = {
+    ...turns,
+    goOn(task) {
+      comparisons += 1;
+      return turns.goOn(task);
+    },
+  };
+  const stored = (await local.store.findAction("a.b"))!;
+  const breaks = await breaksOf(local.store, counted, stored, next, rule, stepsOverAll);
+  return { breaks, comparisons };
+}
+
+test("a schema that was in force several times is compared once", async () => {
+  const [one, two] = [having("a"), having("b")];
+  await withHistory([one, two, one, two, two, one]);
+  const { breaks, comparisons } = await judge(having("c"));
+  expect(comparisons).toBe(2);
+  expect(breaks.map(({ revision, pointer }) => `${revision} ${pointer}`)).toEqual([
+    "6 /properties/a",
+    "5 /properties/b",
+  ]);
+});
+
+test("when the steps are over, each side is told which revisions were not compared", async () => {
+  await withHistory([having("a"), having("b"), having("a", "b"), having()]);
+  const { breaks, comparisons } = await judge(having("c"), 1);
+  expect(comparisons).toBe(1);
+  const untold = { revision: 3, pointer: "", certainty: "cannot_prove" };
+  expect(breaks).toMatchObject([
+    { ...untold, side: "producer", message: expect.stringContaining("Revisions 1 to 3 were not compared") },
+    { ...untold, side: "consumer", message: expect.stringContaining("It cannot be proven") },
+  ]);
+  const consumers = { ...ALL, compatibility: "consumer" } as const;
+  expect((await judge(having("c"), 1, consumers)).breaks.map(({ side }) => side)).toEqual(["consumer"]);
+  // The last revision alone is always compared.
+  expect((await judge(having("c"), 1, { ...ALL, compatibility_against: "last" })).breaks).toEqual([]);
+});
+
+test("steps go by what is compared, so that they are over at the same revision each time", async () => {
+  await withHistory([having("first"), ...Array.from({ length: 4 }, (_, index) => having(`p${index}`))]);
+  const revisionsLeft = async (steps: number) =>
+    (await judge(having("c"), steps)).breaks.find(({ pointer }) => pointer === "")?.message;
+  const [once, again] = [await revisionsLeft(4_800), await revisionsLeft(4_800)];
+  expect(once).toMatch(/^Revision 1 was not compared|^Revisions 1 to [23] were not compared/);
+  expect(again).toBe(once);
+  expect(await revisionsLeft(100_000)).toBeUndefined();
+});
+
+test("with a thousand breaks older revisions are not compared, and that is told", async () => {
+  const own = (revision: number) =>
+    having(...Array.from({ length: 100 }, (_, index) => `r${revision}-${index}`));
+  await withHistory(Array.from({ length: 12 }, (_, index) => own(index + 1)));
+  const { breaks, comparisons } = await judge(having("c"));
+  expect(comparisons).toBe(10);
+  expect(breaks).toHaveLength(1_002);
+  expect(breaks.slice(-2)).toMatchObject([
+    { revision: 2, side: "producer", message: expect.stringMatching(/^Revisions 1 to 2 .* 1,000 breaks/) },
+    { revision: 2, side: "consumer" },
+  ]);
+});
