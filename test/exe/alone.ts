@@ -17,7 +17,12 @@ export interface Alone {
   readonly folder: string;
   /** The data folder of the test. */
   readonly data: string;
-  run(words: readonly string[], env?: Record<string, string>, input?: string): Promise<Outcome>;
+  run(
+    words: readonly string[],
+    env?: Record<string, string>,
+    input?: string,
+    through?: readonly string[],
+  ): Promise<Outcome>;
   serve(env?: Record<string, string>, through?: readonly string[]): Promise<RunningProgram>;
 }
 
@@ -47,8 +52,10 @@ export function useAlone(): Alone {
     get data() {
       return join(scratch.path, "data");
     },
-    run: (words, env = {}, input = "") =>
-      runProgram(words, { cwd: scratch.path, input, through: nothingBut(env), as: [executable] }),
+    run: (words, env = {}, input = "", through = []) => {
+      const all = [...through, ...nothingBut(env)];
+      return runProgram(words, { cwd: scratch.path, input, through: all, as: [executable] });
+    },
     serve: (env = {}, through = []) =>
       startProgram(join(scratch.path, "data"), ["--dev"], {}, [...through, ...nothingBut(env)], [executable]),
   };
