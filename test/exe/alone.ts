@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { HOST, TARGETS } from "../../bin/exe/targets.ts";
 import {
   type Outcome,
   type RunningProgram,
@@ -26,6 +27,9 @@ export interface Alone {
   serve(env?: Record<string, string>, through?: readonly string[]): Promise<RunningProgram>;
 }
 
+/** What is tried of it is what Linux shows: mounts, `/proc`, users. */
+const isTried = TARGETS[HOST]?.platform === "linux";
+
 const nothingBut = (env: Record<string, string>): string[] => [
   "/usr/bin/env",
   "-i",
@@ -37,11 +41,14 @@ export function useAlone(): Alone {
   const place = temporaryFolder();
   const executable = join(place.path, "evreg");
   let scratch: ReturnType<typeof temporaryFolder>;
-  beforeAll(() => copyFileSync(process.env["TEST_EXECUTABLE"] ?? "dist-exe/evreg", executable));
+  beforeAll(() => {
+    if (isTried) copyFileSync(process.env["TEST_EXECUTABLE"] ?? "dist-exe/evreg", executable);
+  });
   afterAll(() => place.remove());
-  beforeEach(() => {
+  beforeEach(({ skip }) => {
     scratch = temporaryFolder();
     mkdirSync(join(scratch.path, "data"));
+    skip(!isTried, `no executable is tried on ${HOST}`);
   });
   afterEach(() => scratch.remove());
   return {
