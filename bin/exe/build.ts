@@ -25,6 +25,9 @@ import { HOST, MISSING, type Target, TARGETS } from "./targets.ts";
 // `npm run build:exe`: the program, Node and libSQL's native part as one file. It is Node's "single executable
 // application", put together by pkg out of the Node that the lock file names.
 
+/** What stack traces call it. */
+const PROGRAM = "evreg.cjs";
+
 /** The part of pkg that takes a Node which is there; its command line would fetch one. */
 type MakeExecutable = (
   entry: string,
@@ -76,13 +79,17 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);
+    // pkg then works in a folder within this one, and the program has the same name wherever it is built.
+    Object.assign(process.env, { TMPDIR: work, TEMP: work });
+    const main = `../${PROGRAM}`;
     const make = createRequire(import.meta.url)("@yao-pkg/pkg/lib-es5/sea").default as MakeExecutable;
-    await make(put("evreg.cjs", program), {
+    await make(put(PROGRAM, program), {
       targets: [{ nodeRange: "node24", platform, arch, output }],
       nodePath: join(nodeFolder, node.file),
       useLocalNode: true,
       signature: platform === "macos",
       seaConfig: {
+        main,
         assets,
         // Only the Node it is made for can read it.
         useCodeCache: isNative,
