@@ -65,6 +65,13 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
     });
   });
 
+  test("in a folder that was removed meanwhile, a command says so", async () => {
+    const line = "mkdir gone && cd gone && rmdir ../gone && $evreg actions get a.b 2>&1 >&3 | grep Error >&2";
+    expect((await inShell(`{ ${line}; } 3>&1`)).stderr).toBe(
+      "Error: The folder that evreg was started in is not there any more. Start it in another.\n",
+    );
+  });
+
   test("a folder on stdin is no empty file", async () => {
     expect(await inShell("$evreg publish --batch - < .")).toEqual({
       code: 2,
