@@ -13,7 +13,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/sdk/receivers.test.ts",
     "test/e2e/{apply,replay-kill}.test.ts",
   ],
-  exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts"],
+  exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };
 
 const MEMORY = "/dev/shm";

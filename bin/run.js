@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import "./node-guard.js";
+import "./unknown-account.js";
 import module from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ try {
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE || join(caches, "evreg", "compiled"));
 } catch {
-  // An account without a home: everything works, and starts a little slower.
+  // Everything works, and starts a little slower.
 }
 
 const { main } = await import("../dist/cli/main.js");

@@ -20,10 +20,13 @@ import { YOUNG_HEAP } from "../../src/runtime/server-heap.ts";
 import { bundleCheckThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { packageFolder, ROOT, versionIn } from "./packages.ts";
-import { HOST, type Target, TARGETS } from "./targets.ts";
+import { HOST, MISSING, type Target, TARGETS } from "./targets.ts";
 
 // `npm run build:exe`: the program, Node and libSQL's native part as one file. It is Node's "single executable
 // application", put together by pkg out of the Node that the lock file names.
+
+/** What stack traces call it. */
+const PROGRAM = "evreg.cjs";
 
 /** The part of pkg that takes a Node which is there; its command line would fetch one. */
 type MakeExecutable = (
@@ -33,18 +36,26 @@ type MakeExecutable = (
     nodePath: string;
     /** Makes the blob with the Node that runs this instead of `nodePath`, which may be for another machine. */
     useLocalNode: true;
-    signature: false;
+    /** Only for macOS, and only where `codesign` or `ldid` is there. */
+    signature: boolean;
     seaConfig: object;
   },
 ) => Promise<void>;
 
-const { values } = parseArgs({ options: { target: { type: "string", default: HOST } } });
+const { values } = parseArgs({
+  options: {
+    target: { type: "string", default: HOST },
+    /** Does not fail where there is no build for this machine. */
+    "if-possible": { type: "boolean", default: false },
+  },
+});
 const target = TARGETS[values.target];
 if (target === undefined) {
+  const reason = MISSING[values.target];
   process.stderr.write(
-    `There is no build for ${values.target}; there are: ${Object.keys(TARGETS).join(", ")}. One for macOS must be signed on a Mac.\n`,
+    `There is no executable for ${values.target}${reason === undefined ? "" : `: ${reason}`}. There are: ${Object.keys(TARGETS).join(", ")}.\n`,
   );
-  process.exit(2);
+  process.exit(values["if-possible"] ? 0 : 2);
 }
 await buildExecutable(values.target, target);
 
@@ -55,7 +66,7 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
   const work = mkdtempSync(join(tmpdir(), "evreg-build-"));
   try {
     const nodeFolder = packageFolder(node.package, work);
-    mustBeSameNode(nodeFolder);
+    mustBeSameNode(nodeFolder, node.sameLayoutAs);
     const native = readFileSync(join(packageFolder(addon, work), "index.node"));
     const put = (path: string, content: string | Uint8Array): string => {
       const whole = join(work, path);
@@ -73,13 +84,17 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);
+    // pkg then works in a folder within this one, and the program has the same name wherever it is built.
+    Object.assign(process.env, { TMPDIR: work, TEMP: work });
+    const main = `../${PROGRAM}`;
     const make = createRequire(import.meta.url)("@yao-pkg/pkg/lib-es5/sea").default as MakeExecutable;
-    await make(put("evreg.cjs", program), {
+    await make(put(PROGRAM, program), {
       targets: [{ nodeRange: "node24", platform, arch, output }],
       nodePath: join(nodeFolder, node.file),
       useLocalNode: true,
-      signature: false,
+      signature: platform === "macos",
       seaConfig: {
+        main,
         assets,
         // Only the Node it is made for can read it.
         useCodeCache: isNative,
@@ -92,17 +107,22 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
     writeFileSync(join(folder, `${file}.sha256`), `${sha256(readFileSync(output))}  ${file}\n`);
     place(output, join(folder, file));
     process.stdout.write(`dist-exe/${file}: ${(statSync(join(folder, file)).size / 1e6).toFixed(1)} MB\n`);
+    if (platform === "macos" && process.platform !== "darwin") {
+      process.stdout.write(
+        `It must be signed on a Mac before it starts there: codesign --force --sign - ${file}\n`,
+      );
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
 /** The layout of what is put inside changes between versions, so the Node that writes it must be the one that reads it. */
-function mustBeSameNode(folder: string): void {
-  const version = `v${versionIn(folder)}`;
-  if (version === process.version) return;
+function mustBeSameNode(folder: string, sameLayoutAs?: string): void {
+  const version = versionIn(folder);
+  if ([version, sameLayoutAs].includes(process.versions.node)) return;
   throw new Error(
-    `this runs on Node ${process.version}, the executable would have ${version}; use npm run build:exe`,
+    `this runs on Node ${process.version}, the executable would have v${version}; use npm run build:exe`,
   );
 }
 

@@ -1,3 +1,4 @@
+import "../unknown-account.js";
 import { existsSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
@@ -41,12 +42,8 @@ function addonFolders(): string[] {
 }
 
 function homeFolder(): string | undefined {
-  try {
-    const home = homedir();
-    return isAbsolute(home) && existsSync(home) ? home : undefined;
-  } catch {
-    return undefined;
-  }
+  const home = homedir();
+  return isAbsolute(home) && existsSync(home) ? home : undefined;
 }
 
 function inEach(folders: readonly (string | undefined)[], name: string): string[] {

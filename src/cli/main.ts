@@ -62,9 +62,16 @@ async function loadCommands({ root, fromSource = false, plugins }: ProgramOption
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  const failure = unknownSubject(error, argv, config) ?? parseMistake(error) ?? error;
+  const failure = unknownSubject(error, argv, config) ?? parseMistake(error) ?? goneFolder(error) ?? error;
   if (asEvregError(failure).code === "internal") logFault(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
+}
+
+/** Nothing can be found by a relative path once the folder it counts from is removed. */
+function goneFolder(error: unknown): EvregError | undefined {
+  if ((error as NodeJS.ErrnoException | undefined)?.syscall !== "uv_cwd") return undefined;
+  const message = "The folder that evreg was started in is not there any more. Start it in another.";
+  return new EvregError("usage", message, {}, { cause: error });
 }
 
 /** What nobody caught. It may have left things half done, so a server ends as well, and never as if all were well. */

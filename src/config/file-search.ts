@@ -145,5 +145,7 @@ function unreadable(error: unknown, path: string, prefix: string): EvregError {
   if (error instanceof EvregError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
   const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
-  return new EvregError("usage", `${prefix}the configuration file ${path} ${why}.`, {}, { cause: error });
+  const remedy = prefix === "" ? " Name another with --config, or start evreg in another folder." : "";
+  const message = `${prefix}the configuration file ${path} ${why}.${remedy}`;
+  return new EvregError("usage", message, {}, { cause: error });
 }

@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Finding } from "../../src/domain/finding.ts";
 import { findingLines } from "../../src/cli/doctor/finding-lines.ts";
 import { serverFindings } from "../../src/cli/doctor/server-findings.ts";
@@ -86,6 +86,19 @@ test("a server tells of itself, and its version and clock are compared", async (
   expect(of("integrity")?.status).toBe("ok");
   expect(of("server")?.status).toBe("ok");
   expect(checks(found.slice(3, -1))).toEqual(checks((await harness.owner.doctor()).data));
+});
+
+test("a copy that cannot be put anywhere is a finding, and the others are there", async () => {
+  const nowhere = join(folder.path, "nowhere");
+  vi.stubEnv("TMPDIR", nowhere);
+  const found = await asked({ deep: true }).finally(() => vi.unstubAllEnvs());
+  expect(found.at(-1)).toMatchObject({
+    check: "integrity",
+    status: "warning",
+    found: expect.stringContaining(`${nowhere}: ENOENT`),
+    remedy: expect.stringContaining("TMPDIR"),
+  });
+  expect(checks(found)).toContain("disk");
 });
 
 test("who may not ask, or finds nobody, is told what to do", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/text-width.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, STARTED_BY, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 
 /** util-linux's `script` gives a command a terminal of its own. */
@@ -25,7 +25,7 @@ function onTerminal(
   words: readonly string[],
   react: (text: string) => string | undefined = () => undefined,
 ): Promise<Session> {
-  const command = [process.execPath, PROGRAM, ...words].map((word) => `'${word}'`).join(" ");
+  const command = [...STARTED_BY, ...words].map((word) => `'${word}'`).join(" ");
   const child = spawn(SCRIPT, ["-qec", `stty cols ${columns}; exec ${command}`, "/dev/null"], {
     cwd: folder.path,
     env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh", EVREG_CONFIG_DIR: settings }),

@@ -244,7 +244,7 @@ describe("finding the file", () => {
     const { chmodSync } = await import("node:fs");
     const file = put("evreg.config.yaml", "port: 1");
     chmodSync(file, 0o000);
-    expect(await refusal({})).toContain(`${file} cannot be read (EACCES)`);
+    expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
   });
 });
 

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { HOST, TARGETS } from "../../bin/exe/targets.ts";
 import {
   type Outcome,
   type RunningProgram,
@@ -17,9 +18,17 @@ export interface Alone {
   readonly folder: string;
   /** The data folder of the test. */
   readonly data: string;
-  run(words: readonly string[], env?: Record<string, string>, input?: string): Promise<Outcome>;
+  run(
+    words: readonly string[],
+    env?: Record<string, string>,
+    input?: string,
+    through?: readonly string[],
+  ): Promise<Outcome>;
   serve(env?: Record<string, string>, through?: readonly string[]): Promise<RunningProgram>;
 }
+
+/** What is tried of it is what Linux shows: mounts, `/proc`, users. */
+const isTried = TARGETS[HOST]?.platform === "linux";
 
 const nothingBut = (env: Record<string, string>): string[] => [
   "/usr/bin/env",
@@ -32,11 +41,14 @@ export function useAlone(): Alone {
   const place = temporaryFolder();
   const executable = join(place.path, "evreg");
   let scratch: ReturnType<typeof temporaryFolder>;
-  beforeAll(() => copyFileSync(process.env["TEST_EXECUTABLE"] ?? "dist-exe/evreg", executable));
+  beforeAll(() => {
+    if (isTried) copyFileSync(process.env["TEST_EXECUTABLE"] ?? "dist-exe/evreg", executable);
+  });
   afterAll(() => place.remove());
-  beforeEach(() => {
+  beforeEach(({ skip }) => {
     scratch = temporaryFolder();
     mkdirSync(join(scratch.path, "data"));
+    skip(!isTried, `no executable is tried on ${HOST}`);
   });
   afterEach(() => scratch.remove());
   return {
@@ -47,8 +59,10 @@ export function useAlone(): Alone {
     get data() {
       return join(scratch.path, "data");
     },
-    run: (words, env = {}, input = "") =>
-      runProgram(words, { cwd: scratch.path, input, through: nothingBut(env), as: [executable] }),
+    run: (words, env = {}, input = "", through = []) => {
+      const all = [...through, ...nothingBut(env)];
+      return runProgram(words, { cwd: scratch.path, input, through: all, as: [executable] });
+    },
     serve: (env = {}, through = []) =>
       startProgram(join(scratch.path, "data"), ["--dev"], {}, [...through, ...nothingBut(env)], [executable]),
   };

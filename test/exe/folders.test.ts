@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { useAlone } from "./alone.ts";
 
@@ -19,6 +19,8 @@ const alone = useAlone();
 const SHARED = `evreg-${process.getuid?.()}`;
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
+/** Has no entry in the list of users. */
+const UNKNOWN = 54_321;
 const mounts: string[] = [];
 
 afterEach(() => {
@@ -111,6 +113,22 @@ test("without a home it lies in the folder for temporary files, and no home is m
   expect(copiesIn(join(temporary, SHARED))).toHaveLength(1);
 });
 
+const hasSetpriv = spawnSync("setpriv", ["--version"]).status === 0;
+
+test.skipIf(!isRoot || !hasSetpriv)("a user that the system does not know, without a home", async () => {
+  for (const path of [dirname(alone.executable), alone.folder]) chmodSync(path, 0o755);
+  for (const path of [alone.data, folderOf("tmp")]) chownSync(path, UNKNOWN, UNKNOWN);
+  const become = ["setpriv", `--reuid=${UNKNOWN}`, `--regid=${UNKNOWN}`, "--clear-groups"];
+  const env = { TMPDIR: join(alone.folder, "tmp") };
+  const server = await alone.serve(env, become);
+  const words = ["doctor", "--deep", "--data", alone.data];
+  const outcome = await alone.run(words, env, "", become);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toMatch(/^ok +integrity /m);
+  expect((await server.end("SIGTERM")).code).toBe(0);
+  expect(copiesIn(join(env.TMPDIR, `evreg-${UNKNOWN}`))).toHaveLength(1);
+});
+
 test.skipIf(!isRoot)(
   "a home that cannot be written to, and a folder that may not hold programs, are passed over",
   async (context) => {
@@ -132,6 +150,10 @@ test.skipIf(!isRoot)("where it can lie nowhere, the message says why and what to
   expect(outcome).toMatchObject({ stdout: "" });
   expect(outcome.code).not.toBe(0);
   expect(outcome.stderr).toMatch(/set EVREG_CACHE_DIR to .*named: mounted noexec/s);
+  expect(await asks({ EVREG_CACHE_DIR: folderOf("other") })).toMatchObject({ code: 0 });
+  const doctor = await alone.run(["doctor", "--data", alone.data], { EVREG_CACHE_DIR: named });
+  expect(doctor).toMatchObject({ code: 1, stderr: "" });
+  expect(doctor.stdout).toMatch(/^problem +data +.*could not be looked at: .*set EVREG_CACHE_DIR/m);
   const nowhere = await asks({ EVREG_CACHE_DIR: "/proc/evreg" });
   expect(nowhere.stderr).toContain("/proc/evreg: ENOENT");
   // What needs no data file goes on.

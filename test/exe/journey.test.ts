@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -77,6 +78,14 @@ test("what it says of itself is what the installed program says", async () => {
     const installed = await runProgram(words, { as: [process.execPath, PROGRAM] });
     expect(await alone.run(words, { NO_COLOR: "1" })).toEqual(installed);
   }
+});
+
+test("the checksum beside it is its own, and it names no place where it was built", () => {
+  const built = process.env["TEST_EXECUTABLE"] ?? "";
+  const content = readFileSync(built);
+  const hash = createHash("sha256").update(content).digest("hex");
+  expect(readFileSync(`${built}.sha256`, "utf8")).toBe(`${hash}  evreg\n`);
+  for (const place of [CHECKOUT, "evreg-build-"]) expect(content.includes(place), place).toBe(false);
 });
 
 test("the server keeps its process, and its memory is bounded", async () => {

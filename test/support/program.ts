@@ -8,9 +8,10 @@ import { readOwner } from "../../src/runtime/owner-file.ts";
 /** The installed entry, as a user runs it; `npm test` builds `dist` first. */
 export const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
 
-/** The single executable, where that is to be tested (`vitest --mode exe`). */
 const { TEST_EXECUTABLE } = process.env;
-const STARTED_BY = TEST_EXECUTABLE ? [TEST_EXECUTABLE] : [process.execPath, PROGRAM];
+
+/** The words that start what is tested: the installed entry, or the single executable with `vitest --mode exe`. */
+export const STARTED_BY = TEST_EXECUTABLE ? [TEST_EXECUTABLE] : [process.execPath, PROGRAM];
 
 /** The environment a test's program sees: nothing of the developer's own evreg settings, contexts among them. */
 export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {

@@ -62,7 +62,14 @@ function clocks(serverMs: number, askedMs: number, answeredMs: number): Finding 
 async function integrity(evreg: Evreg): Promise<Finding> {
   const { loadFileChecks } = await import("../../app.ts");
   const { checkFile } = await loadFileChecks();
-  const folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
+  let folder: string;
+  try {
+    folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const found = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
+    return warning("integrity", found, "Set TMPDIR to a folder that can be written to.");
+  }
   try {
     const backup = await evreg.backup();
     try {

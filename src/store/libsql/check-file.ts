@@ -1,3 +1,4 @@
+import { EvregError } from "../../domain/error.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import type { FileCheck, FileFacts } from "./examine-file.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
@@ -44,11 +45,23 @@ function inThread(task: FileCheck | FileSettling | NumberMove): Promise<unknown>
   return new Promise((resolve, reject) => {
     let outcome: WireOutcome | undefined;
     thread.on("message", (message: WireOutcome) => (outcome = message));
-    thread.on("error", reject);
+    thread.on("error", (error) => reject(failed(task, error)));
     thread.on("exit", () => {
       if (outcome === undefined) reject(new Error("a thread of the store ended without an answer"));
       else if ("error" in outcome) reject(fromWireError(outcome.error));
       else resolve(outcome.ok);
     });
   });
+}
+
+/** That says nothing of the file: the engine may not be there to be loaded. */
+function failed(task: FileCheck | FileSettling, cause: unknown): EvregError {
+  const file = "check" in task ? task.name : task.settle;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new EvregError(
+    "unavailable",
+    `${file} could not be looked at: the store's thread failed: ${reason}.`,
+    {},
+    { cause },
+  );
 }

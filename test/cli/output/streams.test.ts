@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { RawJson } from "../../../src/json/raw-json.ts";
-import { cleanEnv, PROGRAM, type Outcome } from "../../support/program.ts";
+import { cleanEnv, STARTED_BY, type Outcome } from "../../support/program.ts";
 import { useServed } from "../served.ts";
 
 // A command in a shell that gives it less than a terminal does. Each is a process, as its ends are what is tested.
@@ -21,7 +21,7 @@ const served = useServed(async ({ evreg }) => {
 /** @param line of `sh`, with the program as `$evreg` */
 function inShell(line: string, env: Record<string, string> = {}, shell: readonly string[] = ["sh"]) {
   return new Promise<Outcome>((resolve, reject) => {
-    const [command, ...words] = [...shell, "-c", `evreg='${process.execPath} ${PROGRAM}'; ${line}`];
+    const [command, ...words] = [...shell, "-c", `evreg='${STARTED_BY.join(" ")}'; ${line}`];
     const child = spawn(command, words, {
       cwd: served.folder,
       env: cleanEnv({ EVREG_DATA: served.data, ...env }),
@@ -63,6 +63,13 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
       stdout: "",
       stderr: expect.stringMatching(/^Error: .*it is empty/),
     });
+  });
+
+  test("in a folder that was removed meanwhile, a command says so", async () => {
+    const line = "mkdir gone && cd gone && rmdir ../gone && $evreg actions get a.b 2>&1 >&3 | grep Error >&2";
+    expect((await inShell(`{ ${line}; } 3>&1`)).stderr).toBe(
+      "Error: The folder that evreg was started in is not there any more. Start it in another.\n",
+    );
   });
 
   test("a folder on stdin is no empty file", async () => {
