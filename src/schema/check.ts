@@ -46,7 +46,9 @@ function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
     yield* checkingLimits(document, node, patterns);
   }
   yield* compilingDocument(document, patterns);
-  return document.nodes.flatMap(warningsOf);
+  const warnings: SchemaWarning[] = [];
+  for (const node of document.nodes) warnings.push(...(yield* warningsOf(node)));
+  return warnings;
 }
 
 function* checkingLimits(
@@ -83,10 +85,12 @@ function* checkingLimits(
   }
 }
 
-function warningsOf({ schema, pointer }: SchemaNode): SchemaWarning[] {
+function* warningsOf({ schema, pointer }: SchemaNode): Task<SchemaWarning[]> {
   if (!isObject(schema)) return [];
   const warnings: SchemaWarning[] = [];
   for (const keyword of Object.keys(schema)) {
+    // To look for what it may have meant takes longer than all else.
+    if (!isKnown(keyword)) yield;
     const message = messageFor(keyword, schema);
     if (message !== undefined) warnings.push({ pointer: pointerTo(pointer, keyword), message });
   }
