@@ -11,8 +11,8 @@ import { Examples } from "./example.ts";
 import type { Finding } from "./goal.ts";
 import { StructuralProver } from "./prove.ts";
 import { readingShape, ShapeIds } from "./read-shape.ts";
-import { NONE } from "./sample.ts";
 import type { Shape } from "./shape.ts";
+import { TextSearch } from "./text-search.ts";
 
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */
@@ -103,6 +103,7 @@ interface Found {
 class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
+  readonly #texts = new TextSearch();
 
   constructor(old: Shape, next: Shape) {
     this.#old = old;
@@ -113,7 +114,11 @@ class Comparison {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
-    const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    const breaks: SchemaBreak[] = [];
+    for (const [index, finding] of told.entries()) {
+      yield;
+      breaks.push(breakOf(side, finding, examples[index]));
+    }
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     if (isCut) breaks.push(tooLong(side));
     return { breaks, total: different.size + (isCut ? 1 : 0) };
@@ -123,7 +128,7 @@ class Comparison {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: yield* new StructuralProver(side, this.#old).compare(left, right),
+        findings: yield* new StructuralProver(side, this.#old, this.#texts).compare(left, right),
         isCut: false,
       };
     } catch (error) {
@@ -134,7 +139,7 @@ class Comparison {
 
   /** For each finding a payload that shows it, where one is found. */
   *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
-    const examples = new Examples(side);
+    const examples = new Examples(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
     const allowance = { left: EXAMPLE_STEPS };
     try {
@@ -151,7 +156,7 @@ class Comparison {
   *#example(side: Side, payloads: Iterable<unknown>): Task<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
-      if (value === NONE) {
+      if (value === undefined) {
         yield;
         continue;
       }

@@ -1,9 +1,11 @@
+import { spend } from "../budget.ts";
+import type { Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
 import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
 import type { Goal, Prover } from "./goal.ts";
 import type { Shape } from "./shape.ts";
-import { findText } from "./text-search.ts";
+import type { TextSearch } from "./text-search.ts";
 
 /** Members whose names no schema lists, told apart by the patterns their names match. */
 export interface OtherNames {
@@ -17,18 +19,19 @@ export interface OtherNames {
 
 /** Beyond this many patterns the ways to match them are too many; nothing is taken for granted then. */
 const MAX_PATTERNS = 4;
+const PATTERNS_PER_STEP_BITS = 4;
 /** Names of members that no schema has, for payloads that show something. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
 /** The kinds of names that neither the case nor the schema lists. */
-export function otherNames(left: Case, right: Shape): OtherNames[] {
+export function* otherNames(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
   const byShape = (left.others ??= new Map());
-  const found = byShape.get(right) ?? kinds(left, right);
+  const found = byShape.get(right) ?? (yield* kinds(left, right, texts));
   byShape.set(right, found);
   return found;
 }
 
-function kinds(left: Case, right: Shape): OtherNames[] {
+function* kinds(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
   const names = factsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.shapes, right];
@@ -38,7 +41,7 @@ function kinds(left: Case, right: Shape): OtherNames[] {
   const found: OtherNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matches = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
-    const text = findText({
+    const text = yield* texts.find({
       matching: [...names.patterns, ...matches],
       notMatching: patterns.filter((pattern) => !matches.includes(pattern)),
       minLength: names.minLength,
@@ -76,6 +79,7 @@ function coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Oth
   return [
     coarse([], additional(unmatched)),
     ...patterns.map((pattern) => {
+      spend((left.shapes.length + right.patterns.length) >> PATTERNS_PER_STEP_BITS);
       const matched = left.shapes.flatMap((shape) => shape.patterns.filter((one) => one.pattern === pattern));
       return coarse([pattern], [...additional(certain), ...matched.map(({ shape }) => shape)]);
     }),
