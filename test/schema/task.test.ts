@@ -8,8 +8,8 @@ import { TextSearch } from "../../src/schema/compatibility/text-search.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import type { Task } from "../../src/schema/task.ts";
 
-const wide = (type: string) => ({
-  properties: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`p${index}`, { type }])),
+const wide = (type: string, count = 300) => ({
+  properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),
 });
 const codes = (length: number) => ({
   properties: { a: { pattern: `^(x|y){1,${length}}z` }, b: { pattern: `^(v|w){1,${length}}z` } },
@@ -34,6 +34,22 @@ test("a schema is checked and compiled a part at a time", () => {
   const compiled = among(compilingSchema(wide("string")));
   expect(compiled.steps).toBeGreaterThan(9);
   expect(compiled.answer.validate({ p0: "", p299: 5 })).toMatchObject({ field: "p299" });
+});
+
+test("a schema of many schemas in each other is compiled a few dozen at a time", () => {
+  let schemata: object = { type: "string" };
+  for (let level = 0; level < 25; level++) {
+    schemata = { properties: { ...wide("string", 30).properties, inner: schemata }, required: ["p1"] };
+  }
+  const { answer, steps } = among(compilingSchema(schemata));
+  expect(steps).toBeGreaterThan(12);
+  const payload = (last: unknown): unknown => {
+    let value = last;
+    for (let level = 0; level < 25; level++) value = { p1: "", inner: value };
+    return value;
+  };
+  expect(answer.validate(payload("end"))).toBeUndefined();
+  expect(answer.validate(payload(5))).toMatchObject({ field: Array(25).fill("inner").join(".") });
 });
 
 test("what is refused is refused in steps as well, with its place", () => {
