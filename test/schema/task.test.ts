@@ -14,6 +14,10 @@ const wide = (type: string, count = 300) => ({
 const codes = (length: number) => ({
   properties: { a: { pattern: `^(x|y){1,${length}}z` }, b: { pattern: `^(v|w){1,${length}}z` } },
 });
+/** A value so many levels down. */
+function inside(last: unknown, levels: number): unknown {
+  return levels === 0 ? last : { p1: "", inner: inside(last, levels - 1) };
+}
 const repeating = compileSchema({ uniqueItems: true });
 
 /** Does a task step by step, with a check of something else between each two, as a server would. */
@@ -43,13 +47,8 @@ test("a schema of many schemas in each other is compiled a few dozen at a time",
   }
   const { answer, steps } = among(compilingSchema(schemata));
   expect(steps).toBeGreaterThan(12);
-  const payload = (last: unknown): unknown => {
-    let value = last;
-    for (let level = 0; level < 25; level++) value = { p1: "", inner: value };
-    return value;
-  };
-  expect(answer.validate(payload("end"))).toBeUndefined();
-  expect(answer.validate(payload(5))).toMatchObject({ field: Array(25).fill("inner").join(".") });
+  expect(answer.validate(inside("end", 25))).toBeUndefined();
+  expect(answer.validate(inside(5, 25))).toMatchObject({ field: Array(25).fill("inner").join(".") });
 });
 
 test("what is refused is refused in steps as well, with its place", () => {

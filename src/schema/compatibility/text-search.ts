@@ -1,6 +1,5 @@
-import { RE2JS } from "re2js";
 import { spend } from "../budget.ts";
-import { toRe2Syntax } from "../pattern-syntax.ts";
+import { expressionOf } from "../expression.ts";
 import type { Task } from "../task.ts";
 
 export interface TextWanted {
@@ -69,7 +68,7 @@ export class TextSearch {
     let automaton = this.#automata.get(pattern);
     if (automaton === undefined) {
       yield;
-      automaton = RE2JS.compile(toRe2Syntax(pattern)).re2Input.dfa;
+      automaton = expressionOf(pattern).re2Input.dfa;
       this.#automata.set(pattern, automaton);
       yield;
     }
