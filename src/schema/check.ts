@@ -1,6 +1,6 @@
 import type { SchemaWarning } from "../domain/action.ts";
 import { compilingDocument } from "./compile.ts";
-import { readSchema } from "./document.ts";
+import { readingSchema } from "./document.ts";
 import type { SchemaDocument, SchemaNode } from "./document.ts";
 import { pointerTo } from "./field-path.ts";
 import { isCheckedFormat } from "./formats.ts";
@@ -39,7 +39,7 @@ export function* checkingSchema(
 }
 
 function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
-  const document = readSchema(schemata);
+  const document = yield* readingSchema(schemata);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;

@@ -37,18 +37,13 @@ export function patternCost(part: PatternPart): PatternCost {
 }
 
 function costOf(part: PatternPart): Cost {
-  switch (part.kind) {
-    case "literal":
-      return character(1);
-    case "class":
-      return character(rangesOf(part.source));
-    case "sequence":
-      return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NOTHING);
-    case "choice":
-      return part.branches.map(costOf).reduce(either);
-    default:
-      return repeated(costOf(part.part), part.least, part.most);
+  if (part.kind === "literal") return character(1);
+  if (part.kind === "class") return character(rangesOf(part.source));
+  if (part.kind === "sequence") {
+    return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NOTHING);
   }
+  if (part.kind === "choice") return part.branches.map(costOf).reduce(either);
+  return repeated(costOf(part.part), part.least, part.most);
 }
 
 function character(ranges: number): Cost {

@@ -1,7 +1,7 @@
 import type { Schemata } from "../../domain/action.ts";
 import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
 import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
-import { readSchema } from "../document.ts";
+import { readingSchema } from "../document.ts";
 import { forget } from "../memo.ts";
 import { finish, type Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
@@ -53,9 +53,9 @@ export function* comparing(
 ): Task<Verdict> {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0 };
-  const oldDocument = readSchema(old);
+  const oldDocument = yield* readingSchema(old);
   yield;
-  const nextDocument = readSchema(next);
+  const nextDocument = yield* readingSchema(next);
   yield;
   const ids = new ShapeIds();
   const oldShape = yield* readingShape(oldDocument, "old", ids);
