@@ -1,6 +1,7 @@
 import type { Task as Steps } from "../task.ts";
 import type { Case } from "./case.ts";
 import type { Shape } from "./shape.ts";
+import type { Stretch } from "./stretch.ts";
 import type { TextSearch } from "./text-search.ts";
 import type { View } from "./view.ts";
 
@@ -54,6 +55,7 @@ export type Showing = Steps<boolean>;
 export interface Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextSearch;
+  readonly stretch: Stretch;
   /** Whether every value of the case conforms; adds what it found to the goal's findings if not. */
   prove(goal: Goal): Showing;
   /** Whether the case has no value at all. */

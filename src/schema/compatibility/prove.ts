@@ -42,12 +42,12 @@ interface Known {
 export class StructuralProver implements Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextSearch;
+  readonly stretch = new Stretch();
   readonly #views: Views;
   readonly #same = new Sameness();
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
   readonly #tasks = new Map<Shape, readonly Task[]>();
-  readonly #stretch = new Stretch();
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
 
@@ -81,7 +81,7 @@ export class StructuralProver implements Prover {
   *prove(goal: Goal): Showing {
     const { left, right, strict, view, depth, findings } = goal;
     spend(STEPS_PER_GOAL + (left.shapes.length >> SHAPES_PER_STEP_BITS));
-    if (this.#stretch.isOver()) yield;
+    if (this.stretch.isOver()) yield;
     if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
     if (right.isOpen && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
@@ -134,7 +134,7 @@ export class StructuralProver implements Prover {
   /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
   *#check(goal: Goal, task: Task, decisions: number): Showing {
     spend(STEPS_PER_GOAL);
-    if (this.#stretch.isOver()) yield;
+    if (this.stretch.isOver()) yield;
     const { left, right, findings } = goal;
     const { values } = factsOf(left);
     if (values !== undefined) {
@@ -172,7 +172,7 @@ export class StructuralProver implements Prover {
 
   *isImpossible(left: Case, at: At): Showing {
     spend(STEPS_PER_GOAL);
-    if (this.#stretch.isOver()) yield;
+    if (this.stretch.isOver()) yield;
     const { types, values } = factsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
@@ -187,6 +187,7 @@ export class StructuralProver implements Prover {
 
   /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
   *#isHopeless(inner: Case, at: At): Showing {
+    if (this.stretch.isOver()) yield;
     const { types, values } = factsOf(inner);
     if (types === 0 || values?.length === 0) return true;
     return inner.shapes.length + inner.none.length > 1 && (yield* this.isImpossible(inner, at));
