@@ -1,6 +1,6 @@
 import type { SchemaWarning } from "../domain/action.ts";
 import { compilingDocument } from "./compile.ts";
-import { readSchema } from "./document.ts";
+import { readingSchema } from "./document.ts";
 import type { SchemaDocument, SchemaNode } from "./document.ts";
 import { pointerTo } from "./field-path.ts";
 import { isCheckedFormat } from "./formats.ts";
@@ -39,14 +39,16 @@ export function* checkingSchema(
 }
 
 function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
-  const document = readSchema(schemata);
+  const document = yield* readingSchema(schemata);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;
     yield* checkingLimits(document, node, patterns);
   }
   yield* compilingDocument(document, patterns);
-  return document.nodes.flatMap(warningsOf);
+  const warnings: SchemaWarning[] = [];
+  for (const node of document.nodes) warnings.push(...(yield* warningsOf(node)));
+  return warnings;
 }
 
 function* checkingLimits(
@@ -83,10 +85,12 @@ function* checkingLimits(
   }
 }
 
-function warningsOf({ schema, pointer }: SchemaNode): SchemaWarning[] {
+function* warningsOf({ schema, pointer }: SchemaNode): Task<SchemaWarning[]> {
   if (!isObject(schema)) return [];
   const warnings: SchemaWarning[] = [];
   for (const keyword of Object.keys(schema)) {
+    // To look for what it may have meant takes longer than all else.
+    if (!isKnown(keyword)) yield;
     const message = messageFor(keyword, schema);
     if (message !== undefined) warnings.push({ pointer: pointerTo(pointer, keyword), message });
   }

@@ -3,7 +3,7 @@ import { addKeywords } from "./ajv-keywords.ts";
 import type { PartTable } from "./ajv-keywords.ts";
 import { BudgetExceeded, refillBudget } from "./budget.ts";
 import { checkCallGraph } from "./call-graph.ts";
-import { readSchema } from "./document.ts";
+import { readingSchema } from "./document.ts";
 import type { SchemaDocument } from "./document.ts";
 import { shortened } from "./failure.ts";
 import type { Failure } from "./failure.ts";
@@ -51,7 +51,7 @@ export function compileSchema(schemata: unknown): Validator {
 
 /** The same, a part a step, and ready to be run. */
 export function* compilingSchema(schemata: unknown): Task<Validator> {
-  const document = readSchema(schemata);
+  const document = yield* readingSchema(schemata);
   yield;
   const validator = yield* compilingDocument(document);
   yield* validator.warming();
@@ -70,6 +70,7 @@ export function* compilingDocument(
   const parts = takeApart(document);
   yield;
   checkCallGraph(document.schemata, parts);
+  yield;
   const table: PartTable = [];
   // Ajv asks for all patterns of a part in one go, so they are to be there by then.
   for (const { schema } of document.nodes) {

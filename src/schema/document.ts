@@ -5,6 +5,7 @@ import { SCHEMA_LIMITS } from "./limits.ts";
 import { checkMeta } from "./meta.ts";
 import { refuseSchema } from "./refusal.ts";
 import { checkSize } from "./size.ts";
+import { finish, type Task } from "./task.ts";
 import { refuseUnsafe } from "./unsafe.ts";
 
 /** One schema of a document, with what it refers to found. */
@@ -29,6 +30,7 @@ interface OpenNode extends SchemaNode {
   readonly base: string;
 }
 
+const SCHEMAS_PER_STEP = 50;
 /** The base address of a document without `$id`; relative ones are resolved against it. */
 const DEFAULT_BASE = "evreg:///schema";
 
@@ -38,8 +40,14 @@ const DEFAULT_BASE = "evreg:///schema";
  * @throws `invalid` with the place at fault
  */
 export function readSchema(schemata: unknown): SchemaDocument {
+  return finish(readingSchema(schemata));
+}
+
+/** The same in steps, of some dozens of schemas each. */
+export function* readingSchema(schemata: unknown): Task<SchemaDocument> {
   checkSize(schemata);
-  return new Reader(schemata as JsonObject).read();
+  yield;
+  return yield* new Reader(schemata as JsonObject).reading();
 }
 
 class Reader {
@@ -52,20 +60,28 @@ class Reader {
     this.#schemata = schemata;
   }
 
-  read(): SchemaDocument {
-    const root = this.#visit(this.#schemata, "", DEFAULT_BASE);
+  *reading(): Task<SchemaDocument> {
+    const root = yield* this.#visiting(this.#schemata, "", DEFAULT_BASE);
     this.#addresses.set(DEFAULT_BASE, root);
-    checkMeta(this.#schemata, "");
+    yield* this.#checking("");
     // Schemas that only a $ref points out join the map while it is walked, and their own references are resolved in turn.
+    let resolved = 0;
     for (const node of this.#nodes.values()) {
-      if (isObject(node.schema) && typeof node.schema["$ref"] === "string") {
-        node.target = this.#resolve(node, node.schema["$ref"]);
-      }
+      if (!isObject(node.schema) || typeof node.schema["$ref"] !== "string") continue;
+      if (++resolved % SCHEMAS_PER_STEP === 0) yield;
+      node.target = yield* this.#resolving(node, node.schema["$ref"]);
     }
     return { schemata: this.#schemata, root, nodes: [...this.#nodes.values()] };
   }
 
-  #visit(schema: unknown, pointer: string, base: string): OpenNode {
+  /** Holds what stands there to the meta-schema: a step of its own, as it looks at all that is in it. */
+  *#checking(pointer: string): Task<void> {
+    yield;
+    checkMeta(this.#schemata, pointer);
+    yield;
+  }
+
+  *#visiting(schema: unknown, pointer: string, base: string): Task<OpenNode> {
     const known = this.#nodes.get(pointer);
     if (known !== undefined) return known;
     if (typeof schema !== "boolean" && !isObject(schema)) {
@@ -83,13 +99,15 @@ class Reader {
       base: isObject(schema) ? this.#baseOf(schema, pointer, base) : base,
     };
     this.#nodes.set(pointer, node);
+    if (this.#nodes.size % SCHEMAS_PER_STEP === 0) yield;
     if (!isObject(schema)) return node;
     this.#register(node, schema, base);
     for (const subschema of subschemasOf(schema)) {
       const inner = subschema.steps.reduce<string>(pointerTo, pointer);
-      node.subschemas.push({ ...subschema, node: this.#visit(subschema.schema, inner, node.base) });
+      const child = yield* this.#visiting(subschema.schema, inner, node.base);
+      node.subschemas.push({ ...subschema, node: child });
       // The meta-schema of draft-07 does not look into this keyword of a later draft.
-      if (subschema.keyword === "$defs") checkMeta(this.#schemata, inner);
+      if (subschema.keyword === "$defs") yield* this.#checking(inner);
     }
     return node;
   }
@@ -111,7 +129,7 @@ class Reader {
     this.#addresses.set(address, node);
   }
 
-  #resolve(node: OpenNode, ref: string): SchemaNode {
+  *#resolving(node: OpenNode, ref: string): Task<SchemaNode> {
     const place = `${node.pointer}/$ref`;
     const address = this.#address(ref, node.base, place);
     const named = this.#addresses.get(address.replace(/#$/, ""));
@@ -125,12 +143,12 @@ class Reader {
       );
     }
     const fragment = this.#decoded(address.slice(withoutFragment(address).length + 1), place);
-    if (fragment.startsWith("/")) return this.#descend(resource, fragment, place, ref);
+    if (fragment.startsWith("/")) return yield* this.#descending(resource, fragment, place, ref);
     throw this.#refuse(place, "refers to a name that no $id in this schema has", ref);
   }
 
   /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
-  #descend(from: OpenNode, fragment: string, place: string, ref: string): SchemaNode {
+  *#descending(from: OpenNode, fragment: string, place: string, ref: string): Task<SchemaNode> {
     let { pointer, base } = from;
     let value: unknown = from.schema;
     for (const step of pointerSteps(fragment)) {
@@ -145,8 +163,8 @@ class Reader {
     if (typeof value !== "boolean" && !isObject(value)) {
       throw this.#refuse(place, "refers to something that is not a schema", ref);
     }
-    const node = this.#visit(value, pointer, base);
-    checkMeta(this.#schemata, pointer);
+    const node = yield* this.#visiting(value, pointer, base);
+    yield* this.#checking(pointer);
     return node;
   }
 

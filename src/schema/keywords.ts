@@ -132,15 +132,23 @@ export function* patternsIn(
 
 /** The known keyword a misspelt one was probably meant to be. */
 export function closestKeyword(word: string): string | undefined {
+  if (word.length > LONGEST_MISSPELT) return undefined;
   const lower = word.toLowerCase();
-  const known = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"];
-  return (
-    known.find((keyword) => keyword.toLowerCase() === lower) ??
-    (word.length < 4 || word.length > 32
-      ? undefined
-      : known.find((keyword) => distance(lower, keyword.toLowerCase()) <= 2))
-  );
+  const meant = LOWER_CASE.find(([, known]) => known === lower);
+  if (meant !== undefined) return meant[0];
+  if (word.length < SHORTEST_MISSPELT) return undefined;
+  const near = ([, known]: readonly [string, string]): boolean =>
+    Math.abs(known.length - lower.length) <= MOST_SLIPS && distance(lower, known) <= MOST_SLIPS;
+  return LOWER_CASE.find(near)?.[0];
 }
+
+const SHORTEST_MISSPELT = 4;
+const LONGEST_MISSPELT = 32;
+const MOST_SLIPS = 2;
+/** Each keyword with the same in small letters. */
+const LOWER_CASE = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
+  (keyword) => [keyword, keyword.toLowerCase()] as const,
+);
 
 /** Letters to insert, remove or replace to make one word the other. */
 function distance(a: string, b: string): number {

@@ -16,6 +16,12 @@ export interface Part {
 
 /** With more children than this, a schema is taken apart: the code Ajv makes nests with each, and its time with the square. */
 const WIDTH = 32;
+/**
+ * The schemas within one that are compiled with it, those of few schemas left aside; the rest are parts of their own. Ajv
+ * takes some 0.1 ms for each, and all of a part in one go.
+ */
+const COMPILED_WITH = 64;
+const FEW = 4;
 /** What a call takes besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
 const CALL_STEPS = 10;
 /** What looking up one of the names a schema lists takes, in an object with very many. */
@@ -45,9 +51,11 @@ interface Built {
   readonly weight: number;
   /** What running it takes of the budget; what is run once for each item or member counts by itself. */
   readonly steps: number;
+  /** Schemas that are compiled when it is. */
+  readonly size: number;
 }
 
-const ONE = { weight: 1, steps: 1 };
+const ONE = { weight: 1, steps: 1, size: 1 };
 
 class Parts {
   readonly #parts: Part[] = [];
@@ -80,16 +88,21 @@ class Parts {
     return { schema: { [CALL]: number }, ...ONE };
   }
 
-  #part({ schema, weight, steps }: Built): Part {
-    const { schema: whole } = counted({ schema, weight, steps: steps + CALL_STEPS });
-    return { pointer: this.#pointer, schema: whole, weight: weight + CALL_STEPS };
+  #part(built: Built): Part {
+    const { schema } = counted({ ...built, steps: built.steps + CALL_STEPS });
+    return { pointer: this.#pointer, schema, weight: built.weight + CALL_STEPS };
+  }
+
+  /** The same as a part of its own. It stands for no more schemas than before. */
+  #apart(built: Built): Built {
+    return this.#add({ ...built, weight: built.weight - CALL_STEPS });
   }
 
   #build(node: SchemaNode): Built {
     if (typeof node.schema === "boolean") return { schema: node.schema, ...ONE };
     if (node.target !== undefined) return this.#refer(node.target);
     const schema: JsonObject = {};
-    let { weight, steps } = ONE;
+    let { weight, steps, size } = ONE;
     for (const [keyword, value] of Object.entries(node.schema)) {
       if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
       schema[keyword] = value;
@@ -104,6 +117,8 @@ class Parts {
     for (const { keyword, steps: place, looksAt, node: child } of node.subschemas) {
       if (looksAt === "nothing") continue;
       let built = this.#build(child);
+      if (built.size > FEW && size + built.size > COMPILED_WITH) built = this.#apart(built);
+      size += built.size;
       // One that nothing matches must be looked for in the whole list all the same, so it has to count.
       if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
       if (keyword !== "properties" && looksAt === "inside") built = counted(built);
@@ -115,7 +130,7 @@ class Parts {
     }
     held.rehouseProto();
     held.rehouseContains();
-    return { schema: this.#narrow(schema), weight, steps };
+    return { schema: this.#narrow(schema), weight, steps, size };
   }
 
   /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
@@ -126,12 +141,12 @@ class Parts {
   }
 
   #narrow(schema: JsonObject): JsonObject {
-    const groups: unknown[] = longNameLists(schema);
+    const groups: unknown[] = longNameLists(schema).map((one) => this.#apart({ schema: one, ...ONE }).schema);
     for (const keyword of SPLIT_MAPS) {
       const map = schema[keyword];
       if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
       for (const group of grouped(Object.entries(map as JsonObject))) {
-        groups.push(this.#add({ schema: { [keyword]: Object.fromEntries(group) }, ...size(group) }).schema);
+        groups.push(this.#add({ schema: { [keyword]: Object.fromEntries(group) }, ...sizes(group) }).schema);
       }
       // The names stay, as additionalProperties needs them.
       if (keyword === "dependencies") delete schema[keyword];
@@ -143,7 +158,7 @@ class Parts {
       let list = schema[keyword] as unknown[] | undefined;
       while (list !== undefined && list.length > WIDTH) {
         list = grouped(list).map(
-          (group) => this.#add({ schema: { [keyword]: group }, ...size(group) }).schema,
+          (group) => this.#add({ schema: { [keyword]: group }, ...sizes(group) }).schema,
         );
       }
       if (list !== undefined) schema[keyword] = list;
@@ -189,8 +204,8 @@ function counted(built: Built): Built {
   return { ...built, schema: { ...schema, [STEPS]: steps } };
 }
 
-function size({ length }: readonly unknown[]): { weight: number; steps: number } {
-  return { weight: length, steps: length };
+function sizes({ length }: readonly unknown[]): Omit<Built, "schema"> {
+  return { weight: length, steps: length, size: length };
 }
 
 function grouped<T>(list: readonly T[]): T[][] {

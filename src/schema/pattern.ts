@@ -1,9 +1,9 @@
-import { RE2JS } from "re2js";
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { AutomatonBudget, fittingAutomaton } from "./automaton.ts";
 import { spend } from "./budget.ts";
+import { expressionOf } from "./expression.ts";
 import { nativePattern } from "./native-pattern.ts";
-import { PatternSyntaxError, toRe2Syntax } from "./pattern-syntax.ts";
+import { PatternSyntaxError } from "./pattern-syntax.ts";
 import { finish, type Task } from "./task.ts";
 
 const STEPS_PER_TEST = 5;
@@ -49,7 +49,7 @@ export class PatternCompiler {
   }
 
   *#building(pattern: string): Task<RegExpLike> {
-    const expression = parse(toRe2Syntax(pattern));
+    const expression = expressionOf(pattern);
     yield;
     if (!(yield* fittingAutomaton(expression, this.#budget))) {
       throw new PatternSyntaxError(
@@ -67,16 +67,5 @@ export class PatternCompiler {
       // Ajv keeps one expression for all whose text is the same.
       toString: () => `re2:${pattern}`,
     } as RegExpLike;
-  }
-}
-
-function parse(source: string): RE2JS {
-  try {
-    return RE2JS.compile(source);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "";
-    if (reason.includes("repeat count"))
-      throw new PatternSyntaxError("repeats something more than 1,000 times");
-    throw new PatternSyntaxError(`cannot be used: ${reason.replace(/^error parsing regexp: /, "")}`);
   }
 }

@@ -7,6 +7,8 @@ export interface HostileSchema {
   /** What registering it is answered with. */
   readonly status: 201 | 400 | 422;
   readonly payload: object;
+  /** What it is compared with; the same with one more member required where nothing else is said. */
+  readonly next?: object;
 }
 
 /** Members and items a hostile payload has. */
@@ -25,6 +27,34 @@ const chain = (length: number, next: (pointer: string) => object, last: object):
     [`d${length}`, last],
   ]),
 });
+/** The same schema with some of its text replaced. */
+const changed = (schemata: object, from: string, to: string): object =>
+  JSON.parse(JSON.stringify(schemata).replaceAll(from, to)) as object;
+const codes = { properties: map(300, (index) => ({ pattern: `^(a|b${index}){1,9}x$` })) };
+const neighbours = many(170, (index) => String.fromCodePoint(0x4e00 + 4 * index)).map(
+  (first) => `[${first}-${String.fromCodePoint(first.codePointAt(0)! + 2)}]?`,
+);
+const tagged = {
+  properties: {
+    a: {
+      oneOf: many(250, (index) => ({
+        type: "object",
+        properties: { kind: { const: `k${index}` }, value: { type: "string" } },
+        required: ["kind"],
+      })),
+    },
+  },
+};
+const leveled = (levels: number, of: (inner: object) => object): object =>
+  levels === 0 ? { type: "string" } : of(leveled(levels - 1, of));
+const wide = leveled(30, (inner) => ({
+  type: "object",
+  properties: { ...map(25, () => ({ type: "string" })), inner },
+  required: [...Object.keys(map(25, () => 0)), "inner"],
+}));
+const demanding = { allOf: many(990, (index) => ({ required: [`p${index}`] })) };
+const patterned = { patternProperties: map(990, () => ({ type: "string" })) };
+const required = { required: many(6_000, (index) => `r${index}`) };
 const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
 
 export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
@@ -113,5 +143,77 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
     schemata: { properties: { list: { items: { enum: many(1_000, (index) => ({ a: index })) } } } },
     status: 201,
     payload: { list: many(MANY, (index) => ({ a: index % 1_000 })) },
+  },
+  {
+    name: "texts",
+    schemata: codes,
+    status: 201,
+    payload: { p1: "ab1x" },
+    next: changed(codes, "{1,9}", "{1,8}"),
+  },
+  {
+    name: "long-pattern",
+    schemata: { properties: { a: { pattern: `^(${"abcdefghij".repeat(100)}){1000}$` } } },
+    status: 422,
+    payload: {},
+  },
+  {
+    name: "optional-classes",
+    schemata: { properties: { a: { pattern: `^${neighbours.join("")}$` } } },
+    status: 422,
+    payload: {},
+  },
+  {
+    name: "misspelt",
+    schemata: Object.fromEntries(many(1_900, (index) => [`additionalProperty${index}x`, 1])),
+    status: 201,
+    payload: {},
+  },
+  {
+    name: "levels",
+    schemata: wide,
+    status: 201,
+    payload: {},
+    next: changed(wide, '"string"', '"integer"'),
+  },
+  {
+    name: "tagged",
+    schemata: tagged,
+    status: 201,
+    payload: { a: { kind: "k249" } },
+    next: changed(tagged, '"value":{"type":"string"}', '"value":{"type":"integer"}'),
+  },
+  {
+    name: "tuples",
+    schemata: { properties: map(3, () => ({ items: many(250, () => leaf) })) },
+    status: 201,
+    payload: { p0: many(250, () => "text") },
+  },
+  {
+    name: "all-of",
+    schemata: demanding,
+    status: 201,
+    payload: map(990, () => 1),
+    next: changed(demanding, '"p7"', '"other"'),
+  },
+  {
+    name: "names-by-pattern",
+    schemata: patterned,
+    status: 201,
+    payload: map(1_000, () => "text"),
+    next: changed(patterned, '"string"', '"integer"'),
+  },
+  { name: "required", schemata: { minProperties: 1 }, status: 201, payload: { r1: 1 }, next: required },
+  {
+    name: "needed-names",
+    schemata: { dependencies: map(6, () => many(1_200, (index) => `n${index}`)) },
+    status: 201,
+    payload: { p0: 1 },
+  },
+  {
+    name: "definitions-in-definitions",
+    schemata: leveled(18, (inner) => ({ $defs: { inner, ...map(45, () => ({ type: "string" })) } })),
+    status: 201,
+    payload: {},
   },
 ];

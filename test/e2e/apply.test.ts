@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { rounds } from "../faults/length.ts";
+import { isLong, report, rounds } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
@@ -75,10 +75,15 @@ function secrets(): string[] {
 }
 
 /** Applies to the end, then again, and answers how the registry is exported. */
-async function applied(): Promise<string> {
+async function applied(where: string): Promise<string> {
   const { run } = commandLine(folder.path, { EVREG_DATA: data });
   expect(await run(words)).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Done: /) });
-  const again = await run(words);
+  // A person waits for a program to start as well.
+  const alone = { cwd: folder.path, env: { EVREG_DATA: data } };
+  const beganMs = performance.now();
+  const again = await (isLong ? runProgram(words, alone) : run(words));
+  const tookMs = Math.round(performance.now() - beganMs);
+  report(`apply with nothing left to do, a ${where}`, { records: ALL, "took ms": tookMs });
   expect(again).toEqual({
     code: 0,
     stdout: `Nothing to do; ${ALL.toLocaleString("en")} as declared.\n`,
@@ -96,7 +101,7 @@ for (const where of ["data folder", "server"]) {
       await killedAfter(APPLICATIONS * 25);
       const before = secrets().length;
       await killedAfter(before + APPLICATIONS * 20);
-      const exported = JSON.parse(await applied()) as { actions: object[]; subscriptions: object[] };
+      const exported = JSON.parse(await applied(where)) as { actions: object[]; subscriptions: object[] };
       expect(exported.actions).toHaveLength(APPLICATIONS * ACTIONS);
       expect(exported.subscriptions).toHaveLength(APPLICATIONS * SUBSCRIPTIONS);
       // A kill loses the secrets of calls that were under way, and of no others.

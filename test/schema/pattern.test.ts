@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { expressionOf } from "../../src/schema/expression.ts";
 import { nativePattern } from "../../src/schema/native-pattern.ts";
 import { PatternSyntaxError } from "../../src/schema/pattern-syntax.ts";
 import { PatternCompiler } from "../../src/schema/pattern.ts";
@@ -137,13 +138,16 @@ describe("a pattern that cannot be used is refused in plain words", () => {
     ["(a)\\1", "refers back"],
     ["(?<n>a)\\k<n>", "refers back"],
     ["a{1,2000}", "more than 1,000 times"],
-    ["((a{1,100}){1,100}){1,100}", "more than 1,000 times"],
+    ["((a{1,100}){1,100}){1,100}", "too long once its counted repetitions are written out"],
     ["(", "not a regular expression of ECMA-262"],
     ["a**", "not a regular expression of ECMA-262"],
     ["(?P<n>a)", "not a regular expression of ECMA-262"],
     ["(?i:a)", "sets flags"],
     ["a[ab]{900}c", "too many states"],
     ["(?:.{0,200}x){0,4}y", "too many states"],
+    // A million characters, which take seconds to compile.
+    [`^(${"abcdefghij".repeat(100)}){1000}$`, "too long once its counted repetitions are written out"],
+    [`^(?:${"\\p{L}".repeat(40)}){100}$`, "too long once its counted repetitions are written out"],
   ])("%s", (pattern, reason) => {
     expect(() => matches(pattern, "")).toThrow(PatternSyntaxError);
     const { field, message } = refused({ properties: { a: { pattern } } });
@@ -156,6 +160,30 @@ describe("a pattern that cannot be used is refused in plain words", () => {
     const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `[a-z]{${index + 100}}x$` }));
     expect(() => accepted({ allOf: patterns.slice(0, 4) })).not.toThrow();
     expect(refused({ allOf: patterns }).message).toContain("too many states");
+  });
+});
+
+describe("a pattern of many optional parts in a row", () => {
+  const firsts = Array.from({ length: 88 }, (_, index) => String.fromCodePoint(0x4e00 + 4 * index));
+  const parts = firsts.map((first) => `[${first}-${String.fromCodePoint(first.codePointAt(0)! + 2)}]?`);
+  const pattern = `^(?:${parts.join("")})z$`;
+  const [first, second] = [firsts[7]!, firsts[80]!];
+
+  test("is not tried in one pass: to find out whether it could be takes time in the cube of them", () => {
+    expect(expressionOf(pattern).re2Input.onepass).toBeNull();
+    expect(expressionOf("^(?:[a-c]?[d-f]?)z$").re2Input.onepass).not.toBeNull();
+  });
+
+  test.each([
+    [pattern, ["z", `${firsts.join("")}z`, `${first}${second}z`]],
+    [pattern, ["", "zz", `${second}${first}z`, `x${first}z`, `${first}z\n`, first]],
+    [`${pattern}|^b`, [`${first}z`, "b", "bb"]],
+    [`${pattern}|^b`, ["ab", first, `a${first}z`]],
+  ])("means the same all the same: %#", (either, texts) => {
+    const compiled = new PatternCompiler().compile(either);
+    for (const text of texts) {
+      expect([text, compiled.test(text)]).toEqual([text, new RegExp(either, "u").test(text)]);
+    }
   });
 });
 

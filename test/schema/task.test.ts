@@ -2,13 +2,22 @@ import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
 import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
 import { compileSchema, compilingSchema } from "../../src/schema/compile.ts";
+import { refillBudget } from "../../src/schema/budget.ts";
 import { compare, comparing } from "../../src/schema/compatibility/compare.ts";
+import { TextSearch } from "../../src/schema/compatibility/text-search.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import type { Task } from "../../src/schema/task.ts";
 
-const wide = (type: string) => ({
-  properties: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`p${index}`, { type }])),
+const wide = (type: string, count = 300) => ({
+  properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),
 });
+const codes = (length: number) => ({
+  properties: { a: { pattern: `^(x|y){1,${length}}z` }, b: { pattern: `^(v|w){1,${length}}z` } },
+});
+/** A value so many levels down. */
+function inside(last: unknown, levels: number): unknown {
+  return levels === 0 ? last : { p1: "", inner: inside(last, levels - 1) };
+}
 const repeating = compileSchema({ uniqueItems: true });
 
 /** Does a task step by step, with a check of something else between each two, as a server would. */
@@ -31,9 +40,38 @@ test("a schema is checked and compiled a part at a time", () => {
   expect(compiled.answer.validate({ p0: "", p299: 5 })).toMatchObject({ field: "p299" });
 });
 
+test("a schema of many schemas in each other is compiled a few dozen at a time", () => {
+  let schemata: object = { type: "string" };
+  for (let level = 0; level < 25; level++) {
+    schemata = { properties: { ...wide("string", 30).properties, inner: schemata }, required: ["p1"] };
+  }
+  const { answer, steps } = among(compilingSchema(schemata));
+  expect(steps).toBeGreaterThan(12);
+  expect(answer.validate(inside("end", 25))).toBeUndefined();
+  expect(answer.validate(inside(5, 25))).toMatchObject({ field: Array(25).fill("inner").join(".") });
+});
+
 test("what is refused is refused in steps as well, with its place", () => {
   const broken = { ...wide("string"), anyOf: [{ pattern: "(" }] };
   expect(() => among(checkingSchema(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
+});
+
+test("no step of a check looks for what two misspelt keywords may have meant", () => {
+  const misspelt = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`minLenght${index}`, 1]));
+  const { answer, steps } = among(checkingSchema(misspelt));
+  expect(answer.warnings).toHaveLength(500);
+  expect(steps).toBeGreaterThan(500);
+});
+
+test("a text that many states lead to is looked for in short stretches", () => {
+  refillBudget();
+  const wanted = { matching: ["^(a|b)*a(a|b){9}$", "^(a|b)*b(a|b){8}$"], notMatching: ["^(a|b)*a(a|b){7}$"] };
+  const search = new TextSearch().find(wanted);
+  let stops = 0;
+  let last = search.next();
+  for (; last.done !== true; last = search.next()) stops++;
+  expect(last.value).toMatchObject({ text: expect.stringMatching(/a(a|b){9}$/) });
+  expect(stops).toBeGreaterThan(10);
 });
 
 test("two schemas are compared a stretch and an example at a time, with the same verdict", () => {
@@ -78,6 +116,8 @@ test("no step of a check, of compiling or of reading for a comparison compiles t
     expect(most(checkingSchema(schemata))).toEqual({ most: 1, all: 80 });
     expect(most(compilingSchema(schemata))).toEqual({ most: 1, all: 80 });
     expect(most(comparing(schemata, schemata))).toEqual({ most: 1, all: 160 });
+    // To look for texts each is compiled once more.
+    expect(most(comparing(codes(3), codes(4)))).toEqual({ most: 1, all: 8 });
   } finally {
     compile.mockRestore();
   }

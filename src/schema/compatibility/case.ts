@@ -24,7 +24,9 @@ export interface Extra {
 /** A place where a value goes one of several ways. */
 export interface Choice {
   readonly key: string;
-  readonly branches: readonly Extra[];
+  readonly count: number;
+  /** What is said by the way of that number. */
+  branch(index: number): Extra;
 }
 
 /**
@@ -44,7 +46,7 @@ export class Case {
   facts: Facts | undefined = undefined;
   others: Map<Shape, OtherNames[]> | undefined = undefined;
   readonly #decided: ReadonlySet<string>;
-  readonly #ways = new Map<Choice, readonly Case[]>();
+  readonly #ways = new Map<Choice, Case[]>();
 
   constructor(extra: Extra, decided: ReadonlySet<string> = new Set()) {
     const gathered = new Gathering(extra);
@@ -73,14 +75,13 @@ export class Case {
     );
   }
 
-  /** The ways out of a choice. */
-  ways(choice: Choice): readonly Case[] {
-    let ways = this.#ways.get(choice);
-    if (ways === undefined) {
-      ways = choice.branches.map((branch) => this.with(branch, choice));
-      this.#ways.set(choice, ways);
+  /** The ways out of a choice, each made when it is asked for: there may be hundreds, each as much work as the case. */
+  *ways(choice: Choice): Generator<Case, void, void> {
+    let made = this.#ways.get(choice);
+    if (made === undefined) this.#ways.set(choice, (made = []));
+    for (let index = 0; index < choice.count; index++) {
+      yield (made[index] ??= this.with(choice.branch(index), choice));
     }
-    return ways;
   }
 
   /** What a member of that name is. */
@@ -165,13 +166,15 @@ function choicesOf(shape: Shape): readonly Choice[] {
 
 function* findChoices(shape: Shape): Generator<Choice> {
   const { id, anyOf, oneOf } = shape;
-  if (anyOf.length > 1) yield { key: `${id}any`, branches: anyOf.map((inner) => ({ all: [inner] })) };
+  if (anyOf.length > 1) {
+    yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ all: [anyOf[index]!] }) };
+  }
   if (oneOf.length > 0) {
-    const branches = oneOf.map((inner) => ({
-      all: [inner],
-      none: oneOf.filter((other) => other !== inner && !clash(other, inner)),
-    }));
-    yield { key: `${id}one`, branches };
+    const branch = (index: number): Extra => {
+      const inner = oneOf[index]!;
+      return { all: [inner], none: oneOf.filter((other) => other !== inner && !clash(other, inner)) };
+    };
+    yield { key: `${id}one`, count: oneOf.length, branch };
   }
   if (shape.keywords.includes("if")) {
     const [condition, then, otherwise] = [shape.if!, shape.then, shape.else];
@@ -179,12 +182,13 @@ function* findChoices(shape: Shape): Generator<Choice> {
       { all: then === undefined ? [condition] : [condition, then] },
       { all: otherwise === undefined ? [] : [otherwise], none: [condition] },
     ];
-    yield { key: `${id}if`, branches };
+    yield { key: `${id}if`, count: 2, branch: (index) => branches[index]! };
   }
   // Values other than objects have no members, so `absent` says nothing about them.
   const depends = (name: string, there: Extra): Choice => ({
     key: `${id}dep${JSON.stringify(name)}${there.all?.length ?? ""}`,
-    branches: [{ absent: [name] }, there],
+    count: 2,
+    branch: (index) => (index === 0 ? { absent: [name] } : there),
   });
   for (const [name, needed] of shape.dependentNames) yield depends(name, { present: [name, ...needed] });
   for (const [name, inner] of shape.dependentSchemas) yield depends(name, { present: [name], all: [inner] });

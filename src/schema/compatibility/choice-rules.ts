@@ -1,3 +1,4 @@
+import type { Task as Steps } from "../task.ts";
 import type { Case } from "./case.ts";
 import { clash } from "./clash.ts";
 import { factsOf } from "./facts.ts";
@@ -36,7 +37,7 @@ function* areExcluded(goal: Goal, prover: Prover, branches: readonly Shape[]): S
 function* oneHolds(goal: Goal, prover: Prover, branches: readonly Shape[], only: boolean): Showing {
   const { left } = goal;
   const tried: Finding[][] = [];
-  for (const { branch, meant } of candidates(left, branches)) {
+  for (const { branch, meant } of yield* candidates(left, branches, prover)) {
     const findings: Finding[] = [];
     const holds = yield* prover.prove({ ...goal, right: branch, brief: goal.brief || !meant, findings });
     const others = only ? branches.filter((other) => other !== branch) : [];
@@ -67,7 +68,11 @@ interface Candidate {
   readonly meant: boolean;
 }
 
-function candidates({ shapes, types }: Case, branches: readonly Shape[]): Candidate[] {
+function* candidates(
+  { shapes, types }: Case,
+  branches: readonly Shape[],
+  { stretch }: Prover,
+): Steps<Candidate[]> {
   const meant = branches.filter((branch) => {
     const { pointer, reference } = branch;
     if (!shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer))
@@ -77,9 +82,13 @@ function candidates({ shapes, types }: Case, branches: readonly Shape[]): Candid
       shapes.some((shape) => isListedAt(shape, pointer, branches.length))
     );
   });
-  const others = branches.filter(
-    (branch) => !meant.includes(branch) && !shapes.some((shape) => clash(shape, branch)),
-  );
+  const others: Shape[] = [];
+  for (const branch of branches) {
+    if (meant.includes(branch)) continue;
+    // Where the case has choices as well, each of their branches is held against this one.
+    if (stretch.isOver()) yield;
+    if (!shapes.some((shape) => clash(shape, branch))) others.push(branch);
+  }
   return [
     ...meant.map((branch) => ({ branch, meant: true })),
     ...others.map((branch) => ({ branch, meant: meant.length === 0 && others.length === 1 })),

@@ -1,7 +1,7 @@
 import type { Schemata } from "../../domain/action.ts";
 import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
 import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
-import { readSchema } from "../document.ts";
+import { readingSchema } from "../document.ts";
 import { forget } from "../memo.ts";
 import { finish, type Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
@@ -11,8 +11,8 @@ import { Examples } from "./example.ts";
 import type { Finding } from "./goal.ts";
 import { StructuralProver } from "./prove.ts";
 import { readingShape, ShapeIds } from "./read-shape.ts";
-import { NONE } from "./sample.ts";
 import type { Shape } from "./shape.ts";
+import { TextSearch } from "./text-search.ts";
 
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */
@@ -57,9 +57,9 @@ export function* comparing(
 ): Task<Verdict> {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
-  const oldDocument = readSchema(old);
+  const oldDocument = yield* readingSchema(old);
   yield;
-  const nextDocument = readSchema(next);
+  const nextDocument = yield* readingSchema(next);
   yield;
   const ids = new ShapeIds();
   const oldShape = yield* readingShape(oldDocument, "old", ids);
@@ -109,6 +109,7 @@ interface Found {
 class Comparison {
   readonly #old: Shape;
   readonly #next: Shape;
+  readonly #texts = new TextSearch();
   /** What looking for examples took. */
   exampleSteps = 0;
 
@@ -121,7 +122,11 @@ class Comparison {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
-    const breaks = told.map((finding, index) => breakOf(side, finding, examples[index]));
+    const breaks: SchemaBreak[] = [];
+    for (const [index, finding] of told.entries()) {
+      yield;
+      breaks.push(breakOf(side, finding, examples[index]));
+    }
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     if (isCut) breaks.push(tooLong(side));
     return { breaks, total: different.size + (isCut ? 1 : 0) };
@@ -131,7 +136,7 @@ class Comparison {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: yield* new StructuralProver(side, this.#old).compare(left, right),
+        findings: yield* new StructuralProver(side, this.#old, this.#texts).compare(left, right),
         isCut: false,
       };
     } catch (error) {
@@ -142,7 +147,7 @@ class Comparison {
 
   /** For each finding a payload that shows it, where one is found. */
   *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
-    const examples = new Examples(side);
+    const examples = new Examples(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
     const allowance = { left: EXAMPLE_STEPS };
     try {
@@ -160,7 +165,7 @@ class Comparison {
   *#example(side: Side, payloads: Iterable<unknown>): Task<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
-      if (value === NONE) {
+      if (value === undefined) {
         yield;
         continue;
       }

@@ -6,7 +6,8 @@ import { NAME } from "./goal.ts";
 import type { Finding, Place } from "./goal.ts";
 import { otherNames } from "./other-names.ts";
 import { NONE, Sampler } from "./sample.ts";
-import { findText } from "./text-search.ts";
+import type { Task } from "../task.ts";
+import type { TextSearch } from "./text-search.ts";
 
 const MAX_LOCAL = 60;
 const MAX_LIFTED = 4;
@@ -16,22 +17,32 @@ const STEPS_PER_ITEM = 12;
 
 /** Looks for payloads that show a finding: at its place a value of the left side that the keyword refuses. */
 export class Examples {
-  readonly #sampler = new Sampler();
+  readonly #texts: TextSearch;
+  readonly #sampler: Sampler;
   readonly #lenient: boolean;
 
-  constructor(side: "producer" | "consumer") {
+  constructor(side: "producer" | "consumer", texts: TextSearch) {
     this.#lenient = side === "consumer";
+    this.#texts = texts;
+    this.#sampler = new Sampler(texts);
   }
 
-  /** Whole payloads, each of which may show it; whether one does is for the caller to see. `NONE` for each try in vain. */
+  /**
+   * Whole payloads, each of which may show it; whether one does is for the caller to see. `undefined`, which no payload is,
+   * where it may wait.
+   */
   *payloads({ right, keyword, part, place }: Finding): Generator {
     let [tried, lifted] = [0, 0];
     for (const value of this.#values(place.left, { right, keyword, part, place })) {
+      if (value === undefined) {
+        yield;
+        continue;
+      }
       if (++tried > MAX_LOCAL || lifted >= MAX_LIFTED) return;
-      yield NONE;
+      yield;
       if (!isOf(place.left, value)) continue;
       if (keyword !== "false" && acceptsKeyword(right, keyword, value, this.#lenient)) continue;
-      const payload = this.#lift(place, value);
+      const payload = yield* this.#lift(place, value);
       if (payload === NONE) continue;
       lifted++;
       yield payload;
@@ -44,9 +55,9 @@ export class Examples {
     yield* this.#sampler.samples(left);
     const optional = left.shapes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#having(left, name);
-    for (const other of otherNames(left, right)) yield* this.#having(left, other.name);
+    for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
     for (const index of [0, 1]) {
-      const item = this.#sampler.sample(left.item(index));
+      const item = yield* this.#sampler.sample(left.item(index));
       if (item !== NONE) yield* this.#sampler.samples(left, { items: new Map([[index, item]]) });
     }
   }
@@ -77,7 +88,7 @@ export class Examples {
         yield* this.#longer(left, (limit as number) + 1);
         return;
       case "uniqueItems": {
-        const item = this.#sampler.sample(left.item(0));
+        const item = yield* this.#sampler.sample(left.item(0));
         if (item !== NONE)
           yield* this.#sampler.samples(left, {
             items: new Map([
@@ -108,7 +119,8 @@ export class Examples {
       Math.min(maxLength, such.maxLength ?? Infinity),
     ];
     const { notMatching = [] } = such;
-    const found = findText({ matching: patterns, notMatching, minLength: least, maxLength: most });
+    const wanted = { matching: patterns, notMatching, minLength: least, maxLength: most };
+    const found = yield* this.#texts.find(wanted);
     if (typeof found === "object") yield found.text;
     if (least <= 10_000 && patterns.length === 0) yield "a".repeat(least);
   }
@@ -116,7 +128,8 @@ export class Examples {
   *#having(left: Case, name: string | undefined): Generator {
     if (name === undefined) return;
     for (const value of this.#sampler.samples(left.member(name))) {
-      yield* this.#sampler.samples(left, { members: { [name]: value } });
+      if (value === undefined) yield;
+      else yield* this.#sampler.samples(left, { members: { [name]: value } });
     }
   }
 
@@ -126,17 +139,12 @@ export class Examples {
     const { unique } = factsOf(left);
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
-      const value = unique ? this.#other(left.item(index), items) : this.#sampler.sample(left.item(index));
+      const others = unique ? [...items.values()] : [];
+      const value = yield* this.#sampler.another(left.item(index), others);
       if (value === NONE) return;
       items.set(index, value);
     }
     yield* this.#sampler.samples(left, { items });
-  }
-
-  #other(item: Case, items: ReadonlyMap<number, unknown>): unknown {
-    const taken = new Set([...items.values()].map((value) => JSON.stringify(value)));
-    const free = [...this.#sampler.samples(item)].find((value) => !taken.has(JSON.stringify(value)));
-    return free === undefined ? NONE : free;
   }
 
   *#wider(left: Case, size: number): Generator {
@@ -144,24 +152,24 @@ export class Examples {
     for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
     const members: Record<string, unknown> = {};
     for (const name of names.slice(0, size)) {
-      const value = this.#sampler.sample(left.member(name));
+      const value = yield* this.#sampler.sample(left.member(name));
       if (value !== NONE) members[name] = value;
     }
     yield* this.#sampler.samples(left, { members });
   }
 
   /** The smallest payload around a value at a place. */
-  #lift({ parent, step }: Place, value: unknown): unknown {
+  *#lift({ parent, step }: Place, value: unknown): Task<unknown> {
     if (parent === undefined) return value;
-    const members = step === NAME ? this.#named(parent, String(value)) : { [String(step)]: value };
+    const members = step === NAME ? yield* this.#named(parent, String(value)) : { [String(step)]: value };
     if (members === undefined) return NONE;
     const wish = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
-    const around = this.#sampler.sample(parent.left, wish);
-    return around === NONE ? NONE : this.#lift(parent, around);
+    const around = yield* this.#sampler.sample(parent.left, wish);
+    return around === NONE ? NONE : yield* this.#lift(parent, around);
   }
 
-  #named({ left }: Place, name: string): Record<string, unknown> | undefined {
-    const value = this.#sampler.sample(left.member(name));
+  *#named({ left }: Place, name: string): Task<Record<string, unknown> | undefined> {
+    const value = yield* this.#sampler.sample(left.member(name));
     return value === NONE ? undefined : { [name]: value };
   }
 }

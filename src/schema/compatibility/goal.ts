@@ -1,6 +1,8 @@
 import type { Task as Steps } from "../task.ts";
 import type { Case } from "./case.ts";
 import type { Shape } from "./shape.ts";
+import type { Stretch } from "./stretch.ts";
+import type { TextSearch } from "./text-search.ts";
 import type { View } from "./view.ts";
 
 /** Where in a payload a comparison is, and what the values on the way are. */
@@ -52,6 +54,8 @@ export type Showing = Steps<boolean>;
 /** What the rules for single keywords ask of the prover. */
 export interface Prover {
   readonly side: "producer" | "consumer";
+  readonly texts: TextSearch;
+  readonly stretch: Stretch;
   /** Whether every value of the case conforms; adds what it found to the goal's findings if not. */
   prove(goal: Goal): Showing;
   /** Whether the case has no value at all. */

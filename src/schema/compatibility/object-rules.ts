@@ -92,7 +92,7 @@ function patternHolds(pattern: string, test: (name: string) => boolean, inner: S
       if (!test(name) || !mayBeNamed(goal.left, name) || isNew(goal, prover, name)) continue;
       if (!(yield* prover.prove(prover.member(goal, name, inner)))) fine = false;
     }
-    for (const other of otherNames(goal.left, goal.right)) {
+    for (const other of yield* otherNames(goal.left, goal.right, prover.texts)) {
       if (!other.matches.includes(pattern)) continue;
       if (!(yield* prover.prove(other.goal(goal, prover, inner)))) fine = false;
     }
@@ -119,7 +119,7 @@ function* othersHold(goal: Goal, prover: Prover): Showing {
     }
   }
   const patterns = new Set(right.patterns.map(({ pattern }) => pattern));
-  for (const other of otherNames(left, right)) {
+  for (const other of yield* otherNames(left, right, prover.texts)) {
     if (other.matches.some((pattern) => patterns.has(pattern))) continue;
     const one = other.goal(goal, prover, inner);
     if (!inner.isFalse) fine = (yield* prover.prove(one)) && fine;
@@ -144,7 +144,8 @@ function* namesHold(goal: Goal, prover: Prover): Showing {
   const facts = factsOf(left);
   if ((facts.types & TYPE.object) === 0 || facts.maxProperties === 0) return true;
   const inner = right.propertyNames!;
-  const isClosed = otherNames(left, right).every((other) => other.left.types === 0);
+  const others = yield* otherNames(left, right, prover.texts);
+  const isClosed = others.every((other) => other.left.types === 0);
   if (isClosed) {
     for (const name of namesOnLeft(left)) {
       if (!mayBeNamed(left, name) || accepts(inner, name)) continue;

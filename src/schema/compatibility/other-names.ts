@@ -1,9 +1,10 @@
+import type { Task } from "../task.ts";
 import { accepts } from "./accepts.ts";
 import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
 import type { Goal, Prover } from "./goal.ts";
 import type { Shape } from "./shape.ts";
-import { findText } from "./text-search.ts";
+import type { TextSearch } from "./text-search.ts";
 
 /** Members whose names no schema lists, told apart by the patterns their names match. */
 export interface OtherNames {
@@ -17,28 +18,29 @@ export interface OtherNames {
 
 /** Beyond this many patterns the ways to match them are too many; nothing is taken for granted then. */
 const MAX_PATTERNS = 4;
+const KINDS_PER_STEP = 50;
 /** Names of members that no schema has, for payloads that show something. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
 /** The kinds of names that neither the case nor the schema lists. */
-export function otherNames(left: Case, right: Shape): OtherNames[] {
+export function* otherNames(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
   const byShape = (left.others ??= new Map());
-  const found = byShape.get(right) ?? kinds(left, right);
+  const found = byShape.get(right) ?? (yield* kinds(left, right, texts));
   byShape.set(right, found);
   return found;
 }
 
-function kinds(left: Case, right: Shape): OtherNames[] {
+function* kinds(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
   const names = factsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.shapes, right];
   const patterns = [...new Set(all.flatMap((shape) => shape.patterns.map(({ pattern }) => pattern)))];
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  if (patterns.length > MAX_PATTERNS) return coarseKinds(left, right, patterns);
+  if (patterns.length > MAX_PATTERNS) return yield* coarseKinds(left, right, patterns);
   const found: OtherNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
     const matches = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
-    const text = findText({
+    const text = yield* texts.find({
       matching: [...names.patterns, ...matches],
       notMatching: patterns.filter((pattern) => !matches.includes(pattern)),
       minLength: names.minLength,
@@ -64,22 +66,26 @@ function held(shape: Shape, matches: readonly string[]): Shape[] {
  * With too many patterns to tell all ways apart: the names that match one of them, whatever else they match, and those that
  * match none of the schema's. Only what holds for all such names is known.
  */
-function coarseKinds(left: Case, right: Shape, patterns: readonly string[]): OtherNames[] {
+function* coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Task<OtherNames[]> {
   const certain = left.shapes.filter((shape) => shape.patterns.length === 0);
+  const ofRight = new Set(right.patterns.map(({ pattern }) => pattern));
   const unmatched = left.shapes.filter((shape) =>
-    shape.patterns.every(({ pattern }) => right.patterns.some((one) => one.pattern === pattern)),
+    shape.patterns.every(({ pattern }) => ofRight.has(pattern)),
   );
+  const matched = new Map<string, Shape[]>();
+  for (const one of left.shapes.flatMap((shape) => shape.patterns)) {
+    matched.set(one.pattern, [...(matched.get(one.pattern) ?? []), one.shape]);
+  }
   const coarse = (matches: readonly string[], shapes: readonly Shape[]): OtherNames => {
     const inner = new Case({ all: shapes });
     return { name: undefined, matches, left: inner, goal: goalFor(undefined, inner, left) };
   };
-  return [
-    coarse([], additional(unmatched)),
-    ...patterns.map((pattern) => {
-      const matched = left.shapes.flatMap((shape) => shape.patterns.filter((one) => one.pattern === pattern));
-      return coarse([pattern], [...additional(certain), ...matched.map(({ shape }) => shape)]);
-    }),
-  ];
+  const found = [coarse([], additional(unmatched))];
+  for (const pattern of patterns) {
+    if (found.length % KINDS_PER_STEP === 0) yield;
+    found.push(coarse([pattern], [...additional(certain), ...(matched.get(pattern) ?? [])]));
+  }
+  return found;
 }
 
 function additional(shapes: readonly Shape[]): Shape[] {

@@ -1,4 +1,4 @@
-import { budget, spend } from "../budget.ts";
+import { spend } from "../budget.ts";
 import type { Task as Steps } from "../task.ts";
 import { acceptsKeyword } from "./accepts.ts";
 import { arrayTasks } from "./array-rules.ts";
@@ -9,13 +9,15 @@ import type { At, Finding, Goal, Prover, Showing, Task } from "./goal.ts";
 import { objectTasks } from "./object-rules.ts";
 import { Sameness } from "./same.ts";
 import type { Shape } from "./shape.ts";
+import { Stretch } from "./stretch.ts";
+import { TextSearch } from "./text-search.ts";
 import { ANY, TYPE } from "./types.ts";
 import { valueTask } from "./value-rules.ts";
 import { Views } from "./view.ts";
 
 const STEPS_PER_GOAL = 8;
-/** Steps from one stop to the next: some 2 ms. */
-const STEPS_PER_STRETCH = 8_000;
+/** Of a goal that says very much at once each schema is looked at; ordinary ones say one or two. */
+const SHAPES_PER_STEP_BITS = 4;
 /** Undecided choices of one case that are gone through; each doubles the cases at least. */
 const MAX_DECIDED = 6;
 
@@ -39,26 +41,28 @@ interface Known {
  */
 export class StructuralProver implements Prover {
   readonly side: "producer" | "consumer";
+  readonly texts: TextSearch;
+  readonly stretch = new Stretch();
   readonly #views: Views;
   readonly #same = new Sameness();
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
   readonly #tasks = new Map<Shape, readonly Task[]>();
-  /** What is left of the budget when it stops next. */
-  #stopsAt = Infinity;
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
 
   /** @param old the root of the old document, whichever side it is on */
-  constructor(side: "producer" | "consumer", old: Shape) {
+  constructor(side: "producer" | "consumer", old: Shape, texts = new TextSearch()) {
     this.side = side;
+    this.texts = texts;
     this.#views = new Views(old);
   }
 
   /** What keeps the right document from allowing all the left one does. A payload is an object. */
   *compare(left: Shape, right: Shape): Steps<Finding[]> {
     const findings: Finding[] = [];
-    this.#stopsAt = budget.left - STEPS_PER_STRETCH;
+    yield* this.#same.reading(left);
+    yield* this.#same.reading(right);
     const start = new Case({ all: [left], types: TYPE.object });
     const place = { parent: undefined, step: "", left: start };
     yield* this.prove({
@@ -76,8 +80,8 @@ export class StructuralProver implements Prover {
 
   *prove(goal: Goal): Showing {
     const { left, right, strict, view, depth, findings } = goal;
-    spend(STEPS_PER_GOAL);
-    if (this.#isLong()) yield;
+    spend(STEPS_PER_GOAL + (left.shapes.length >> SHAPES_PER_STEP_BITS));
+    if (this.stretch.isOver()) yield;
     if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
     if (right.isOpen && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
@@ -130,6 +134,7 @@ export class StructuralProver implements Prover {
   /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
   *#check(goal: Goal, task: Task, decisions: number): Showing {
     spend(STEPS_PER_GOAL);
+    if (this.stretch.isOver()) yield;
     const { left, right, findings } = goal;
     const { values } = factsOf(left);
     if (values !== undefined) {
@@ -160,13 +165,6 @@ export class StructuralProver implements Prover {
     return holds;
   }
 
-  /** Whether it has been at it for a stretch. */
-  #isLong(): boolean {
-    if (budget.left >= this.#stopsAt) return false;
-    this.#stopsAt = budget.left - STEPS_PER_STRETCH;
-    return true;
-  }
-
   *#shown(task: Task, goal: Goal): Showing {
     const holds = task.holds(goal, this);
     return typeof holds === "boolean" ? holds : yield* holds;
@@ -174,7 +172,7 @@ export class StructuralProver implements Prover {
 
   *isImpossible(left: Case, at: At): Showing {
     spend(STEPS_PER_GOAL);
-    if (this.#isLong()) yield;
+    if (this.stretch.isOver()) yield;
     const { types, values } = factsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
@@ -189,6 +187,7 @@ export class StructuralProver implements Prover {
 
   /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
   *#isHopeless(inner: Case, at: At): Showing {
+    if (this.stretch.isOver()) yield;
     const { types, values } = factsOf(inner);
     if (types === 0 || values?.length === 0) return true;
     return inner.shapes.length + inner.none.length > 1 && (yield* this.isImpossible(inner, at));
@@ -219,7 +218,7 @@ export class StructuralProver implements Prover {
     return false;
   }
 
-  *#areImpossible(ways: readonly Case[], at: At): Showing {
+  *#areImpossible(ways: Iterable<Case>, at: At): Showing {
     for (const way of ways) if (!(yield* this.isImpossible(way, at))) return false;
     return true;
   }

@@ -1,7 +1,9 @@
 import { spend } from "../budget.ts";
 import { canonicalText } from "../canonical.ts";
 import { isAssertion } from "../keywords.ts";
+import type { Task } from "../task.ts";
 import type { Shape } from "./shape.ts";
+import { Stretch } from "./stretch.ts";
 
 /**
  * Whether two schemas say the same in the same words, through references, the order of lists of values left aside. Equal
@@ -11,6 +13,21 @@ export class Sameness {
   readonly #known = new Map<string, boolean>();
   readonly #classes = new Map<Shape, number | undefined>();
   readonly #signatures = new Map<string, number>();
+  readonly #stretch = new Stretch();
+
+  /** Reads a schema with all there is in it, so that no check has to do so in one go. */
+  *reading(shape: Shape): Task<void> {
+    if (shape.reference !== undefined) {
+      yield* this.reading(shape.reference);
+      return;
+    }
+    if (this.#classes.has(shape)) return;
+    if (this.#stretch.isOver()) yield;
+    this.#classes.set(shape, undefined);
+    const children = childrenOf(shape);
+    for (const [, inner] of children) yield* this.reading(inner);
+    this.#classify(shape, children);
+  }
 
   check(one: Shape, other: Shape): boolean {
     const [left, right] = [this.#classOf(one), this.#classOf(other)];
@@ -29,8 +46,12 @@ export class Sameness {
     if (known !== undefined || this.#classes.has(shape)) return known;
     // Who comes back here meanwhile is recursive.
     this.#classes.set(shape, undefined);
+    return this.#classify(shape, childrenOf(shape));
+  }
+
+  #classify(shape: Shape, children: readonly Child[]): number | undefined {
     spend(4);
-    const signature = signatureOf(shape, (inner) => this.#classOf(inner));
+    const signature = signatureOf(shape, children, (inner) => this.#classOf(inner));
     if (signature === undefined) return undefined;
     let found = this.#signatures.get(signature);
     if (found === undefined) {
@@ -138,19 +159,16 @@ function asSet(values: unknown): string {
   return [...new Set([values].flat().map(canonicalText))].toSorted().join();
 }
 
-/** What a schema says, with the classes of the schemas in it; `undefined` when one of those has none. */
-function signatureOf(shape: Shape, classOf: (inner: Shape) => number | undefined): string | undefined {
-  if (typeof shape.schema === "boolean" || shape.isOpen) return String(!shape.isFalse);
-  const children: [string, Shape][] = [
-    ...[...shape.properties].map(([name, inner]): [string, Shape] => [`.${JSON.stringify(name)}`, inner]),
-    ...shape.patterns.map(({ pattern, shape: inner }): [string, Shape] => [
-      `~${JSON.stringify(pattern)}`,
-      inner,
-    ]),
-    ...[...shape.dependentSchemas].map(([name, inner]): [string, Shape] => [
-      `>${JSON.stringify(name)}`,
-      inner,
-    ]),
+/** A schema in another, with what leads to it. */
+type Child = readonly [place: string, Shape];
+
+/** The schemas in one, in an order that is the same for all that say the same. */
+function childrenOf(shape: Shape): Child[] {
+  if (typeof shape.schema === "boolean" || shape.isOpen) return [];
+  const children: Child[] = [
+    ...[...shape.properties].map(([name, inner]): Child => [`.${JSON.stringify(name)}`, inner]),
+    ...shape.patterns.map(({ pattern, shape: inner }): Child => [`~${JSON.stringify(pattern)}`, inner]),
+    ...[...shape.dependentSchemas].map(([name, inner]): Child => [`>${JSON.stringify(name)}`, inner]),
   ].toSorted(([a], [b]) => (a < b ? -1 : 1));
   for (const keyword of ["allOf", "anyOf", "oneOf", "tuple"] as const) {
     for (const inner of shape[keyword] ?? []) children.push([keyword, inner]);
@@ -159,6 +177,16 @@ function signatureOf(shape: Shape, classOf: (inner: Shape) => number | undefined
     const inner = shape[keyword];
     if (inner !== undefined) children.push([keyword, inner]);
   }
+  return children;
+}
+
+/** What a schema says, with the classes of the schemas in it; `undefined` when one of those has none. */
+function signatureOf(
+  shape: Shape,
+  children: readonly Child[],
+  classOf: (inner: Shape) => number | undefined,
+): string | undefined {
+  if (typeof shape.schema === "boolean" || shape.isOpen) return String(!shape.isFalse);
   let signature = "";
   for (const [place, inner] of children) {
     const of = classOf(inner);

@@ -1,8 +1,11 @@
 import { spend } from "../budget.ts";
+import type { Task } from "../task.ts";
 import type { Case } from "./case.ts";
 import { factsOf, isOf } from "./facts.ts";
 import type { Facts } from "./facts.ts";
 import { numbersFor, textsFor } from "./scalar-samples.ts";
+import { Stretch } from "./stretch.ts";
+import type { TextSearch } from "./text-search.ts";
 import { TYPE } from "./types.ts";
 
 /** Stands for a value that was not found; every JSON value is one that may be. */
@@ -23,21 +26,31 @@ const MAX_FILLED = 300;
 
 /** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NONE` means nothing. */
 export class Sampler {
+  readonly #texts: TextSearch;
   readonly #kept = new Map<string, Found>();
+  readonly #stretch = new Stretch();
   #depth = 0;
 
-  sample(one: Case, wish?: Wish): Found {
-    if (wish !== undefined) return this.#look(one, wish);
+  constructor(texts: TextSearch) {
+    this.#texts = texts;
+  }
+
+  *sample(one: Case, wish?: Wish): Task<Found> {
+    if (wish !== undefined) return yield* this.#look(one, wish);
     if (this.#kept.has(one.key)) return this.#kept.get(one.key);
     this.#kept.set(one.key, NONE);
-    const found = this.#look(one, {});
+    const found = yield* this.#look(one, {});
     this.#kept.set(one.key, found);
     return found;
   }
 
-  /** One value for each way the case's choices may go and each type. */
+  /**
+   * One value for each way the case's choices may go and each type; `undefined`, which no JSON value is, where it may
+   * wait.
+   */
   *samples(one: Case, wish: Wish = {}): Generator {
     for (const way of waysOf(one)) {
+      if (this.#stretch.isOver()) yield undefined;
       const facts = factsOf(way);
       if (facts.values !== undefined) {
         yield* facts.values.filter((value) => grants(value, wish));
@@ -45,27 +58,30 @@ export class Sampler {
       }
       for (const type of ORDER) {
         if ((facts.types & type) === 0 || !suits(type, wish)) continue;
-        for (const value of this.#made(way, facts, type, wish)) if (isOf(one, value)) yield value;
+        for (const value of yield* this.#made(way, facts, type, wish)) if (isOf(one, value)) yield value;
       }
     }
   }
 
-  #look(one: Case, wish: Wish): Found {
+  *#look(one: Case, wish: Wish): Task<Found> {
     if (this.#depth >= MAX_DEPTH) return NONE;
     this.#depth++;
     try {
-      const [first] = this.samples(one, wish);
-      return first === undefined ? NONE : first;
+      for (const value of this.samples(one, wish)) {
+        if (value !== undefined) return value;
+        yield;
+      }
+      return NONE;
     } finally {
       this.#depth--;
     }
   }
 
-  #made(one: Case, facts: Facts, type: number, wish: Wish): unknown[] {
+  *#made(one: Case, facts: Facts, type: number, wish: Wish): Task<unknown[]> {
     spend(4);
     switch (type) {
       case TYPE.string:
-        return textsFor(facts);
+        return yield* textsFor(facts, this.#texts);
       case TYPE.integer:
       case TYPE.fraction:
         return numbersFor(facts, type);
@@ -74,35 +90,35 @@ export class Sampler {
       case TYPE.null:
         return [null];
       case TYPE.array:
-        return [this.#list(one, facts, wish)].filter((value) => value !== undefined);
+        return [yield* this.#list(one, facts, wish)].filter((value) => value !== undefined);
       default:
-        return [this.#object(one, facts, wish)].filter((value) => value !== undefined);
+        return [yield* this.#object(one, facts, wish)].filter((value) => value !== undefined);
     }
   }
 
-  #object(one: Case, facts: Facts, { members = {} }: Wish): object | undefined {
-    const made: Record<string, unknown> = {};
-    const add = (name: string): boolean => {
-      if (Object.hasOwn(made, name)) return true;
-      const value = Object.hasOwn(members, name) ? members[name] : this.sample(one.member(name));
-      if (value === NONE) return false;
-      Object.defineProperty(made, name, { value, enumerable: true, configurable: true, writable: true });
-      return true;
-    };
-    for (const name of [...facts.required, ...Object.keys(members)]) if (!add(name)) return undefined;
+  *#object(one: Case, facts: Facts, { members = {} }: Wish): Task<object | undefined> {
+    const made = new Map<string, unknown>();
+    for (const name of [...facts.required, ...Object.keys(members)]) {
+      if (made.has(name)) continue;
+      const value = Object.hasOwn(members, name) ? members[name] : yield* this.sample(one.member(name));
+      if (value === NONE) return undefined;
+      made.set(name, value);
+    }
     const known = one.shapes.flatMap(({ properties }) => [...properties.keys()]);
     const made_up = Array.from(
       { length: Math.min(facts.minProperties, MAX_FILLED) },
       (_, at) => `member${at}`,
     );
     for (const name of [...known, ...made_up]) {
-      if (Object.keys(made).length >= facts.minProperties) break;
-      add(name);
+      if (made.size >= facts.minProperties) break;
+      if (made.has(name)) continue;
+      const value = yield* this.sample(one.member(name));
+      if (value !== NONE) made.set(name, value);
     }
-    return made;
+    return Object.fromEntries(made);
   }
 
-  #list(one: Case, facts: Facts, { items = new Map() }: Wish): unknown[] | undefined {
+  *#list(one: Case, facts: Facts, { items = new Map() }: Wish): Task<unknown[] | undefined> {
     const length = Math.max(facts.minItems, ...[...items.keys()].map((index) => index + 1), 0);
     if (length > MAX_FILLED) return undefined;
     const made: unknown[] = [];
@@ -111,7 +127,7 @@ export class Sampler {
       const plain = one.item(index);
       const asked = contained[index];
       const item = asked === undefined ? plain : plain.with({ all: [asked] });
-      const value = items.has(index) ? items.get(index) : this.#another(item, facts.unique ? made : []);
+      const value = items.has(index) ? items.get(index) : yield* this.another(item, facts.unique ? made : []);
       if (value === NONE) return undefined;
       made.push(value);
     }
@@ -119,10 +135,13 @@ export class Sampler {
   }
 
   /** A value that is not among those there already. */
-  #another(one: Case, others: readonly unknown[]): Found {
-    if (others.length === 0) return this.sample(one);
+  *another(one: Case, others: readonly unknown[]): Task<Found> {
+    if (others.length === 0) return yield* this.sample(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
-    for (const value of this.samples(one)) if (!taken.has(JSON.stringify(value))) return value;
+    for (const value of this.samples(one)) {
+      if (value === undefined) yield;
+      else if (!taken.has(JSON.stringify(value))) return value;
+    }
     return NONE;
   }
 }

@@ -1,7 +1,8 @@
 import { isMultipleOf } from "../multiple-of.ts";
+import type { Task } from "../task.ts";
 import { acceptsFormat, lengthOf } from "./accepts.ts";
 import type { Facts } from "./facts.ts";
-import { findText } from "./text-search.ts";
+import type { TextSearch } from "./text-search.ts";
 import { TYPE } from "./types.ts";
 
 /** Texts of each format that is checked, to make others from. */
@@ -41,12 +42,12 @@ const PLAIN = [
 const MAX_LENGTH = 5_000;
 
 /** Some texts that keep to what is known; others may keep to it as well. */
-export function textsFor(facts: Facts): string[] {
+export function* textsFor(facts: Facts, search: TextSearch): Task<string[]> {
   const { patterns, formats, minLength, maxLength } = facts;
   const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
   if (formats.length === 0) texts.push(...Object.values(OF_FORMAT).flat());
   if (patterns.length > 0) {
-    const found = findText({ matching: patterns, notMatching: [], minLength, maxLength });
+    const found = yield* search.find({ matching: patterns, notMatching: [], minLength, maxLength });
     if (typeof found === "object") texts.unshift(found.text);
   }
   for (const length of [minLength, maxLength]) if (length <= MAX_LENGTH) texts.push("a".repeat(length));

@@ -1,6 +1,6 @@
-import { RE2JS } from "re2js";
 import { spend } from "../budget.ts";
-import { toRe2Syntax } from "../pattern-syntax.ts";
+import { expressionOf } from "../expression.ts";
+import type { Task } from "../task.ts";
 
 export interface TextWanted {
   /** Patterns the text matches. */
@@ -19,12 +19,15 @@ const MAX_CLASSES = 160;
 /** Length is part of the state, so a great one makes too many. */
 const MAX_COUNTED_LENGTH = 300;
 const STEPS_PER_MOVE = 16;
+/** Work from one stop to the next: a move counts one, and one for each place in the pattern it comes from. About a millisecond. */
+const WORK_PER_STRETCH = 10_000;
 const END_TEXT = -1;
 const BEGIN_TEXT_AND_LINE = 0b101;
 const UNANCHORED = 0;
 
 interface State {
   readonly isMatch: boolean;
+  readonly nfaStates: readonly number[];
 }
 interface Automaton {
   readonly classBounds: Int32Array;
@@ -33,6 +36,8 @@ interface Automaton {
   readonly numClasses: number;
   start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
   step(state: State, characterClass: number, character: number, anchor: number): State | null;
+  /** Forgets the states there are. */
+  clearCache(): void;
 }
 
 interface Node {
@@ -42,22 +47,52 @@ interface Node {
   readonly character: number;
 }
 
+/** Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms. */
+export class TextSearch {
+  readonly #automata = new Map<string, Automaton>();
+
+  *find(wanted: TextWanted): Task<TextFound> {
+    const { minLength = 0, maxLength = Infinity } = wanted;
+    if (minLength > maxLength) return "none";
+    if (minLength > MAX_COUNTED_LENGTH) return "unknown";
+    const automata: Automaton[] = [];
+    for (const pattern of [...wanted.matching, ...wanted.notMatching]) {
+      const automaton = yield* this.#automatonOf(pattern);
+      if (!isFine(automaton)) return "unknown";
+      automata.push(automaton);
+    }
+    return yield* walk(automata, { ...wanted, minLength, maxLength });
+  }
+
+  *#automatonOf(pattern: string): Task<Automaton> {
+    let automaton = this.#automata.get(pattern);
+    if (automaton === undefined) {
+      yield;
+      automaton = expressionOf(pattern).re2Input.dfa;
+      this.#automata.set(pattern, automaton);
+      yield;
+    }
+    // What another search has filled it with would be missing here.
+    automaton.clearCache();
+    return automaton;
+  }
+}
+
+function isFine({ failed, classBounds }: Automaton): boolean {
+  return !failed && classBounds.length <= MAX_CLASSES;
+}
+
 /**
- * Looks for a text by walking the automata of all patterns side by side, breadth first. As every state is visited when no
- * text is found, `none` is a proof: so one pattern is shown to allow no more than another.
+ * Walks the automata of all patterns side by side, breadth first. As every state is visited when no text is found, `none`
+ * is a proof: so one pattern is shown to allow no more than another.
  */
-export function findText({
-  matching,
-  notMatching,
-  minLength = 0,
-  maxLength = Infinity,
-}: TextWanted): TextFound {
-  if (minLength > maxLength) return "none";
+function* walk(
+  automata: readonly Automaton[],
+  { matching, minLength, maxLength }: Required<TextWanted>,
+): Task<TextFound> {
   const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
-  if (minLength > MAX_COUNTED_LENGTH) return "unknown";
-  const automata = [...matching, ...notMatching].map(automatonOf);
   const alphabet = representatives(automata);
-  if (alphabet === undefined || automata.some(({ failed }) => failed)) return "unknown";
+  if (alphabet === undefined) return "unknown";
   const wanted = (states: readonly boolean[]): boolean =>
     states.every((isMatch, index) => isMatch === index < matching.length);
   const first = automata.map((automaton) =>
@@ -78,6 +113,7 @@ export function findText({
       .join()};${Math.min(length, floor)}`;
   const start: Node = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
   const waiting: Node[] = [start];
+  let work = 0;
   seen.add(keyOf(start));
   for (const node of waiting) {
     if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
@@ -87,6 +123,11 @@ export function findText({
     }
     for (const character of alphabet) {
       spend(STEPS_PER_MOVE * (1 + automata.length));
+      work += node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
+      if (work > WORK_PER_STRETCH) {
+        work = 0;
+        yield;
+      }
       const states = automata.map((automaton, index) => move(automaton, node.states[index]!, character));
       if (states.includes(null)) return "unknown";
       const next = { states: states as State[], length: node.length + 1, before: node, character };
@@ -98,10 +139,6 @@ export function findText({
     }
   }
   return "none";
-}
-
-function automatonOf(pattern: string): Automaton {
-  return RE2JS.compile(toRe2Syntax(pattern)).re2Input.dfa;
 }
 
 /** A match is found as soon as its text has been read, whatever follows. */

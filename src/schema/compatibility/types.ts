@@ -26,7 +26,8 @@ const NAMED: Readonly<Record<string, number>> = {
 /** What the keyword `type` allows. */
 export function typesNamed(type: unknown): number {
   if (type === undefined) return ANY;
-  return ([type].flat() as string[]).reduce((mask, name) => mask | (NAMED[name] ?? 0), 0);
+  if (typeof type === "string") return NAMED[type] ?? 0;
+  return (type as string[]).reduce((mask, name) => mask | (NAMED[name] ?? 0), 0);
 }
 
 /** The bit of a value. Numbers no double can hold (from `1e400`) are left out of every comparison: they have none. */

@@ -1,18 +1,18 @@
 import { isMultipleOf } from "../multiple-of.ts";
 import { factsOf, wholeRange } from "./facts.ts";
 import type { Facts } from "./facts.ts";
-import type { Goal, Task } from "./goal.ts";
+import type { Showing, Task } from "./goal.ts";
 import { isNumberFormat } from "./shape.ts";
-import { findText } from "./text-search.ts";
+import type { TextSearch } from "./text-search.ts";
 import { NUMBER, TYPE, typesNamed } from "./types.ts";
 
-type Rule = (limit: unknown, facts: Facts) => boolean;
+type Rule = (limit: unknown, facts: Facts, texts: TextSearch) => boolean | Showing;
 
 /** A keyword that only looks at values of some types: it holds where the case has none of these. */
 const about =
   (types: number, rule: Rule): Rule =>
-  (limit, facts) =>
-    (facts.types & types) === 0 || rule(limit, facts);
+  (limit, facts, texts) =>
+    (facts.types & types) === 0 || rule(limit, facts, texts);
 
 const RULES: Readonly<Record<string, Rule>> = {
   type: (type, { types }) => (types & ~typesNamed(type)) === 0,
@@ -41,20 +41,21 @@ const RULES: Readonly<Record<string, Rule>> = {
   ),
   maxLength: about(
     TYPE.string,
-    (limit, facts) =>
+    (limit, facts, texts) =>
       facts.maxLength <= (limit as number) ||
-      noText(facts, { minLength: Math.max(facts.minLength, (limit as number) + 1) }),
+      noText(texts, facts, { minLength: Math.max(facts.minLength, (limit as number) + 1) }),
   ),
   minLength: about(
     TYPE.string,
-    (limit, facts) =>
+    (limit, facts, texts) =>
       facts.minLength >= (limit as number) ||
-      noText(facts, { maxLength: Math.min(facts.maxLength, (limit as number) - 1) }),
+      noText(texts, facts, { maxLength: Math.min(facts.maxLength, (limit as number) - 1) }),
   ),
   pattern: about(
     TYPE.string,
-    (pattern, facts) =>
-      facts.patterns.includes(pattern as string) || noText(facts, { notMatching: [pattern as string] }),
+    (pattern, facts, texts) =>
+      facts.patterns.includes(pattern as string) ||
+      noText(texts, facts, { notMatching: [pattern as string] }),
   ),
   format: (format, facts) => {
     if ((facts.types & (isNumberFormat(format) ? NUMBER : TYPE.string)) === 0) return true;
@@ -70,7 +71,10 @@ const RULES: Readonly<Record<string, Rule>> = {
 export function valueTask(keyword: string): Task | undefined {
   const rule = RULES[keyword];
   if (rule === undefined) return undefined;
-  return { keyword, holds: ({ left, right }: Goal) => rule(right.value(keyword), factsOf(left)) };
+  return {
+    keyword,
+    holds: ({ left, right }, { texts }) => rule(right.value(keyword), factsOf(left), texts),
+  };
 }
 
 /** Whole numbers do not reach a bound between two of them. */
@@ -81,10 +85,12 @@ function wholeWithin(facts: Facts, lowest: unknown, highest: unknown): boolean {
 }
 
 /** Whether no text of the case is one such. */
-function noText(
+function* noText(
+  texts: TextSearch,
   { patterns, minLength, maxLength }: Facts,
   such: { notMatching?: string[]; minLength?: number; maxLength?: number },
-): boolean {
+): Showing {
   if (patterns.length === 0 && such.notMatching === undefined) return false;
-  return findText({ matching: patterns, notMatching: [], minLength, maxLength, ...such }) === "none";
+  const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
+  return (yield* texts.find(wanted)) === "none";
 }

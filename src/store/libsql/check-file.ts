@@ -55,8 +55,8 @@ function inThread(task: FileCheck | FileSettling | NumberMove): Promise<unknown>
 }
 
 /** That says nothing of the file: the engine may not be there to be loaded. */
-function failed(task: FileCheck | FileSettling, cause: unknown): EvregError {
-  const file = "check" in task ? task.name : task.settle;
+function failed(task: FileCheck | FileSettling | NumberMove, cause: unknown): EvregError {
+  const file = fileOf(task);
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new EvregError(
     "unavailable",
@@ -64,4 +64,9 @@ function failed(task: FileCheck | FileSettling, cause: unknown): EvregError {
     {},
     { cause },
   );
+}
+
+function fileOf(task: FileCheck | FileSettling | NumberMove): string {
+  if ("check" in task) return task.name;
+  return "settle" in task ? task.settle : task.moveOn;
 }

@@ -1,5 +1,5 @@
 import { githubTypes, loosened } from "../../support/github.ts";
-import { HOSTILE_SCHEMAS } from "../hostile-schemas.ts";
+import { HOSTILE_SCHEMAS, type HostileSchema } from "../hostile-schemas.ts";
 import type { Observation, Rig } from "../rig.ts";
 import { ms, type Row } from "../row.ts";
 import type { Scenario } from "../scenario.ts";
@@ -105,13 +105,12 @@ function types(): Type[] {
 
 async function hostile(
   server: BenchServer,
-  { name, schemata, status, payload }: (typeof HOSTILE_SCHEMAS)[number],
+  { name, schemata, status, payload, next = { ...schemata, required: ["never_sent"] } }: HostileSchema,
 ): Promise<void> {
   const action = `hostile.${name}`;
   await send(server, "POST", "/v1/actions", { action, application: "hostile", schemata }, status);
   if (status !== 201) return;
   await send(server, "POST", "/v1/events", { action, payload }, 201, 422);
-  const next = { ...schemata, required: ["never_sent"] };
   await send(server, "POST", `/v1/actions/${action}/check`, { schemata: next, replay: REPLAYED }, 200);
   await send(server, "PUT", `/v1/actions/${action}`, { schemata: next }, 200, 409);
 }
