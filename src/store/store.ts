@@ -4,7 +4,13 @@ import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Replay } from "../domain/replay.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
-import type { ActionChange, ActionRecord, RevisionSelection, StoredAction } from "./actions.ts";
+import type {
+  ActionChange,
+  ActionRecord,
+  ActionSelection,
+  RevisionSelection,
+  StoredAction,
+} from "./actions.ts";
 import type { Backlog } from "./backlog.ts";
 import type { ClaimAnswer, ClaimRequest } from "./claims.ts";
 import type { CommitCounts } from "./commit-counts.ts";
@@ -46,8 +52,8 @@ export interface Store {
   /** `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
-  /** By name; `applications` limits to what a token may see. */
-  listActions(query: { application?: string; applications?: readonly string[] }): Promise<readonly Action[]>;
+  /** By name, from the one that comes after `after`; `applications` limits to what a token may see. */
+  listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
    * changed since `basedOnEdition`; `not_found` by `undefined`.
