@@ -26,9 +26,10 @@ import { actionOf, checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
+import { pages } from "./pages.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
 
-/** Schemas read at once, each of up to 64 KiB: what they come to is taken over from the store in one go. */
+/** Schemas read at once, each of up to 64 KiB. */
 const READ_SCHEMAS = 10;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
@@ -47,7 +48,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { application } = checkQuery(ACTION_QUERY, query);
       const of = given({ application, applications });
       return {
-        data: await pages((last) =>
+        data: await pages(READ_SCHEMAS, (last: Action | undefined) =>
           store.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
         ),
       };
@@ -86,7 +87,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         if (page === 0) return [];
         return store.listRevisions({ action, limit: page, ...given({ after: last?.revision ?? after }) });
       };
-      return { data: await pages(read) };
+      return { data: await pages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);
@@ -105,18 +106,6 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };
-}
-
-/** All there is, read a page of `READ_SCHEMAS` at a time. */
-async function pages<T>(
-  read: (last: T | undefined, count: number) => Promise<readonly T[]>,
-): Promise<readonly T[]> {
-  const all: T[] = [];
-  for (;;) {
-    const page = await read(all.at(-1), all.length);
-    all.push(...page);
-    if (page.length < READ_SCHEMAS) return all;
-  }
 }
 
 /** A name is taken by whoever has it; who that is, is not for everyone to know. */

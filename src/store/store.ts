@@ -34,7 +34,7 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "./replays.ts";
-import type { SubscriptionPatch, SubscriptionRecord } from "./subscriptions.ts";
+import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } from "./subscriptions.ts";
 import type { TokenRecord } from "./tokens.ts";
 
 /**
@@ -96,12 +96,8 @@ export interface Store {
   /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
   createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
   findSubscription(id: number): Promise<Subscription | undefined>;
-  listSubscriptions(query: {
-    application?: string;
-    action?: string;
-    active?: boolean;
-    applications?: readonly string[];
-  }): Promise<readonly Subscription[]>;
+  /** The oldest first, from the one that comes after `after`. */
+  listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
