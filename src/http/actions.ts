@@ -10,6 +10,7 @@ import {
 import { parseJson } from "../json/parse.ts";
 import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
+import { listReply } from "./list-reply.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -29,7 +30,8 @@ export const ACTION_ROUTES: readonly Route[] = [
     answers: { 200: { description: "The actions.", schema: many("Action") } },
     failures: [],
     async handle(evreg, incoming) {
-      return reply(200, await evreg.actions.list(incoming.query(ACTION_QUERY)));
+      const { data } = await evreg.actions.list(incoming.query(ACTION_QUERY));
+      return listReply(200, data);
     },
   },
   {
@@ -108,7 +110,8 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [404],
     async handle(evreg, incoming) {
       const query = incoming.query(REVISION_QUERY);
-      return reply(200, await evreg.actions.revisions(incoming.param("name"), query));
+      const { data } = await evreg.actions.revisions(incoming.param("name"), query);
+      return listReply(200, data);
     },
   },
   {

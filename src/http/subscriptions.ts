@@ -13,6 +13,7 @@ import type {
 import { parseJson } from "../json/parse.ts";
 import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
+import { listReply } from "./list-reply.ts";
 import { CANCELLED } from "./records/subscriptions.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
@@ -34,7 +35,8 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     failures: [],
     async handle(evreg, incoming) {
       const query = incoming.query(SUBSCRIPTION_QUERY) as SubscriptionQuery;
-      return reply(200, await evreg.subscriptions.list(query));
+      const { data } = await evreg.subscriptions.list(query);
+      return listReply(200, data);
     },
   },
   {

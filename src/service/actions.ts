@@ -1,5 +1,12 @@
 import { REVISION_LIMITS } from "../domain/action.ts";
-import type { Action, ActionUpdate, NewAction, SchemaCandidate, WarningMeta } from "../domain/action.ts";
+import type {
+  Action,
+  ActionRevision,
+  ActionUpdate,
+  NewAction,
+  SchemaCandidate,
+  WarningMeta,
+} from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import { checkQuery } from "../domain/query.ts";
@@ -19,7 +26,11 @@ import { actionOf, checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
+import { pages } from "./pages.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
+
+/** Schemas read at once, each of up to 64 KiB. */
+const READ_SCHEMAS = 10;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, eventChecks, schemaWork } = context;
@@ -35,7 +46,12 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async list(query = {}) {
       const applications = access.readable();
       const { application } = checkQuery(ACTION_QUERY, query);
-      return { data: await store.listActions(given({ application, applications })) };
+      const of = given({ application, applications });
+      return {
+        data: await pages(READ_SCHEMAS, (last: Action | undefined) =>
+          store.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
+        ),
+      };
     },
     async create(input, signal) {
       access.requireSome("write");
@@ -70,7 +86,12 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async revisions(name, query = {}) {
       const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
       const { action } = await readable(name);
-      return { data: await store.listRevisions({ action, limit, ...given({ after }) }) };
+      const read = async (last: ActionRevision | undefined, count: number) => {
+        const page = Math.min(READ_SCHEMAS, limit - count);
+        if (page === 0) return [];
+        return store.listRevisions({ action, limit: page, ...given({ after: last?.revision ?? after }) });
+      };
+      return { data: await pages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);

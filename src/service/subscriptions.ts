@@ -22,13 +22,17 @@ import type {
 } from "../domain/subscription.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/random.ts";
-import type { BearerSetting } from "../store/subscriptions.ts";
+import type { BearerSetting, SubscriptionSelection } from "../store/subscriptions.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import type { ServiceContext } from "./context.ts";
+import { pages } from "./pages.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
 import type { SchemaTurns } from "./schema-work.ts";
+
+/** Read at once: most are small, and a filter may have 64 KiB. */
+const READ_SUBSCRIPTIONS = 25;
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
   const { store, clock, random, delivery, schemaWork, wake, wakeReplays } = context;
@@ -65,13 +69,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     async list(query = {}) {
       const applications = access.readable();
       const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-      const selection = given<Parameters<typeof store.listSubscriptions>[0]>({
-        application,
-        action,
-        active,
-        applications,
-      });
-      return { data: (await store.listSubscriptions(selection)).map(shown) };
+      const of = given<SubscriptionSelection>({ application, action, active, applications });
+      const found = await pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+        store.listSubscriptions({ ...of, ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+      );
+      return { data: found.map(shown) };
     },
     async create(input, signal) {
       access.requireSome("write");

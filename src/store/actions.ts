@@ -28,6 +28,14 @@ export interface ActionChange {
   readonly basedOnEdition: number;
 }
 
+export interface ActionSelection {
+  readonly application?: string;
+  readonly applications?: readonly string[];
+  /** All of them unless told. */
+  readonly limit?: number;
+  readonly after?: string;
+}
+
 export interface RevisionSelection {
   readonly action: string;
   readonly limit: number;

@@ -4,7 +4,13 @@ import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Replay } from "../domain/replay.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
-import type { ActionChange, ActionRecord, RevisionSelection, StoredAction } from "./actions.ts";
+import type {
+  ActionChange,
+  ActionRecord,
+  ActionSelection,
+  RevisionSelection,
+  StoredAction,
+} from "./actions.ts";
 import type { Backlog } from "./backlog.ts";
 import type { ClaimAnswer, ClaimRequest } from "./claims.ts";
 import type { CommitCounts } from "./commit-counts.ts";
@@ -28,7 +34,7 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "./replays.ts";
-import type { SubscriptionPatch, SubscriptionRecord } from "./subscriptions.ts";
+import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } from "./subscriptions.ts";
 import type { TokenRecord } from "./tokens.ts";
 
 /**
@@ -46,8 +52,8 @@ export interface Store {
   /** `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
-  /** By name; `applications` limits to what a token may see. */
-  listActions(query: { application?: string; applications?: readonly string[] }): Promise<readonly Action[]>;
+  /** By name, from the one that comes after `after`; `applications` limits to what a token may see. */
+  listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
    * changed since `basedOnEdition`; `not_found` by `undefined`.
@@ -90,12 +96,8 @@ export interface Store {
   /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
   createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
   findSubscription(id: number): Promise<Subscription | undefined>;
-  listSubscriptions(query: {
-    application?: string;
-    action?: string;
-    active?: boolean;
-    applications?: readonly string[];
-  }): Promise<readonly Subscription[]>;
+  /** The oldest first, from the one that comes after `after`. */
+  listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another

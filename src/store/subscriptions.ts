@@ -19,6 +19,16 @@ export type BearerSetting =
   | { readonly kind: Exclude<Bearer, "own"> }
   | { readonly kind: "own"; readonly token: string };
 
+export interface SubscriptionSelection {
+  readonly application?: string;
+  readonly action?: string;
+  readonly active?: boolean;
+  readonly applications?: readonly string[];
+  /** All of them unless told. */
+  readonly limit?: number;
+  readonly after?: number;
+}
+
 export interface SubscriptionPatch {
   readonly handler?: string;
   readonly maxRetries?: number;

@@ -48,6 +48,16 @@ export function actionHistoryContract(open: OpenEvreg): void {
       const paged = await under.evreg.actions.revisions(name, { limit: 1, after: 3 });
       expect(paged.data).toEqual([data[1]]);
       expect(await under.evreg.actions.revision(name, 1)).toEqual({ data: data[2] });
+      // More than are read or written in one go.
+      for (let number = 4; number <= 21; number++) {
+        await under.evreg.actions.update(name, { application: `owner${number % 2}` });
+      }
+      const numbers = async (query: { limit: number; after?: number }): Promise<number[]> =>
+        (await under.evreg.actions.revisions(name, query)).data.map(({ revision }) => revision);
+      const all = Array.from({ length: 21 }, (_, index) => 21 - index);
+      expect(await numbers({ limit: 50 })).toEqual(all);
+      expect(await numbers({ limit: 20 })).toEqual(all.slice(0, 20));
+      expect(await numbers({ limit: 12, after: 20 })).toEqual(all.slice(2, 14));
     });
 
     it("tells under which mode each was admitted, and how much that let through", async () => {

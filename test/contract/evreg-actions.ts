@@ -107,6 +107,10 @@ export function actionsContract(open: OpenEvreg): void {
       expect(await names({ application: "shop" })).toEqual(["order.placed"]);
       expect(await names({ application: "Shop" })).toEqual([]);
       expect(await names({ application: "nobody" })).toEqual([]);
+      // More than are read or written in one go.
+      const many = Array.from({ length: 21 }, (_, index) => `many.${index}`);
+      for (const action of many) await actions.create(newAction({ action, application: "many" }));
+      expect(await names({ application: "many" })).toEqual(many.toSorted());
     });
   });
 

@@ -66,6 +66,16 @@ export function subscriptionsContract(open: OpenEvreg): void {
       return (await Promise.all(lists)).flatMap(({ data }) => data);
     };
 
+    it("lists the oldest first, more than are read or written in one go as well", async () => {
+      const ids: number[] = [];
+      for (let number = 0; number < 51; number++) {
+        ids.push((await bind({ subscription: `to${number}`, application: `app${number % 2}` })).rowid);
+      }
+      expect((await all()).map(({ rowid }) => rowid)).toEqual(ids);
+      const { data } = await under.evreg.subscriptions.list({ action, application: "app1" });
+      expect(data.map(({ rowid }) => rowid)).toEqual(ids.filter((_, index) => index % 2 === 1));
+    });
+
     it("answers the secret at creation and never again", async () => {
       const created = await bind();
       const { secret, ...record } = created;

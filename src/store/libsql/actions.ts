@@ -3,7 +3,7 @@ import { DEFAULT_RULE } from "../../domain/compatibility.ts";
 import type { CompatibilityRule } from "../../domain/compatibility.ts";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
-import type { ActionChange, ActionRecord, StoredAction } from "../actions.ts";
+import type { ActionChange, ActionRecord, ActionSelection, StoredAction } from "../actions.ts";
 import type { Sql } from "./sql.ts";
 
 interface ActionRow extends SettingsRow {
@@ -63,17 +63,17 @@ export function findAction(sql: Sql, name: string): StoredAction | undefined {
   return { ...actionOf(row), actionId, edition, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
-export function listActions(
-  sql: Sql,
-  query: { application?: string; applications?: readonly string[] },
-): readonly Action[] {
+export function listActions(sql: Sql, query: ActionSelection): readonly Action[] {
   const rows = sql.rows<ActionRow>(
     `${SELECT_ACTION}
       WHERE (?1 IS NULL OR a.application = ?1)
         AND (?2 IS NULL OR a.application IN (SELECT value FROM json_each(?2)))
-      ORDER BY a.action`,
+        AND a.action > ?3
+      ORDER BY a.action LIMIT ?4`,
     query.application ?? null,
     query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.after ?? "",
+    query.limit ?? -1,
   );
   return rows.map(actionOf);
 }

@@ -2,7 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import { changedSettings, NO_SETTINGS } from "../../domain/subscription-settings.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
-import type { SubscriptionPatch, SubscriptionRecord } from "../subscriptions.ts";
+import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } from "../subscriptions.ts";
 import { forgetStanding, forgetWait } from "./handler-standing.ts";
 import { keptSettings, settingsOf } from "./kept-settings.ts";
 import { failExhausted, putInOrder, takeOutOfOrder } from "./publication-order.ts";
@@ -47,21 +47,21 @@ export function findSubscription(sql: Sql, id: number): Subscription | undefined
   return row === undefined ? undefined : subscriptionOf(row);
 }
 
-export function listSubscriptions(
-  sql: Sql,
-  query: { application?: string; action?: string; active?: boolean; applications?: readonly string[] },
-): readonly Subscription[] {
+export function listSubscriptions(sql: Sql, query: SubscriptionSelection): readonly Subscription[] {
   const rows = sql.rows<SubscriptionRow>(
     `${SELECT_SUBSCRIPTION}
       AND (?1 IS NULL OR s.application = ?1)
       AND (?2 IS NULL OR a.action = ?2)
       AND (?3 IS NULL OR s.active = ?3)
       AND (?4 IS NULL OR s.application IN (SELECT value FROM json_each(?4)))
-      ORDER BY s.rowid`,
+      AND s.rowid > ?5
+      ORDER BY s.rowid LIMIT ?6`,
     query.application ?? null,
     query.action ?? null,
     query.active ?? null,
     query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.after ?? 0,
+    query.limit ?? -1,
   );
   return rows.map(subscriptionOf);
 }

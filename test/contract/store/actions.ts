@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { ActionSettings } from "../../../src/domain/action.ts";
+import type { ActionSelection } from "../../../src/store/actions.ts";
 import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
@@ -54,13 +55,17 @@ export function actionSuite(open: OpenStore): void {
     await on.action("b.two", "crm");
     await on.action("a.one", "shop");
     await on.action("c.three", "crm");
-    const names = async (query: { application?: string; applications?: readonly string[] }) =>
+    const names = async (query: ActionSelection) =>
       (await on.store.listActions(query)).map(({ action }) => action);
     expect(await names({})).toEqual(["a.one", "b.two", "c.three", ...SERVICE_EVENT_NAMES.toSorted()]);
     expect(await names({ application: "crm" })).toEqual(["b.two", "c.three"]);
     expect(await names({ applications: ["shop", "none"] })).toEqual(["a.one"]);
     expect(await names({ applications: [] })).toEqual([]);
     expect(await names({ application: "crm", applications: ["shop"] })).toEqual([]);
+    expect(await names({ limit: 2 })).toEqual(["a.one", "b.two"]);
+    expect(await names({ limit: 2, after: "b.two" })).toEqual(["c.three", SERVICE_EVENT_NAMES.toSorted()[0]]);
+    expect(await names({ application: "crm", after: "b.two", limit: 5 })).toEqual(["c.three"]);
+    expect(await names({ application: "crm", after: "c.three" })).toEqual([]);
   });
 
   it("finds no action by another name, nor by one cut at a NUL", async () => {

@@ -58,6 +58,9 @@ export function subscriptionSuite(open: OpenStore): void {
     expect(await ids({ applications: ["y"] })).toEqual([three.rowid]);
     expect(await ids({ applications: [] })).toEqual([]);
     expect(await ids({ application: "X" })).toEqual([]);
+    expect(await ids({ limit: 2 })).toEqual([one.rowid, two.rowid]);
+    expect(await ids({ limit: 2, after: two.rowid })).toEqual([three.rowid]);
+    expect(await ids({ application: "x", after: two.rowid })).toEqual([]);
   });
 
   it("changes the members given and no others", async () => {
