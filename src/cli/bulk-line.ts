@@ -1,5 +1,11 @@
 import { EvregError, type ErrorBody } from "../domain/error.ts";
-import { EVENT_LIMITS, type BatchResult, type Event, type NewEvent } from "../domain/event.ts";
+import {
+  EVENT_LIMITS,
+  type BatchOptions,
+  type BatchResult,
+  type Event,
+  type NewEvent,
+} from "../domain/event.ts";
 import { parseBatchItem } from "../domain/publish-body.ts";
 import type { Line } from "./ndjson.ts";
 
@@ -14,12 +20,14 @@ export interface Pending {
 
 export type PublishItems = (
   items: readonly (NewEvent | EvregError)[],
-  options: { atomic?: boolean },
+  options: BatchOptions,
 ) => Promise<BatchResult>;
 
 /** What became of the lines of one batch, in their order. */
 export interface Settled {
-  readonly accepted: readonly { readonly line: Line; readonly event: Event }[];
+  readonly accepted: number;
+  /** The accepted ones; none when the target was not asked for them. */
+  readonly events: readonly Event[];
   /** Of the accepted, those whose idempotency key stands for an earlier event. */
   readonly replayed: number;
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
@@ -70,17 +78,14 @@ export function itemsOf(batch: readonly Pending[]): (NewEvent | EvregError)[] {
 }
 
 export function settledBy(batch: readonly Pending[], result: BatchResult): Settled {
-  const accepted = batch.flatMap(({ line }, at) => {
-    const event = result.data[at];
-    return event === null || event === undefined ? [] : [{ line, event }];
-  });
   const refused = result.errors
     .toSorted((one, other) => one.index - other.index)
     .flatMap(({ index, ...error }) => {
       const line = batch[index]?.line;
       return line === undefined ? [] : [{ line, error }];
     });
-  return { accepted, replayed: result.meta.replayed, refused };
+  const { accepted, replayed } = result.meta;
+  return { accepted, events: result.data.filter((event) => event !== null), replayed, refused };
 }
 
 /**
@@ -90,13 +95,13 @@ export function settledBy(batch: readonly Pending[], result: BatchResult): Settl
 export async function publishPending(
   batch: readonly Pending[],
   publish: PublishItems,
-  onError: "stop" | "continue",
+  { onError, minimal }: { readonly onError: "stop" | "continue"; readonly minimal: boolean },
 ): Promise<Settled> {
-  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), {}));
+  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), { minimal }));
   let rest = batch;
   let refused: Settled["refused"] = [];
   while (rest.length > 0) {
-    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true }));
+    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true, minimal }));
     const [first] = settled.refused;
     if (first === undefined) return { ...settled, refused };
     refused = [first];
@@ -105,5 +110,5 @@ export async function publishPending(
       rest.findIndex(({ line }) => line === first.line),
     );
   }
-  return { accepted: [], replayed: 0, refused };
+  return { accepted: 0, events: [], replayed: 0, refused };
 }

@@ -10,6 +10,7 @@ import { deprecationIn } from "./deprecation.ts";
 import { foreignAnswer, refusal } from "./refusals.ts";
 
 const PATH = "/v1/events";
+const MINIMAL = "return=minimal" as const;
 
 export function eventsOver(channel: Channel): EventsPort {
   return {
@@ -20,9 +21,12 @@ export function eventsOver(channel: Channel): EventsPort {
       const answer = { ...eventAnswer(received), replayed };
       return deprecation === undefined ? answer : { ...answer, deprecation };
     },
-    async publishBatch(items, options = {}) {
-      const sent = { body: batchBody(items), query: { ...options }, also: [422] };
-      return batchResult(await channel.send("POST", `${PATH}/batch`, sent), items);
+    async publishBatch(items, { minimal, ...query } = {}) {
+      const prefer = minimal === true ? MINIMAL : undefined;
+      const sent = { body: batchBody(items), query, prefer, also: [422] };
+      const result = batchResult(await channel.send("POST", `${PATH}/batch`, sent), items);
+      // A server may pass a preference over.
+      return minimal === true ? { ...result, data: [] } : result;
     },
     async list(query = {}) {
       const received = await channel.send("GET", PATH, { query: { ...query } });
@@ -55,10 +59,17 @@ function itemError(index: number, error: EvregError): BatchItemError {
 function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
   let parts: ReturnType<typeof eventsAnswer>;
   try {
-    parts = eventsAnswer(received);
+    // Without events the common way is the faster one.
+    const isMinimal = received.headers["preference-applied"] === MINIMAL;
+    parts = isMinimal ? minimalAnswer(received) : eventsAnswer(received);
   } catch (error) {
     throw refusal(received) ?? error;
   }
   if (!Array.isArray(parts.rest["errors"])) throw foreignAnswer(received);
   return parts;
+}
+
+function minimalAnswer(received: Received): ReturnType<typeof eventsAnswer> {
+  const { data: _, ...rest } = jsonAnswer(received);
+  return { data: [], rest };
 }

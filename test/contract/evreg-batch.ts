@@ -150,6 +150,20 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(2);
     });
 
+    it("leaves the events out of the answer where that is asked for", async () => {
+      const { events } = under.evreg;
+      const items = [any({ n: 0 }), user({}), keyed("a", { n: 2 }), keyed("a", { n: 2 })];
+      const { data, errors, meta } = await events.publishBatch(items, { minimal: true });
+      expect(data).toEqual([]);
+      expect(errors.map(({ index, code }) => [index, code])).toEqual([[1, 422]]);
+      expect(meta).toEqual({ accepted: 3, rejected: 1, replayed: 1 });
+      expect(await total()).toBe(2);
+      const none = await events.publishBatch([any({}), user({})], { minimal: true, atomic: true });
+      expect(none).toMatchObject({ data: [], errors: [{ index: 1 }], meta: { accepted: 0, rejected: 2 } });
+      expect((await events.publishBatch([any({})], { minimal: false })).data).toHaveLength(1);
+      expect(await total()).toBe(3);
+    });
+
     it("queues a delivery for each accepted event", async () => {
       await subscribe(under.evreg, { action: anyone });
       const published = await under.evreg.events.publishBatch([any({}), user(), any({}), user({})]);
