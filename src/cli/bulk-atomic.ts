@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
-import { itemsOf, MAX_LINE_BYTES, parseLine, settledBy, type Pending } from "./bulk-line.ts";
+import { itemsOf, MAX_LINE_BYTES, itemOn, settledBy, type Pending } from "./bulk-line.ts";
 import { NOTHING_SETTLED, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
-        batch.push({ line, item: parseLine(line) });
+        batch.push({ line, item: itemOn(line) });
         bytes += line.bytes?.length ?? 0;
         if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooMany();
       }

@@ -1,7 +1,7 @@
 import type { ErrorBody } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 import { isCertain } from "./bulk-patience.ts";
-import { parseLine, publishPending, type Pending, type PublishItems, type Settled } from "./bulk-line.ts";
+import { itemOn, publishPending, type Pending, type PublishItems, type Settled } from "./bulk-line.ts";
 import type { Line } from "./ndjson.ts";
 
 /** A batch is sent when it holds this many events or bytes, or when the input pauses and there is room for a request. */
@@ -107,7 +107,7 @@ class BulkRun {
         if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
           if (!(await this.#sendInTurn())) return false;
         }
-        this.#batch.push({ line, item: parseLine(line, keyOf) });
+        this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
       this.#sendIfRoom();

@@ -1,5 +1,5 @@
 import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
-import type { EvregError } from "../domain/error.ts";
+import type { BatchItem } from "../domain/event-line.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
 import type { Evreg, EventsPort, Published } from "../evreg.ts";
 
@@ -14,6 +14,7 @@ export type * from "../domain/action.ts";
 export type * from "../domain/backup.ts";
 export type * from "../domain/delivery.ts";
 export type * from "../domain/event.ts";
+export type { BatchItem } from "../domain/event-line.ts";
 export type * from "../domain/finding.ts";
 export type * from "../domain/health.ts";
 export type * from "../domain/replay.ts";
@@ -27,7 +28,7 @@ export interface EventInput extends Omit<NewEvent, "payload"> {
 
 export interface ClientEvents extends EventsPort {
   publish(input: EventInput): Promise<Published>;
-  publishBatch(items: readonly (EventInput | EvregError)[], options?: BatchOptions): Promise<BatchResult>;
+  publishBatch(items: readonly (EventInput | BatchItem)[], options?: BatchOptions): Promise<BatchResult>;
 }
 
 export interface Client extends Evreg {

@@ -8,6 +8,7 @@ import { connect } from "../../src/client/connect.ts";
 import { foreignAnswer, refusal } from "../../src/client/refusals.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { EventLine } from "../../src/domain/event-line.ts";
 import { encodeJson } from "../../src/json/encode.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
@@ -31,6 +32,17 @@ test("a batch's body is that of its items, whatever they are", () => {
   expect(Buffer.from(batchBody([])).toString()).toBe('{"events":[]}');
   const unread = [events[0]!, new EvregError("malformed", "No.")];
   expect(Buffer.from(batchBody(unread)).toString()).toBe(encodeJson({ events: [events[0], null] }));
+});
+
+test("a line goes as it is, with a key put in where it is to have one", () => {
+  const line = '{ "payload":{"é": 1.0}, "action":"a" }';
+  const lines = [
+    EventLine.from(Buffer.from(line), undefined),
+    EventLine.from(Buffer.from(line), () => 'k"1'),
+    { action: "a.b", payload },
+  ];
+  const body = `{"events":[${line},${line.slice(0, -1)},"idempotency_key":"k\\"1"},${encodeJson(lines[2])}]}`;
+  expect(Buffer.from(batchBody(lines)).toString()).toBe(body);
 });
 
 test("events are read as they were written, whatever came before them", () => {
