@@ -11,8 +11,8 @@ import type {
 } from "./domain/action.ts";
 import type { Backup } from "./domain/backup.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
-import type { EvregError } from "./domain/error.ts";
-import type { BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
+import type { BatchItem } from "./domain/event-line.ts";
+import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
 import type { Finding, FindingsMeta } from "./domain/finding.ts";
 import type { Health } from "./domain/health.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
@@ -126,13 +126,10 @@ export interface EventsPort {
   publish(input: NewEvent): Promise<Published>;
   /**
    * Publishes 1 to 1,000 items; the valid ones are accepted, the others reported.
-   * An entry that could not even be read is passed as its error and keeps its place among the results.
-   * @param options `atomic`: all or nothing; when nothing, `data` holds only `null`s
+   * An entry that could not even be read is passed as its error and keeps its place among the results; a line that was not
+   * read yet is read where it is taken in.
    */
-  publishBatch(
-    items: readonly (NewEvent | EvregError)[],
-    options?: { atomic?: boolean },
-  ): Promise<BatchResult>;
+  publishBatch(items: readonly BatchItem[], options?: BatchOptions): Promise<BatchResult>;
   /** `malformed` for a query that cannot be. */
   list(query?: EventQuery): Promise<{ data: readonly Event[]; meta: PageMeta }>;
   /** `not_found`. */

@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
-import { itemsOf, MAX_LINE_BYTES, parseLine, settledBy, type Pending } from "./bulk-line.ts";
+import { itemsOf, MAX_LINE_BYTES, itemOn, settledBy, type Pending } from "./bulk-line.ts";
 import { NOTHING_SETTLED, type BulkOptions, type BulkOutcome } from "./bulk-publisher.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
-        batch.push({ line, item: parseLine(line) });
+        batch.push({ line, item: itemOn(line) });
         bytes += line.bytes?.length ?? 0;
         if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooMany();
       }
@@ -24,14 +24,15 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   }
   const last = batch.at(-1)?.line;
   if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
-  const settled = settledBy(batch, await options.publish(itemsOf(batch), { atomic: true }));
+  const how = { atomic: true, minimal: options.accepted === undefined };
+  const settled = settledBy(batch, await options.publish(itemsOf(batch), how));
   for (const { line, error } of settled.refused) options.refused(line, error);
   if (settled.refused.length > 0)
     return { ...NOTHING_SETTLED, refused: settled.refused.length, end: "stopped" };
-  await options.accepted(settled.accepted.map(({ event }) => event));
-  const { accepted, replayed } = settled;
+  const { accepted, events, replayed } = settled;
+  await options.accepted?.(events);
   const end = { settledLine: last.number, settledBytes: last.endsAt, end: "all" as const };
-  return { accepted: accepted.length, replayed, refused: 0, ...end };
+  return { accepted, replayed, refused: 0, ...end };
 }
 
 function tooMany(): EvregError {

@@ -1,6 +1,6 @@
 import { EvregError, type ErrorBody } from "../domain/error.ts";
-import { EVENT_LIMITS, type BatchResult, type Event, type NewEvent } from "../domain/event.ts";
-import { parseBatchItem } from "../domain/publish-body.ts";
+import { EVENT_LIMITS, type BatchOptions, type BatchResult, type Event } from "../domain/event.ts";
+import { EventLine, type BatchItem } from "../domain/event-line.ts";
 import type { Line } from "./ndjson.ts";
 
 /** The longest line that still fits into the body of a batch by itself. */
@@ -9,17 +9,16 @@ export const MAX_LINE_BYTES = EVENT_LIMITS.batchBytes - 1_024;
 /** A line with the event on it, or why it has none; the latter is sent as well, so that all are refused in their order. */
 export interface Pending {
   readonly line: Line;
-  readonly item: NewEvent | EvregError;
+  readonly item: BatchItem;
 }
 
-export type PublishItems = (
-  items: readonly (NewEvent | EvregError)[],
-  options: { atomic?: boolean },
-) => Promise<BatchResult>;
+export type PublishItems = (items: readonly BatchItem[], options: BatchOptions) => Promise<BatchResult>;
 
 /** What became of the lines of one batch, in their order. */
 export interface Settled {
-  readonly accepted: readonly { readonly line: Line; readonly event: Event }[];
+  readonly accepted: number;
+  /** The accepted ones; none when the target was not asked for them. */
+  readonly events: readonly Event[];
   /** Of the accepted, those whose idempotency key stands for an earlier event. */
   readonly replayed: number;
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
@@ -29,7 +28,7 @@ export interface Settled {
  * The event on a line, or why it is none. How large a payload may be is for the target to say.
  * @param keyOf the idempotency key of a line that names none
  */
-export function parseLine(line: Line, keyOf?: (line: Line) => string): NewEvent | EvregError {
+export function itemOn(line: Line, keyOf?: (line: Line) => string): BatchItem {
   if (line.bytes === undefined) {
     const most = MAX_LINE_BYTES.toLocaleString("en");
     return new EvregError(
@@ -38,49 +37,35 @@ export function parseLine(line: Line, keyOf?: (line: Line) => string): NewEvent 
       { limit: MAX_LINE_BYTES },
     );
   }
-  if (ARRAY.test(Buffer.from(line.bytes.subarray(0, ARRAY_WITHIN)).toString("latin1"))) {
+  if (
+    line.bytes[0] !== BRACE &&
+    ARRAY.test(Buffer.from(line.bytes.subarray(0, ARRAY_WITHIN)).toString("latin1"))
+  ) {
     return new EvregError(
       "invalid",
       "There must be one event a line, not an array. To make lines of one: jq -c '.[]' FILE | evreg publish --batch -",
     );
   }
-  try {
-    const event = parseBatchItem(line.bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
-    if (keyOf === undefined || event.idempotency_key !== undefined) return event;
-    return { ...event, idempotency_key: keyOf(line) };
-  } catch (error) {
-    if (error instanceof EvregError) return placedInLine(error);
-    throw error;
-  }
+  return EventLine.from(line.bytes, keyOf === undefined ? undefined : () => keyOf(line));
 }
 
+const BRACE = 0x7b;
 const ARRAY = /^\s*\[/;
 const ARRAY_WITHIN = 64;
 
-/** A fault's place within its line: that it is "line 1" of it would only contradict the line's number. */
-function placedInLine(error: EvregError): EvregError {
-  if (error.code !== "malformed") return error;
-  const { column, byte, reason } = error.details;
-  const message = error.message.replace(/ at line 1, column (\d+) \(byte \d+\)/, " at column $1");
-  return new EvregError("malformed", message, { column, byte, reason });
-}
-
-export function itemsOf(batch: readonly Pending[]): (NewEvent | EvregError)[] {
+export function itemsOf(batch: readonly Pending[]): BatchItem[] {
   return batch.map(({ item }) => item);
 }
 
 export function settledBy(batch: readonly Pending[], result: BatchResult): Settled {
-  const accepted = batch.flatMap(({ line }, at) => {
-    const event = result.data[at];
-    return event === null || event === undefined ? [] : [{ line, event }];
-  });
   const refused = result.errors
     .toSorted((one, other) => one.index - other.index)
     .flatMap(({ index, ...error }) => {
       const line = batch[index]?.line;
       return line === undefined ? [] : [{ line, error }];
     });
-  return { accepted, replayed: result.meta.replayed, refused };
+  const { accepted, replayed } = result.meta;
+  return { accepted, events: result.data.filter((event) => event !== null), replayed, refused };
 }
 
 /**
@@ -90,13 +75,13 @@ export function settledBy(batch: readonly Pending[], result: BatchResult): Settl
 export async function publishPending(
   batch: readonly Pending[],
   publish: PublishItems,
-  onError: "stop" | "continue",
+  { onError, minimal }: { readonly onError: "stop" | "continue"; readonly minimal: boolean },
 ): Promise<Settled> {
-  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), {}));
+  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), { minimal }));
   let rest = batch;
   let refused: Settled["refused"] = [];
   while (rest.length > 0) {
-    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true }));
+    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true, minimal }));
     const [first] = settled.refused;
     if (first === undefined) return { ...settled, refused };
     refused = [first];
@@ -105,5 +90,5 @@ export async function publishPending(
       rest.findIndex(({ line }) => line === first.line),
     );
   }
-  return { accepted: [], replayed: 0, refused };
+  return { accepted: 0, events: [], replayed: 0, refused };
 }

@@ -1,7 +1,7 @@
 import type { ErrorBody } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 import { isCertain } from "./bulk-patience.ts";
-import { parseLine, publishPending, type Pending, type PublishItems, type Settled } from "./bulk-line.ts";
+import { itemOn, publishPending, type Pending, type PublishItems, type Settled } from "./bulk-line.ts";
 import type { Line } from "./ndjson.ts";
 
 /** A batch is sent when it holds this many events or bytes, or when the input pauses and there is room for a request. */
@@ -20,8 +20,11 @@ export interface BulkOptions {
   readonly signal: AbortSignal;
   /** Called when nothing more is sent, so that nobody waits for a producer that has paused; the lines then abort. */
   readonly stopReading: () => void;
-  /** These three are called in the order of the lines, whatever order the answers come in. */
-  readonly accepted: (events: readonly Event[]) => Promise<void> | void;
+  /**
+   * These three are called in the order of the lines, whatever order the answers come in. Without the first one the target
+   * is not asked for the events.
+   */
+  readonly accepted?: ((events: readonly Event[]) => Promise<void> | void) | undefined;
   readonly refused: (line: Line, error: ErrorBody) => void;
   /** Called when a batch is settled, and all is told of it. */
   readonly settled: (state: BulkState) => void;
@@ -104,7 +107,7 @@ class BulkRun {
         if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
           if (!(await this.#sendInTurn())) return false;
         }
-        this.#batch.push({ line, item: parseLine(line, keyOf) });
+        this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
       this.#sendIfRoom();
@@ -143,9 +146,9 @@ class BulkRun {
 
   /** Never rejects. @param before the batch before this one, settled first */
   async #carry(batch: readonly Pending[], last: Line, before: Promise<void> | undefined): Promise<void> {
-    const { publish, onError } = this.#options;
+    const { publish, onError, accepted } = this.#options;
     try {
-      const publishing = publishPending(batch, publish, onError);
+      const publishing = publishPending(batch, publish, { onError, minimal: accepted === undefined });
       await Promise.allSettled([publishing, before]);
       await this.#settle(await publishing, last);
     } catch (error) {
@@ -154,7 +157,7 @@ class BulkRun {
     }
   }
 
-  async #settle({ accepted, replayed, refused }: Settled, last: Line): Promise<void> {
+  async #settle({ accepted, events, replayed, refused }: Settled, last: Line): Promise<void> {
     if (this.#end !== undefined) {
       // Behind a batch that failed nothing counts as settled, even where it is published.
       this.#doubtfulLine = last.number;
@@ -165,13 +168,13 @@ class BulkRun {
     if (stopAt !== undefined) this.#over("stopped");
     const { number, endsAt } = stopAt ?? last;
     this.#state = {
-      accepted: this.#state.accepted + accepted.length,
+      accepted: this.#state.accepted + accepted,
       replayed: this.#state.replayed + replayed,
       refused: this.#state.refused + refused.length,
       settledLine: number,
       settledBytes: endsAt,
     };
-    await this.#options.accepted(accepted.map(({ event }) => event));
+    await this.#options.accepted?.(events);
     for (const { line, error } of refused) this.#options.refused(line, error);
     settled(this.#state);
   }

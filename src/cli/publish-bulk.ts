@@ -143,7 +143,7 @@ async function publishOpened(events: EventsPort, opened: Opened, options: Publis
     onError,
     signal,
     stopReading: () => over.abort(),
-    accepted: (published) => (output.format === "jsonl" ? output.lines(published) : undefined),
+    accepted: output.format === "jsonl" ? (published) => output.lines(published) : undefined,
     refused: (line, error) => {
       rejects?.add(line, error);
       const { number } = line;

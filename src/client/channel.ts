@@ -15,6 +15,8 @@ const SILENCE_MS = 5 * 60_000;
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: string | Uint8Array;
+  /** What is asked of the answer beside its being right (RFC 7240). */
+  readonly prefer?: "return=minimal" | undefined;
   /** Statuses that are answers here although they tell of a failure. */
   readonly also?: readonly number[];
   /** Ends it; it then rejects with the signal's reason. */
@@ -74,20 +76,21 @@ export function createChannel(options: ChannelOptions): Channel {
   let longAgent: Agent | undefined;
 
   return {
-    async send(method, path, { query, body, also = [], signal } = {}) {
+    async send(method, path, { query, body, prefer, also = [], signal } = {}) {
       const asked = `${method} ${origin}${basePath}${path}`;
       let received: Received;
       const deadline = AbortSignal.timeout(timeoutMs);
+      const headers = body === undefined ? common : withBody;
       try {
         const response = await request(`${origin}${basePath}${path}${queryString(query)}`, {
           method,
           dispatcher: agent,
-          headers: body === undefined ? common : withBody,
+          headers: prefer === undefined ? headers : { ...headers, prefer },
           body: body ?? null,
           signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
         });
-        const { statusCode: status, headers } = response;
-        received = { status, headers, bytes: await response.body.bytes(), asked };
+        const { statusCode: status } = response;
+        received = { status, headers: response.headers, bytes: await response.body.bytes(), asked };
       } catch (error) {
         signal?.throwIfAborted();
         throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });

@@ -57,8 +57,15 @@ interface BatchMeta {
   readonly deprecated?: readonly Deprecation[];
 }
 
+export interface BatchOptions {
+  /** All or nothing; when nothing, `data` holds only `null`s. */
+  readonly atomic?: boolean;
+  /** Leaves the events out, which are half of what a large batch costs: what is not among `errors` was accepted. */
+  readonly minimal?: boolean;
+}
+
 export interface BatchResult {
-  /** In the order sent; `null` where the item was refused. */
+  /** In the order sent; `null` where the item was refused. Empty when `minimal` was asked for. */
   readonly data: readonly (Event | null)[];
   readonly errors: readonly BatchItemError[];
   readonly meta: BatchMeta;

@@ -46,14 +46,15 @@ export function eventListReply(data: readonly Event[], meta: PageMeta): Reply {
 }
 
 /** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
-export function batchReply({ data, errors, meta }: BatchResult): Reply {
+export function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[] = []): Reply {
   const status = meta.rejected === 0 ? 201 : meta.accepted === 0 ? 422 : 207;
   const failure =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...failure });
   const body = writeList(data, `],${rest.slice(1)}`);
-  if (meta.deprecated === undefined) return { status, body };
-  return { status, body, headers: batchDeprecationHeaders(meta.deprecated) };
+  const told =
+    meta.deprecated === undefined ? headers : [...headers, ...batchDeprecationHeaders(meta.deprecated)];
+  return told.length === 0 ? { status, body } : { status, body, headers: told };
 }
 
 function noneAccepted(count: number): string {

@@ -9,6 +9,7 @@ import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
 import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
 import { batch } from "./records/events.ts";
 import { many, one, ref } from "./records/members.ts";
+import { APPLIED_HEADERS, MINIMAL_APPLIED, PREFER_HEADERS, prefersMinimal } from "./prefer.ts";
 import { reply } from "./reply.ts";
 import type { HeaderPair } from "./reply.ts";
 import { ENVELOPE_BYTES } from "./route.ts";
@@ -16,6 +17,7 @@ import type { Route } from "./route.ts";
 
 const tag = "events";
 const KEY_HEADER = "idempotency-key";
+const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
 const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
 
 export const EVENT_ROUTES: readonly Route[] = [
@@ -63,23 +65,26 @@ export const EVENT_ROUTES: readonly Route[] = [
     access: "publish",
     scope: "publish",
     query: BATCH_QUERY,
+    headers: PREFER_HEADERS,
     body: BATCH,
     answers: {
-      201: { description: "All were accepted.", schema: batch(false), headers: DEPRECATION_HEADERS },
-      207: { description: "Some were accepted.", schema: batch(false), headers: DEPRECATION_HEADERS },
+      201: { description: "All were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      207: { description: "Some were accepted.", schema: batch(false), headers: BATCH_HEADERS },
       422: {
         description: "None was accepted, or the body is no batch.",
         schema: { oneOf: [batch(true), ref("Error")] },
+        headers: APPLIED_HEADERS,
       },
     },
     failures: [],
     async handle(evreg, incoming, { limits, counts }) {
-      const options = incoming.query(BATCH_QUERY) as { atomic?: boolean };
+      const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
+      const minimal = prefersMinimal(incoming.header("prefer"));
       const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
-      const result = await evreg.events.publishBatch(items, options);
+      const result = await evreg.events.publishBatch(items, { ...query, minimal });
       counts.refuseItems(result);
       if (!loopPace.mayGoOn()) await loopPace.breathe();
-      return batchReply(result);
+      return minimal ? batchReply(result, [MINIMAL_APPLIED]) : batchReply(result);
     },
   },
   {

@@ -1,6 +1,6 @@
 import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
-import type { EvregError } from "../domain/error.ts";
-import type { BatchResult, NewEvent } from "../domain/event.ts";
+import type { BatchItem } from "../domain/event-line.ts";
+import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
 import type { Evreg, EventsPort, Published } from "../evreg.ts";
 
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
@@ -14,6 +14,7 @@ export type * from "../domain/action.ts";
 export type * from "../domain/backup.ts";
 export type * from "../domain/delivery.ts";
 export type * from "../domain/event.ts";
+export type { BatchItem } from "../domain/event-line.ts";
 export type * from "../domain/finding.ts";
 export type * from "../domain/health.ts";
 export type * from "../domain/replay.ts";
@@ -27,10 +28,7 @@ export interface EventInput extends Omit<NewEvent, "payload"> {
 
 export interface ClientEvents extends EventsPort {
   publish(input: EventInput): Promise<Published>;
-  publishBatch(
-    items: readonly (EventInput | EvregError)[],
-    options?: { atomic?: boolean },
-  ): Promise<BatchResult>;
+  publishBatch(items: readonly (EventInput | BatchItem)[], options?: BatchOptions): Promise<BatchResult>;
 }
 
 export interface Client extends Evreg {

@@ -3,7 +3,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { Event } from "../domain/event.ts";
 import { checkQuery, malformedField } from "../domain/query.ts";
-import { BATCH_QUERY, EVENT_QUERY } from "../domain/requests/events.ts";
+import { BATCH_OPTIONS, EVENT_QUERY } from "../domain/requests/events.ts";
 import type { EventsPort } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { DeliverySelection } from "../store/deliveries.ts";
@@ -27,7 +27,9 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   return {
     publish: (input) => publisher.publish(input),
     async publishBatch(items, options = {}) {
-      return publisher.publishBatch(items, checkQuery(BATCH_QUERY, options).atomic === true);
+      const { atomic = false, minimal = false } = checkQuery(BATCH_OPTIONS, options);
+      const result = await publisher.publishBatch(items, atomic);
+      return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}) {
       const applications = access.readable();

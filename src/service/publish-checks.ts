@@ -2,6 +2,7 @@ import type { Deprecation } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent } from "../domain/event.ts";
+import { EventLine, type BatchItem } from "../domain/event-line.ts";
 import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import { parseJson } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -56,7 +57,7 @@ export function payloadValue(payload: RawJson): unknown {
   throw invalidField("payload", "must be an object");
 }
 
-export function checkBatch(items: readonly (NewEvent | EvregError)[]): void {
+export function checkBatch(items: readonly BatchItem[]): void {
   const { batchItems, batchBytes } = EVENT_LIMITS;
   if (!Array.isArray(items)) throw invalidField("events", "must be a list");
   if (items.length < 1 || items.length > batchItems) {
@@ -65,8 +66,8 @@ export function checkBatch(items: readonly (NewEvent | EvregError)[]): void {
   }
   let size = 0;
   for (const item of items as readonly unknown[]) {
-    const payload = (item as Partial<NewEvent> | null)?.payload;
-    if (payload instanceof RawJson) size += payload.bytes.length;
+    const payload = item instanceof EventLine ? item : (item as Partial<NewEvent> | null)?.payload;
+    if (payload instanceof RawJson || payload instanceof EventLine) size += payload.bytes.length;
   }
   if (size > batchBytes) throw tooLarge("batch", size, batchBytes);
 }

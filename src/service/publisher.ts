@@ -1,5 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
+import { readItem, type BatchItem } from "../domain/event-line.ts";
 import type { Published } from "../evreg.ts";
 import type { Failure } from "../schema/failure.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
@@ -73,7 +74,7 @@ export class Publisher {
     throw restless(input.action);
   }
 
-  publishBatch(items: readonly (NewEvent | EvregError)[], atomic: boolean): Promise<BatchResult> {
+  publishBatch(items: readonly BatchItem[], atomic: boolean): Promise<BatchResult> {
     this.#access.requireSome("publish");
     checkBatch(items);
     const parts = {
@@ -81,7 +82,7 @@ export class Publisher {
       prepare: (item: NewEvent) => this.#prepare(item),
       settle: (prepared: Prepared, outcome: RecordOutcome) => this.#settled(prepared, outcome),
     };
-    return new PublishBatch(parts, items, atomic).run();
+    return new PublishBatch(parts, items.map(readItem), atomic).run();
   }
 
   /** At once when the action is at hand, as a promise takes longer than most checks. */

@@ -11,13 +11,12 @@ import type { Line } from "../../src/cli/ndjson.ts";
 import { RecentRate } from "../../src/cli/recent-rate.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../../src/domain/event.ts";
-
-type Item = NewEvent | EvregError;
+import { type BatchItem, readItem } from "../../src/domain/event-line.ts";
 
 /** What a target answers that takes all. */
-function taken(items: readonly Item[]): BatchResult {
+function taken(items: readonly BatchItem[]): BatchResult {
   const data = items.map((item, at) => {
-    const { action, payload } = item as NewEvent;
+    const { action, payload } = readItem(item) as NewEvent;
     return { rowid: at, action, payload, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" };
   });
   return { data, errors: [], meta: { accepted: data.length, rejected: 0, replayed: 0 } };
@@ -61,7 +60,7 @@ function bulk(given: Partial<BulkOptions>): BulkOptions & { states: BulkState[];
 
 /** A target whose answers come when told, in any order. */
 function heldTarget() {
-  const asked: { items: readonly Item[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const asked: { items: readonly BatchItem[]; answer: () => void; fail: (error: Error) => void }[] = [];
   let underWay = 0;
   let most = 0;
   const publish: PublishItems = (items) => {

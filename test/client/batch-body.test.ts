@@ -1,9 +1,14 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { eventsAnswer } from "../../src/client/answers.ts";
 import { batchBody } from "../../src/client/batch-body.ts";
+import { connect } from "../../src/client/connect.ts";
 import { foreignAnswer, refusal } from "../../src/client/refusals.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { EventLine } from "../../src/domain/event-line.ts";
 import { encodeJson } from "../../src/json/encode.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
@@ -27,6 +32,17 @@ test("a batch's body is that of its items, whatever they are", () => {
   expect(Buffer.from(batchBody([])).toString()).toBe('{"events":[]}');
   const unread = [events[0]!, new EvregError("malformed", "No.")];
   expect(Buffer.from(batchBody(unread)).toString()).toBe(encodeJson({ events: [events[0], null] }));
+});
+
+test("a line goes as it is, with a key put in where it is to have one", () => {
+  const line = '{ "payload":{"é": 1.0}, "action":"a" }';
+  const lines = [
+    EventLine.from(Buffer.from(line), undefined),
+    EventLine.from(Buffer.from(line), () => 'k"1'),
+    { action: "a.b", payload },
+  ];
+  const body = `{"events":[${line},${line.slice(0, -1)},"idempotency_key":"k\\"1"},${encodeJson(lines[2])}]}`;
+  expect(Buffer.from(batchBody(lines)).toString()).toBe(body);
 });
 
 test("events are read as they were written, whatever came before them", () => {
@@ -59,4 +75,23 @@ test("what a server or a proxy asks to wait is kept with its refusal", () => {
   ]);
   const html = { status: 502, headers: { "retry-after": "7" }, bytes: Buffer.from("<html>"), asked: "POST" };
   expect(foreignAnswer(html)).toMatchObject({ code: "unreachable", retryAfterMs: 7_000 });
+});
+
+test("a server that passes the preference over has its events left out here", async () => {
+  const asked: unknown[] = [];
+  const body = { data: [null, null], errors: [], meta: { accepted: 2, rejected: 0, replayed: 0 } };
+  const server = createServer((request, response) => {
+    asked.push(request.headers["prefer"]);
+    response.setHeader("content-type", "application/json").end(JSON.stringify(body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const evreg = connect({ url: `http://127.0.0.1:${port}` });
+  const items = [{ action: "a", payload }];
+  expect(await evreg.events.publishBatch(items, { minimal: true })).toEqual({ ...body, data: [] });
+  expect(await evreg.events.publishBatch(items)).toEqual(body);
+  expect(asked).toEqual(["return=minimal", undefined]);
+  await evreg.close();
+  server.close();
 });

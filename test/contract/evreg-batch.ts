@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { EventLine, readItem } from "../../src/domain/event-line.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -113,6 +114,41 @@ export function batchContract(open: OpenEvreg): void {
       expect(meta).toEqual({ accepted: 2, rejected: 1, replayed: 0 });
     });
 
+    it("takes lines that were not read, with the reason of each that is refused", async () => {
+      const keyOf = (): string => `${users} line`;
+      const lines = [
+        `{"action":"${anyone}", "payload":{"10":1,"2":1.0}}`,
+        `{"payload":{"text":"},{"},"action":"${anyone}"}`,
+        `{"action":"${users}","payload":{}}`,
+        `{"action":"${anyone}","payload":{"n":1,"n":2}}`,
+        `{"action":"${anyone}","payload":{"t":"\\ud800"}}`,
+        `{"action":"${anyone}","payload":{},"more":1}`,
+        `{"action":"${anyone}","payload":{},"idempotency_key":"${users} own"}`,
+        `{"action":"${anyone}","payload":{}`,
+        "{}",
+      ];
+      const broken = `{"action":"${anyone}","payload":{"n":1.}}`;
+      const refusedAt = [2, 3, 4, 5, 7, 8, 9];
+      for (const texts of [lines, [...lines, broken]]) {
+        const items = texts.map((text, n) => EventLine.from(Buffer.from(text), n === 1 ? keyOf : undefined));
+        const { data, errors, meta } = await under.evreg.events.publishBatch(items);
+        expect(data.slice(0, 2).map((event) => event?.payload.text())).toEqual([
+          '{"10":1,"2":1.0}',
+          '{"text":"},{"}',
+        ]);
+        const one = (index: number): unknown => errors.find((error) => error.index === index);
+        expect(one(2)).toMatchObject({ code: 422, details: { field: "email" } });
+        expect(one(3)).toMatchObject({ code: 400, error: expect.stringContaining(" at column ") });
+        expect(errors.map(({ index }) => index)).toEqual(refusedAt.filter((place) => place < texts.length));
+        for (const { index } of errors.slice(1)) {
+          expect(one(index)).toEqual({ index, ...(readItem(items[index]!) as EvregError).body() });
+        }
+        expect(meta).toMatchObject({ accepted: 3, rejected: texts.length - 3 });
+      }
+      // The second time the two with keys were there already.
+      expect(await total()).toBe(4);
+    });
+
     it("can accept none", async () => {
       const { data, errors, meta } = await under.evreg.events.publishBatch([user({}), user({})]);
       expect(data).toEqual([null, null]);
@@ -148,6 +184,20 @@ export function batchContract(open: OpenEvreg): void {
       ]);
       expect(meta).toEqual({ accepted: 3, rejected: 1, replayed: 2 });
       expect(await total()).toBe(2);
+    });
+
+    it("leaves the events out of the answer where that is asked for", async () => {
+      const { events } = under.evreg;
+      const items = [any({ n: 0 }), user({}), keyed("a", { n: 2 }), keyed("a", { n: 2 })];
+      const { data, errors, meta } = await events.publishBatch(items, { minimal: true });
+      expect(data).toEqual([]);
+      expect(errors.map(({ index, code }) => [index, code])).toEqual([[1, 422]]);
+      expect(meta).toEqual({ accepted: 3, rejected: 1, replayed: 1 });
+      expect(await total()).toBe(2);
+      const none = await events.publishBatch([any({}), user({})], { minimal: true, atomic: true });
+      expect(none).toMatchObject({ data: [], errors: [{ index: 1 }], meta: { accepted: 0, rejected: 2 } });
+      expect((await events.publishBatch([any({})], { minimal: false })).data).toHaveLength(1);
+      expect(await total()).toBe(3);
     });
 
     it("queues a delivery for each accepted event", async () => {

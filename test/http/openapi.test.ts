@@ -141,10 +141,20 @@ describe("what is answered", () => {
   ajv.addSchema({ ...document, $id: "openapi" });
 
   /** Asks, and holds the answer to the schema that the document has for its status. */
-  async function conforming(method: string, path: string, template: string, body?: unknown): Promise<any> {
+  async function conforming(
+    method: string,
+    path: string,
+    template: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<any> {
     const response = await fetch(harness.url + path, {
       method,
-      headers: { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const answer: unknown = await response.json();
@@ -190,6 +200,8 @@ describe("what is answered", () => {
     const verdict = await conforming("POST", "/v1/actions/a.b/check", "/v1/actions/{name}/check", candidate);
     expect(verdict.data).toMatchObject({ compatible: false, replay: { failed: 3 } });
     await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { deprecated: true });
+    const minimal = { prefer: "return=minimal" };
+    await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event, 1] }, minimal);
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event] });
     await conforming("PUT", "/v1/actions/a.b", "/v1/actions/{name}", { retired: true });
     await conforming("POST", "/v1/events", "/v1/events", event);

@@ -50,6 +50,12 @@ async function ask(
   };
 }
 
+/** A batch under a preference: its status, what was applied of that, how many events came back and how many are stored. */
+async function preferring(prefer: string, events: readonly unknown[]): Promise<unknown[]> {
+  const { status, headers, body } = await ask("POST", "/v1/events/batch", { events }, { prefer });
+  return [status, headers.get("preference-applied"), body["data"].length, body["meta"].accepted];
+}
+
 function expectFailure(got: Got, status: number): Record<string, any> {
   expect(got.status, got.text).toBe(status);
   expect(Object.keys(got.body)).toEqual(["error", "details", "code"]);
@@ -215,6 +221,21 @@ describe("events", () => {
     expect(none.body["errors"].map(({ code }: any) => code)).toEqual([422, 404]);
     // A failure has a failure's shape as well.
     expect(none.body).toMatchObject({ error: expect.any(String), details: { rejected: 2 }, code: 422 });
+  });
+
+  test("a batch whose events are not wanted back, as RFC 7240 has it", async () => {
+    const [good, bad] = [event(), event({})];
+    expect(await preferring("return=minimal", [good, good])).toEqual([201, "return=minimal", 0, 2]);
+    expect(await preferring('wait=5, Return="minimal"; x=1', [good, bad])).toEqual([
+      207,
+      "return=minimal",
+      0,
+      1,
+    ]);
+    expect(await preferring("return=minimal", [bad])).toEqual([422, "return=minimal", 0, 0]);
+    for (const other of ["return=representation", "respond-async", "x-return=minimal", "return=minimally"]) {
+      expect(await preferring(other, [good, bad])).toEqual([207, null, 2, 1]);
+    }
   });
 
   test("an atomic batch is all or nothing", async () => {

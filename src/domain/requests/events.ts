@@ -37,6 +37,12 @@ export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
 });
 
+/** What can be asked of the port; `minimal` is a header of the request. */
+export const BATCH_OPTIONS: QuerySchema = query("BatchOptions", {
+  ...BATCH_QUERY.properties,
+  minimal: { type: "boolean", default: false },
+});
+
 export const EVENT_QUERY: QuerySchema = query("EventQuery", {
   action: byAction,
   from,

@@ -29,7 +29,11 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
 /** The answer to a batch; with `failed`, also the members that every failure has. */
 export function batch(failed: boolean): JsonSchema {
   return record({
-    data: { type: "array", items: { oneOf: [ref("Event"), { type: "null" }] } },
+    data: {
+      type: "array",
+      items: { oneOf: [ref("Event"), { type: "null" }] },
+      description: "In the order sent, `null` where it was refused; empty with `Prefer: return=minimal`.",
+    },
     errors: { type: "array", items: ref("BatchItemError") },
     meta: record(
       {

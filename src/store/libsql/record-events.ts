@@ -29,7 +29,7 @@ export function recordEvents(
   const batches = candidatesOf(calls);
   const all = batches.flat();
   const actions = loadActionStates(sql, all);
-  const stored = loadKeyUses(sql, all, bytes);
+  const stored = loadKeyUses(sql, batches, bytes);
   const ends = loadEnds(sql);
 
   const accepted: Accepted[] = [];

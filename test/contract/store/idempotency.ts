@@ -73,6 +73,25 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await kinds("[]")).toEqual(["key_conflict", "withheld"]);
   });
 
+  it("finds the used keys of a large batch, wherever they are in it", async () => {
+    const action = await on.action();
+    const batch = (keys: readonly (number | undefined)[]) =>
+      keys.map((key) => eventOf(action, "{}", key === undefined ? undefined : `bulk:${100 + key}`));
+    const replayed = async (keys: readonly (number | undefined)[]): Promise<(number | undefined)[]> => {
+      const outcomes = await on.store.recordEvents(batch(keys), NOW);
+      return keys.filter((_, at) => outcomes[at]?.kind === "replayed");
+    };
+    expect(await replayed(from(0))).toEqual([]);
+    expect(await replayed(from(40))).toEqual([]);
+    // Between those there are, and yet none of them.
+    expect(await replayed(from(1))).toEqual([]);
+    expect(await replayed([...from(101), 0])).toEqual([0]);
+    expect(await replayed([78, ...from(200)])).toEqual([78]);
+    expect(await replayed([...from(300), undefined, 44, ...from(400)])).toEqual([44]);
+    expect(await replayed([...from(600), 600])).toEqual([600]);
+    expect(await replayed(from(0, 1).toReversed())).toEqual(from(0, 1).toReversed());
+  });
+
   it("tells keys apart that differ in little", async () => {
     const action = await on.action();
     const keys = ["k", "K", "k ", " k", "k'", 'k"', "k\\u0000", "k~"];
@@ -93,4 +112,9 @@ export function idempotencySuite(open: OpenStore): void {
     }
     expect(await on.rowids()).toHaveLength(1);
   });
+}
+
+/** Twenty numbers. */
+function from(first: number, step = 2): number[] {
+  return Array.from({ length: 20 }, (_, at) => first + at * step);
 }
