@@ -128,8 +128,13 @@ export interface EventsPort {
    * Publishes 1 to 1,000 items; the valid ones are accepted, the others reported.
    * An entry that could not even be read is passed as its error and keeps its place among the results; a line that was not
    * read yet is read where it is taken in.
+   * @param signal ends it where a payload takes long to check, with its reason; what was stored by then stays
    */
-  publishBatch(items: readonly BatchItem[], options?: BatchOptions): Promise<BatchResult>;
+  publishBatch(
+    items: readonly BatchItem[],
+    options?: BatchOptions,
+    signal?: AbortSignal,
+  ): Promise<BatchResult>;
   /** `malformed` for a query that cannot be. */
   list(query?: EventQuery): Promise<{ data: readonly Event[]; meta: PageMeta }>;
   /** `not_found`. */

@@ -77,12 +77,14 @@ export async function buildParts(
   const onFailed = (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 });
   const encryption = encryptionKeys(config.encryption);
   const opening = { folder: config.data, owner, logger, clock, encryption, onServiceEvents, onFailed };
-  const [store, { createService }] = await Promise.all([
+  const [store, { createService }, { CheckThread }] = await Promise.all([
     import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
     import("./service/service.ts"),
+    import("./service/check-thread.ts"),
   ]);
+  const longChecks = new CheckThread(clock);
   const loop = new LoopWatch();
   let replays: ReplayRunner | undefined;
   const engineState = (): Health["engine"] => engine?.state() ?? "stopped";
@@ -98,6 +100,7 @@ export async function buildParts(
     wake: (changed) => engine?.wake(changed),
     wakeReplays: () => replays?.wake(),
     engineState,
+    longChecks,
     counts: published,
     metrics,
     surroundings: {
@@ -124,6 +127,7 @@ export async function buildParts(
         config: config.delivery,
         ownAddresses,
         version,
+        longChecks,
         counts: delivered,
       });
       return engine;

@@ -4,8 +4,10 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Pace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import { compilingSchema, type Validator } from "../schema/compile.ts";
-import { FILTER_STEPS } from "../schema/limits.ts";
+import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
+import type { LongChecks } from "../schema/long-check.ts";
 import type { Claim, ClaimedEvent } from "../store/claims.ts";
+import { LargeVerdicts, type Verdict } from "./large-verdicts.ts";
 
 /** What the compiled filters that are kept may take: some 6,000 of a few properties, or 950 of 300. */
 const KEPT_BYTES = 64 * 1024 * 1024;
@@ -25,6 +27,7 @@ export interface FiltersParts {
   readonly random: Random;
   /** Shares the thread with what else runs long on it. */
   readonly pace: Pick<Pace, "walk">;
+  readonly longChecks: LongChecks;
   readonly keptBytes?: number;
 }
 
@@ -43,24 +46,29 @@ export class Filters {
   readonly #places = new Map<number, number>();
   readonly #kept: Kept[] = [];
   #keptBytes = 0;
+  readonly #large: LargeVerdicts;
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({ logger, random, pace, keptBytes = KEPT_BYTES }: FiltersParts) {
+  constructor({ logger, random, pace, longChecks, keptBytes = KEPT_BYTES }: FiltersParts) {
     this.#logger = logger;
     this.#random = random;
     this.#pace = pace;
+    this.#large = new LargeVerdicts(longChecks, logger);
     this.#mostBytes = keptBytes;
   }
 
   /**
-   * Gets ready to decide about a delivery: compiles its filter, which takes up to a hundred milliseconds, in steps.
+   * Gets ready to decide about a delivery: compiles its filter, which takes up to a hundred milliseconds, in steps; has a
+   * large payload, which would take long to be read alone, checked on another thread.
    * @returns `undefined` where `keepsBack` can be asked at once; else it resolves when that may be so, and is to be asked again
    */
-  prepare({ failures, subscription }: Claim): Promise<void> | undefined {
+  prepare(claim: Claim): Promise<void> | undefined {
+    const { failures, event, subscription } = claim;
     const { filter } = subscription.settings;
     if (filter === null || failures > 0) return undefined;
     const { subscriptionId } = subscription;
+    if (isLarge(event)) return this.#large.prepare(claim, filter);
     return this.#keptOf(subscriptionId, filter) === undefined
       ? this.#compile(subscriptionId, filter)
       : undefined;
@@ -70,14 +78,12 @@ export class Filters {
    * Whether this delivery ends here. Takes the thread some microseconds, of a payload made for it some 10 ms. To be asked
    * right after `prepare` had nothing to do.
    */
-  keepsBack({ deliveryId, failures, event, subscription }: Claim): boolean {
+  keepsBack(claim: Claim): boolean {
+    const { deliveryId, failures, event, subscription } = claim;
     const { filter } = subscription.settings;
     if (filter === null || failures > 0) return false;
     const { subscriptionId } = subscription;
-    const kept = this.#keptOf(subscriptionId, filter);
-    if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
-    if (kept.validator === undefined) return false;
-    const conforms = kept.validator.conforms(this.#payloadOf(event), FILTER_STEPS);
+    const conforms = isLarge(event) ? this.#large.take(claim) : this.#verdict(subscriptionId, filter, event);
     if (conforms === undefined) {
       this.#logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
@@ -85,6 +91,13 @@ export class Filters {
       );
     }
     return conforms === false;
+  }
+
+  #verdict(subscriptionId: number, filter: Schemata, event: ClaimedEvent): Verdict {
+    const kept = this.#keptOf(subscriptionId, filter);
+    if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
+    if (kept.validator === undefined) return true;
+    return kept.validator.conforms(this.#payloadOf(event), FILTER_STEPS);
   }
 
   #keptOf(subscriptionId: number, filter: Schemata): Kept | undefined {
@@ -146,4 +159,8 @@ export class Filters {
     }
     return this.#last.value;
   }
+}
+
+function isLarge({ payload }: ClaimedEvent): boolean {
+  return payload.byteLength > SHORT_CHECK_BYTES;
 }

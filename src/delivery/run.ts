@@ -6,6 +6,7 @@ import { loopPace } from "../runtime/pace.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Claim } from "../store/claims.ts";
 import type { AttemptResult } from "../store/finishes.ts";
+import type { LongChecks } from "../schema/long-check.ts";
 import type { Store } from "../store/store.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
 import { Claimer } from "./claimer.ts";
@@ -30,6 +31,7 @@ export interface RunParts extends GuardedSenderParts {
   readonly logger: Logger;
   readonly config: DeliveryConfig;
   readonly version: string;
+  readonly longChecks: LongChecks;
   /** Goes on over all runs. */
   readonly counts?: DeliveryCounts;
 }
@@ -68,14 +70,15 @@ export class Run {
   #stopped: Promise<void> | undefined;
 
   constructor(parts: RunParts) {
-    const { store, clock, random, logger, config, version, counts = new DeliveryCounts() } = parts;
+    const { store, clock, random, logger, config, version, longChecks } = parts;
+    const { counts = new DeliveryCounts() } = parts;
     const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow } = config;
     const { disableAfter: disableAfterMs } = config;
     const leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#parts = parts;
     this.#sender = createGuardedSender(parts);
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    this.#filters = new Filters({ logger, random, pace: loopPace });
+    this.#filters = new Filters({ logger, random, pace: loopPace, longChecks });
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     const tempo = new Tempo();

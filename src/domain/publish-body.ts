@@ -3,7 +3,7 @@ import { bytesOf, isNamed, memberOf, nameOf, valueOf } from "../json/node.ts";
 import type { JsonNode } from "../json/node.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { ScanOptions } from "../json/scan-options.ts";
-import { scanJson } from "../json/scanner.ts";
+import { type Breather, scanJson, scanJsonSlowly } from "../json/scanner.ts";
 import { holdsText } from "../json/utf8.ts";
 import { EvregError, invalidField } from "./error.ts";
 import type { NewEvent } from "./event.ts";
@@ -31,6 +31,15 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
  */
 export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewEvent {
   return itemOf(bytes, scanJson(bytes, ITEM), limits);
+}
+
+/** The same for a large one: other work gets in between. */
+export async function parsePublishBodySlowly(
+  bytes: Uint8Array,
+  limits: PublishLimits,
+  pace: Breather,
+): Promise<NewEvent> {
+  return itemOf(bytes, await scanJsonSlowly(bytes, ITEM, pace), limits);
 }
 
 /** One item of a batch on its own, such as a line of NDJSON: the same as the body of a single publish. */

@@ -2,7 +2,7 @@ import { parseBatchBody } from "../domain/batch-body.ts";
 import { invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { EventQuery, NewEvent } from "../domain/event.ts";
-import { checkIdempotencyKey, parsePublishBody } from "../domain/publish-body.ts";
+import { checkIdempotencyKey, parsePublishBody, parsePublishBodySlowly } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests/events.ts";
 import { loopPace } from "../runtime/pace.ts";
 import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
@@ -16,6 +16,8 @@ import { ENVELOPE_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
 
 const tag = "events";
+/** What can be read at once: two milliseconds. */
+const LONG_BODY_BYTES = 64 * 1024;
 const KEY_HEADER = "idempotency-key";
 const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
 const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
@@ -46,7 +48,11 @@ export const EVENT_ROUTES: readonly Route[] = [
     failures: [404, 409, 410],
     async handle(evreg, incoming, { limits }) {
       const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
-      const input = withKey(parsePublishBody(bytes, limits), incoming.header(KEY_HEADER));
+      const body =
+        bytes.length > LONG_BODY_BYTES
+          ? await parsePublishBodySlowly(bytes, limits, loopPace)
+          : parsePublishBody(bytes, limits);
+      const input = withKey(body, incoming.header(KEY_HEADER));
       const { data, replayed, deprecation } = await evreg.events.publish(input);
       if (deprecation === undefined) {
         return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
@@ -81,7 +87,9 @@ export const EVENT_ROUTES: readonly Route[] = [
       const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(incoming.header("prefer"));
       const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
-      const result = await evreg.events.publishBatch(items, { ...query, minimal });
+      const result = await incoming.whileThere((gone) =>
+        evreg.events.publishBatch(items, { ...query, minimal }, gone),
+      );
       counts.refuseItems(result);
       if (!loopPace.mayGoOn()) await loopPace.breathe();
       return minimal ? batchReply(result, [MINIMAL_APPLIED]) : batchReply(result);

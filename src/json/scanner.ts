@@ -18,8 +18,8 @@ const openContainers = new OpenContainers();
 
 const NO_OPTIONS: ScanOptions = {};
 
-/** Bytes scanned in about a millisecond. */
-const STRETCH_BYTES = 256 * 1024;
+/** Bytes scanned in a quarter of a millisecond; of nothing but brackets and short keys, in two. */
+const STRETCH_BYTES = 64 * 1024;
 
 /**
  * Checks that the bytes are one JSON document (RFC 8259, UTF-8, no byte order mark) that can be passed on unaltered, and

@@ -3,37 +3,40 @@ import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { CHECK_THREAD } from "../runtime/executable.ts";
 import { startThread } from "../runtime/thread.ts";
-import type { Failure } from "../schema/failure.ts";
+import type { LongCheck, LongCheckAnswer, LongChecks } from "../schema/long-check.ts";
+import { CallerLine } from "./caller-line.ts";
 
-/** One payload held to one schema. */
-export interface LongCheck {
-  /** The schema as JSON. */
+/** A check as it goes to the thread. */
+export interface LongCheckMessage {
+  /** As JSON. */
   readonly schemata: string;
-  /** Well-formed JSON with a buffer of its own. */
-  readonly payload: Uint8Array<ArrayBuffer>;
+  readonly payload: Uint8Array;
   readonly maxSteps: number;
-}
-
-export interface LongCheckAnswer {
-  readonly failure: Failure | undefined;
 }
 
 interface Waiting {
   readonly check: LongCheck;
-  readonly resolve: (failure: Failure | undefined) => void;
-  readonly reject: (error: EvregError) => void;
+  readonly caller: object;
+  readonly resolve: (answer: LongCheckAnswer) => void;
+  readonly reject: (error: unknown) => void;
+  /** No more to its caller's signal: its turn has come. */
+  stopListening: () => void;
 }
 
 /** A thread without work ends after that long: few servers ever need one. */
 const IDLE_MS = 10_000;
+/** Bytes of payloads that may wait for one caller, and their number: what a few dozen connections have under way. */
+const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+const MOST_WAITING = 2_000;
 
 /**
- * A thread that checks payloads, in the order of asking, started when there is one to be checked. It is given one at a
- * time, so that its end can fail no more than that one. What waits belongs to requests, whose number and bytes are bounded.
+ * A thread that checks payloads, started when there is one to be checked. It is given one at a time, so that its end can
+ * fail no more than that one, and callers can take turns.
  */
-export class CheckThread {
+export class CheckThread implements LongChecks {
   readonly #clock: Clock;
-  readonly #waiting: Waiting[] = [];
+  readonly #line = new CallerLine<Waiting>();
+  readonly #waitingBytes = new WeakMap<object, number>();
   #thread: Worker | undefined;
   #underWay: Waiting | undefined;
   #cancelEnd: (() => void) | undefined;
@@ -42,26 +45,46 @@ export class CheckThread {
     this.#clock = clock;
   }
 
-  /**
-   * Why the payload does not conform, or `undefined` when it does.
-   * @throws EvregError `unavailable` when the thread ended meanwhile
-   */
-  check(check: LongCheck): Promise<Failure | undefined> {
+  check(check: LongCheck, caller: object, signal?: AbortSignal): Promise<LongCheckAnswer> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+    const bytes = this.#waitingBytes.get(caller) ?? 0;
+    if (this.#line.countOf(caller) >= MOST_WAITING || bytes > MOST_WAITING_BYTES) {
+      return Promise.reject(tooMany());
+    }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ check, resolve, reject });
+      const waiting: Waiting = { check, caller, resolve, reject, stopListening: () => {} };
+      if (signal !== undefined) {
+        const leave = (): void => {
+          this.#line.remove(caller, waiting);
+          this.#left(waiting);
+          reject(signal.reason as Error);
+        };
+        signal.addEventListener("abort", leave, { once: true });
+        waiting.stopListening = () => signal.removeEventListener("abort", leave);
+      }
+      this.#line.add(caller, waiting);
+      this.#waitingBytes.set(caller, bytes + check.payload.length);
       if (this.#underWay === undefined) this.#next();
     });
   }
 
+  #left({ caller, check }: Waiting): void {
+    this.#waitingBytes.set(caller, (this.#waitingBytes.get(caller) ?? 0) - check.payload.length);
+  }
+
   #next(): void {
-    this.#underWay = this.#waiting.shift();
-    if (this.#underWay === undefined) return this.#rest();
+    const waiting = (this.#underWay = this.#line.next());
+    if (waiting === undefined) return this.#rest();
+    waiting.stopListening();
+    this.#left(waiting);
     this.#cancelEnd?.();
-    const { check } = this.#underWay;
     const thread = (this.#thread ??= this.#start());
     // The process stays for an answer, and not for a thread that has nothing to do.
     thread.ref();
-    thread.postMessage(check, [check.payload.buffer]);
+    const { schemata, payload, maxSteps } = waiting.check;
+    const copy = new Uint8Array(payload);
+    const message: LongCheckMessage = { schemata: JSON.stringify(schemata), payload: copy, maxSteps };
+    thread.postMessage(message, [copy.buffer]);
   }
 
   #rest(): void {
@@ -76,8 +99,8 @@ export class CheckThread {
   #start(): Worker {
     const thread = startThread({ name: "evreg-check", inside: CHECK_THREAD, module: workerModule });
     let reason = "it ended without being told to";
-    thread.on("message", ({ failure }: LongCheckAnswer) => {
-      this.#underWay?.resolve(failure);
+    thread.on("message", (answer: LongCheckAnswer) => {
+      this.#underWay?.resolve(answer);
       this.#next();
     });
     thread.on("error", (error) => (reason = error instanceof Error ? error.message : String(error)));
@@ -98,9 +121,16 @@ function workerModule(): URL {
   );
 }
 
+function tooMany(): EvregError {
+  return new EvregError(
+    "unavailable",
+    "Too many payloads that you sent, and that take long to check, wait for it. Nothing of this one was stored; try again in some seconds.",
+  );
+}
+
 function ended(reason: string): EvregError {
   return new EvregError(
     "unavailable",
-    `The payload could not be checked, as the thread that does it failed: ${reason}. Nothing was stored; try again.`,
+    `The payload could not be checked, as the thread that does it failed: ${reason}. Nothing of it was stored; try again.`,
   );
 }

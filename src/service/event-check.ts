@@ -29,6 +29,7 @@ export interface AskedCheck {
 }
 
 interface Bounds {
+  readonly caller: object;
   readonly endMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -58,7 +59,7 @@ export class EventChecks {
   run(asked: AskedCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
     const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
     const before = this.#last.get(caller) ?? Promise.resolve();
-    const check = before.then(() => this.#check(asked, { endMs, signal }));
+    const check = before.then(() => this.#check(asked, { caller, endMs, signal }));
     this.#last.set(
       caller,
       check.catch(() => undefined),
@@ -73,7 +74,10 @@ export class EventChecks {
     return turn;
   }
 
-  async #check({ action, schemata, most }: AskedCheck, { endMs, signal }: Bounds): Promise<CheckedEvents> {
+  async #check(
+    { action, schemata, most }: AskedCheck,
+    { caller, endMs, signal }: Bounds,
+  ): Promise<CheckedEvents> {
     const { store, clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
@@ -102,8 +106,12 @@ export class EventChecks {
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
         signal?.throwIfAborted();
-        const value = new RawJson(payload).value();
-        const failure = await payloadChecks.failureUnder({ schemata, validator }, payload, value);
+        const asker = { caller, gone: signal };
+        const failure = await payloadChecks.failureUnder(
+          { schemata, validator },
+          new RawJson(payload),
+          asker,
+        );
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;

@@ -26,9 +26,9 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
 
   return {
     publish: (input) => publisher.publish(input),
-    async publishBatch(items, options = {}) {
+    async publishBatch(items, options = {}, gone) {
       const { atomic = false, minimal = false } = checkQuery(BATCH_OPTIONS, options);
-      const result = await publisher.publishBatch(items, atomic);
+      const result = await publisher.publishBatch(items, atomic, gone);
       return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}) {

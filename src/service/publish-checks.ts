@@ -51,10 +51,15 @@ export function eventOf(
   return { rowid, action, payload, revision, timestamped: toIso(timestampedMs) };
 }
 
-export function payloadValue(payload: RawJson): unknown {
-  const value = payload.scanned ? payload.value() : parseJson(payload.bytes, 0);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+/** @throws `malformed` or `invalid` unless it is an object; to be asked of a payload that no scanner has passed, too */
+export function checkPayload(payload: RawJson): void {
+  if (payload.scanned ? payload.bytes[0] === OPENING_BRACE : isObject(parseJson(payload.bytes, 0))) return;
   throw invalidField("payload", "must be an object");
+}
+const OPENING_BRACE = 0x7b;
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function checkBatch(items: readonly BatchItem[]): void {

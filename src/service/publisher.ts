@@ -8,15 +8,16 @@ import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import { notFound, ownAction } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
+import type { Asker } from "./payload-checks.ts";
 import { PublishBatch } from "./publish-batch.ts";
 import {
   checkBatch,
   checkItem,
+  checkPayload,
   eventOf,
   keyConflict,
   MAX_TRIES,
   nonConforming,
-  payloadValue,
   restless,
   retired,
 } from "./publish-checks.ts";
@@ -49,13 +50,14 @@ export class Publisher {
     const { store, clock, counts, payloadChecks } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
-    const pause = payloadChecks.pause(input.payload.bytes);
+    checkPayload(input.payload);
+    const asker = { caller: this.#access.principal };
+    const pause = payloadChecks.pause();
     if (pause !== undefined) await pause;
-    const value = payloadValue(input.payload);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const found = this.#actionOf(input);
       const action = found instanceof Promise ? await found : found;
-      const held = this.#held(input, value, action);
+      const held = this.#held(input, action, asker);
       const prepared = held instanceof Promise ? await held : held;
       const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
@@ -74,24 +76,26 @@ export class Publisher {
     throw restless(input.action);
   }
 
-  publishBatch(items: readonly BatchItem[], atomic: boolean): Promise<BatchResult> {
+  /** @param gone ends the checks that take long; what was stored by then stays */
+  publishBatch(items: readonly BatchItem[], atomic: boolean, gone?: AbortSignal): Promise<BatchResult> {
     this.#access.requireSome("publish");
     checkBatch(items);
+    const asker = { caller: this.#access.principal, gone };
     const parts = {
       context: this.#context,
-      prepare: (item: NewEvent) => this.#prepare(item),
+      prepare: (item: NewEvent) => this.#prepare(item, asker),
       settle: (prepared: Prepared, outcome: RecordOutcome) => this.#settled(prepared, outcome),
     };
     return new PublishBatch(parts, items.map(readItem), atomic).run();
   }
 
   /** At once when the action is at hand, as a promise takes longer than most checks. */
-  #prepare(item: NewEvent): Prepared | Promise<Prepared> {
+  #prepare(item: NewEvent, asker: Asker): Prepared | Promise<Prepared> {
     checkItem(item, this.#context.limits.payloadBytes);
-    const value = payloadValue(item.payload);
+    checkPayload(item.payload);
     const action = this.#actionOf(item);
-    if (action instanceof Promise) return action.then((loaded) => this.#held(item, value, loaded));
-    return this.#held(item, value, action);
+    if (action instanceof Promise) return action.then((loaded) => this.#held(item, loaded, asker));
+    return this.#held(item, action, asker);
   }
 
   #actionOf({ action }: NewEvent): LoadedAction | Promise<LoadedAction> {
@@ -105,11 +109,11 @@ export class Publisher {
   }
 
   /** At once where the check is short, as a promise takes longer than most of them. */
-  #held(item: NewEvent, value: unknown, action: LoadedAction): Prepared | Promise<Prepared> {
+  #held(item: NewEvent, action: LoadedAction, asker: Asker): Prepared | Promise<Prepared> {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
     if (action.isRetired) return readied(item, action, retired(item, action.successor));
-    const failure = this.#context.payloadChecks.failureOf(item.action, action, item.payload.bytes, value);
+    const failure = this.#context.payloadChecks.failureOf(item.action, action, item.payload, asker);
     if (failure instanceof Promise) return failure.then((found) => judged(item, action, found));
     return judged(item, action, failure);
   }

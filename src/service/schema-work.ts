@@ -1,6 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import type { Pace } from "../runtime/pace.ts";
 import type { Task } from "../schema/task.ts";
+import { CallerLine } from "./caller-line.ts";
 
 /** Tasks under way at a time. They share one thread, so that with more each would only take longer and hold memory meanwhile. */
 const AT_ONCE = 2;
@@ -25,8 +26,7 @@ export interface SchemaTurns {
 }
 
 interface Line {
-  /** What waits for each caller, by whose turn it is. No set is empty. */
-  readonly waiting: Map<object, Set<() => void>>;
+  readonly waiting: CallerLine<() => void>;
   underWay: number;
 }
 
@@ -38,8 +38,8 @@ interface Line {
 export class SchemaWork {
   readonly #pace: Pick<Pace, "walk">;
   readonly #lines: Readonly<Record<SchemaPurpose, Line>> = {
-    change: { waiting: new Map(), underWay: 0 },
-    check: { waiting: new Map(), underWay: 0 },
+    change: { waiting: new CallerLine(), underWay: 0 },
+    check: { waiting: new CallerLine(), underWay: 0 },
   };
 
   /** @param pace shares the thread with what else runs long on it */
@@ -67,7 +67,7 @@ export class SchemaWork {
     return {
       goOn,
       async begin(task) {
-        if ((line.waiting.get(caller)?.size ?? 0) < MOST_WAITING) return goOn(task);
+        if (line.waiting.countOf(caller) < MOST_WAITING) return goOn(task);
         const message =
           "Too many schemas that you sent wait to be checked or compared. Nothing was changed; try again in some seconds.";
         throw new EvregError("unavailable", message);
@@ -78,34 +78,25 @@ export class SchemaWork {
   #letNextIn(): void {
     const { change, check } = this.#lines;
     const lines = change.underWay <= check.underWay ? [change, check] : [check, change];
-    const line = lines.find(({ waiting }) => waiting.size > 0);
-    const [first] = line?.waiting ?? [];
-    if (line === undefined || first === undefined) return;
-    const [caller, own] = first;
-    const [next] = own;
-    line.waiting.delete(caller);
-    own.delete(next!);
-    if (own.size > 0) line.waiting.set(caller, own);
+    const line = lines.find(({ waiting }) => !waiting.isEmpty);
+    if (line === undefined) return;
     line.underWay += 1;
-    next!();
+    line.waiting.next()!();
   }
 }
 
 function turnIn({ waiting }: Line, caller: object, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const own = waiting.get(caller) ?? new Set();
     const letIn = (): void => {
       signal?.removeEventListener("abort", leave);
       resolve();
     };
     const leave = (): void => {
-      own.delete(letIn);
-      if (own.size === 0) waiting.delete(caller);
+      waiting.remove(caller, letIn);
       reject(signal!.reason as Error);
     };
     signal?.addEventListener("abort", leave, { once: true });
-    own.add(letIn);
-    waiting.set(caller, own);
+    waiting.add(caller, letIn);
   });
 }
 

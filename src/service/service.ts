@@ -9,6 +9,7 @@ import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/pace.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
 import type { Random } from "../runtime/random.ts";
+import type { LongChecks } from "../schema/long-check.ts";
 import type { Store } from "../store/store.ts";
 import { Access } from "./access.ts";
 import { ActionCache } from "./action-cache.ts";
@@ -16,7 +17,6 @@ import { actionsPort } from "./actions.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort } from "./deliveries.ts";
 import { diagnose, type DoctorSources } from "./diagnose.ts";
-import { CheckThread } from "./check-thread.ts";
 import { EventChecks } from "./event-check.ts";
 import { eventsPort } from "./events.ts";
 import { healthOf } from "./health.ts";
@@ -44,6 +44,7 @@ export interface ServiceOptions {
   /** Tells that a replay was begun, or that one may go on. */
   readonly wakeReplays: () => void;
   readonly engineState: () => Health["engine"];
+  readonly longChecks: LongChecks;
   /** Added to with each event. */
   readonly counts: PublishCounts;
   /** All metrics as text. */
@@ -73,7 +74,7 @@ export function createService(options: ServiceOptions): Service {
   const tokens = new TokenCache(store, clock, logger);
   const payloadChecks = new PayloadChecks({
     clock,
-    thread: new CheckThread(clock),
+    elsewhere: options.longChecks,
     schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
   });
   const context: ServiceContext = {

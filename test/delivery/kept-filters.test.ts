@@ -1,10 +1,13 @@
-import { beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { Filters } from "../../src/delivery/filters.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { compileSchema } from "../../src/schema/compile.ts";
+import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
+import { CheckThread } from "../../src/service/check-thread.ts";
 import type { Claim } from "../../src/store/claims.ts";
 import { randomFrom } from "../schema/compatibility/random-payloads.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 const random = { bytes: () => new Uint8Array(), fraction: randomFrom(7) };
 /** Steps are made when the test says so. */
@@ -27,6 +30,10 @@ class Steps {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
+
+const clock = new ManualClock();
+const longChecks = new CheckThread(clock);
+afterAll(() => clock.advance(60_000));
 
 let pace: Steps;
 beforeEach(() => {
@@ -69,7 +76,7 @@ const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 async function compiledIn(rounds: number, subscriptions: number, keptBytes: number): Promise<number> {
   let compiled = 0;
   const logger = { ...silentLogger, error: () => (compiled += 1) };
-  const filters = new Filters({ logger, random, pace, keptBytes });
+  const filters = new Filters({ logger, random, pace, longChecks, keptBytes });
   for (let round = 0; round < rounds; round++) {
     for (let id = 1; id <= subscriptions; id++) await keepsBack(filters, claim(id, UNUSABLE, {}));
   }
@@ -87,7 +94,7 @@ test("a few too many, asked in turn, cost a few compilations and not all", async
 });
 
 test("those that go and come again decide as before, and a changed one as it is now", async () => {
-  const filters = new Filters({ logger: silentLogger, random, pace, keptBytes: 25 * 1024 });
+  const filters = new Filters({ logger: silentLogger, random, pace, longChecks, keptBytes: 25 * 1024 });
   for (let asked = 0; asked < 200; asked++) {
     const [id, country] = [asked % 7, asked % 5];
     expect(await keepsBack(filters, claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
@@ -97,7 +104,7 @@ test("those that go and come again decide as before, and a changed one as it is 
 });
 
 test("one is compiled a part at a time, and whatever its subscription has meanwhile is not decided unready", async () => {
-  const filters = new Filters({ logger: silentLogger, random, pace });
+  const filters = new Filters({ logger: silentLogger, random, pace, longChecks });
   const wide = claim(1, properties(300), { p299: 1 });
   pace.isHeld = true;
   const preparing = filters.prepare(wide);
@@ -125,4 +132,37 @@ test("what one takes grows with its properties and its patterns", () => {
   // Measured: 2.1 MiB.
   expect(bytes(patterns(60))).toBeGreaterThan(1.8 * 1024 * 1024);
   expect(bytes(patterns(60))).toBeLessThan(3 * 1024 * 1024);
+});
+
+const large = (country: number) => ({ country, note: "x".repeat(SHORT_CHECK_BYTES) });
+
+test("a large payload is decided by the filter in force, without being read on this thread", async () => {
+  const filters = new Filters({ logger: silentLogger, random, pace, longChecks });
+  const read = vi.spyOn(JSON, "parse");
+  expect(await keepsBack(filters, claim(1, only(1), large(1)))).toBe(false);
+  expect(await keepsBack(filters, claim(1, only(1), large(2)))).toBe(true);
+  const changing = claim(1, only(1), large(2));
+  await filters.prepare(changing);
+  Object.assign(changing.subscription.settings, { filter: only(2) });
+  expect(filters.prepare(changing)).toBeInstanceOf(Promise);
+  expect(await keepsBack(filters, changing)).toBe(false);
+  expect(read).not.toHaveBeenCalled();
+  read.mockRestore();
+});
+
+test("a large payload that takes too long to check, or cannot be checked, is sent", async () => {
+  const warnings: string[] = [];
+  const tell = (_: object, message: string): void => void warnings.push(message);
+  const logger = { ...silentLogger, warn: tell, error: tell };
+  const filters = new Filters({ logger, random, pace, longChecks });
+  const items = Array.from({ length: 20_000 }, (_, at) => at);
+  const costly = {
+    properties: { items: { items: { allOf: Array.from({ length: 40 }, () => ({ minimum: 0 })) } } },
+  };
+  expect(await keepsBack(filters, claim(1, costly, { items }))).toBe(false);
+  expect(await keepsBack(filters, claim(2, UNUSABLE, { items }))).toBe(false);
+  expect(warnings).toEqual([
+    "The payload takes too long to check against the subscription's filter; it is sent.",
+    "A large payload could not be held to the subscription's filter; it is sent.",
+  ]);
 });

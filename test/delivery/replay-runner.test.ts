@@ -6,6 +6,7 @@ import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { systemRandom } from "../../src/runtime/random.ts";
+import { CheckThread } from "../../src/service/check-thread.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -23,6 +24,7 @@ describe("replays in a running server", () => {
     engine = createEngine({
       store: bench.store,
       clock: systemClock,
+      longChecks: new CheckThread(systemClock),
       random: systemRandom,
       logger: bench.log,
       config: {

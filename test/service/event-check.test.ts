@@ -40,8 +40,8 @@ function reading(noticed: (limit: number) => unknown): Store {
 
 function eventChecks(store: Store, payloadBytes = PAYLOAD_BYTES): EventChecks {
   const { clock } = local;
-  const thread = new CheckThread(clock);
-  const payloadChecks = new PayloadChecks({ clock, thread, schemaOf: () => Promise.resolve(undefined) });
+  const elsewhere = new CheckThread(clock);
+  const payloadChecks = new PayloadChecks({ clock, elsewhere, schemaOf: () => Promise.resolve(undefined) });
   return new EventChecks({ store, clock, payloadChecks, payloadBytes });
 }
 

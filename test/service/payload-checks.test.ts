@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { budget } from "../../src/schema/budget.ts";
 import { compileSchema, type Validator } from "../../src/schema/compile.ts";
-import { SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
+import { SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
 import type { LoadedAction } from "../../src/service/action-cache.ts";
 import { CheckThread } from "../../src/service/check-thread.ts";
 import { PayloadChecks } from "../../src/service/payload-checks.ts";
@@ -71,6 +71,15 @@ describe("payloads that take long to check", () => {
     expect(budget.left).toBeLessThan(0);
   });
 
+  test("end with the caller of their batch; what was stored by then stays", async () => {
+    const gone = new AbortController();
+    const items = [item("short", `{"id":1}`), ...Array.from({ length: 200 }, () => item("long", ENDLESS))];
+    const publishing = local.evreg.events.publishBatch(items, {}, gone.signal);
+    await outcomeOf("short", `{"id":2}`);
+    gone.abort();
+    await expect(publishing).rejects.toBe(gone.signal.reason);
+  });
+
   test("go together with short ones in a batch, each to its own end and in order", async () => {
     const batch = [item("short", `{"id":1}`), item("long", LONG), item("long", ENDLESS), item("short", "{}")];
     const { data, errors } = await local.evreg.events.publishBatch(batch);
@@ -118,6 +127,27 @@ test("longer checks come one in a turn of the event loop, and short ones togethe
   isOver = true;
 });
 
+test("a large payload is not even read on this thread", async () => {
+  const clock = new ManualClock();
+  const schemata = { required: ["id"] };
+  const checks = new PayloadChecks({
+    clock,
+    elsewhere: new CheckThread(clock),
+    schemaOf: () => Promise.resolve(schemata),
+  });
+  const action = { validator: compileSchema(schemata), revision: 1 } as LoadedAction;
+  const read = vi.spyOn(RawJson.prototype, "value");
+  const failureOf = (name: string): unknown => {
+    const bytes = Buffer.from(`{"${name}":"${"x".repeat(SHORT_CHECK_BYTES)}"}`);
+    return checks.failureOf("large", action, new RawJson(bytes), { caller: checks });
+  };
+  expect(await failureOf("id")).toBeUndefined();
+  expect(await failureOf("no")).toMatchObject({ field: "id", message: "is required" });
+  expect(read).not.toHaveBeenCalled();
+  read.mockRestore();
+  await clock.advance(10_000);
+});
+
 describe("a schema of many parts", () => {
   const schemata = {
     properties: Object.fromEntries(
@@ -139,10 +169,11 @@ describe("a schema of many parts", () => {
     const action = { validator: counting, revision: 1 } as LoadedAction;
     const checks = new PayloadChecks({
       clock,
-      thread: new CheckThread(clock),
+      elsewhere: new CheckThread(clock),
       schemaOf: () => Promise.resolve(undefined),
     });
-    const failureOf = (value: object) => checks.failureOf("wide", action, new Uint8Array(), value);
+    const failureOf = (value: object) =>
+      checks.failureOf("wide", action, RawJson.fromValue(value), { caller: checks });
     expect(failureOf({ p299: 1 })).toMatchObject({ field: "p299" });
     await clock.advance(9_000);
     expect(failureOf({ p299: "1" })).toBeUndefined();
@@ -155,23 +186,29 @@ describe("a schema of many parts", () => {
 });
 
 const check = (schemata: object, payload: string) => ({
-  schemata: JSON.stringify(schemata),
-  payload: new Uint8Array(Buffer.from(payload)),
+  schemata,
+  payload: Buffer.from(payload),
   maxSteps: 1_000,
 });
 
 describe("the thread", () => {
+  const [one, another] = [{}, {}];
+
   test("ends when it has had nothing to do for a while, and is there again when it is needed", async () => {
     const clock = new ManualClock();
     const thread = new CheckThread(clock);
-    expect(await thread.check(check({ required: ["a"] }, "{}"))).toMatchObject({ field: "a" });
+    const needing = { required: ["a"] };
+    expect(await thread.check(check(needing, "{}"), one)).toMatchObject({ failure: { field: "a" } });
     expect(clock.pending).toBe(1);
-    expect(await thread.check(check({ required: ["a"] }, `{"a":1}`))).toBeUndefined();
+    expect(await thread.check(check(needing, `{"a":1}`), one)).toEqual({
+      failure: undefined,
+      isDecided: true,
+    });
     await clock.advance(9_999);
     expect(clock.pending).toBe(1);
     await clock.advance(1);
     expect(clock.pending).toBe(0);
-    expect(await thread.check(check({ required: ["b"] }, `{"a":1}`))).toMatchObject({ field: "b" });
+    expect(await thread.check(check(needing, "{}"), one)).toMatchObject({ failure: { field: "a" } });
     await clock.advance(10_000);
   });
 
@@ -180,13 +217,51 @@ describe("the thread", () => {
     const thread = new CheckThread(clock);
     // Not JSON, which never comes from a request: it throws outside of what a check foresees.
     const [broken, next] = await Promise.allSettled([
-      thread.check(check({}, "{")),
-      thread.check(check({ required: ["a"] }, "{}")),
+      thread.check(check({}, "{"), one),
+      thread.check(check({ required: ["a"] }, "{}"), one),
     ]);
     expect(broken).toMatchObject({
-      reason: { code: "unavailable", message: expect.stringContaining("Nothing was stored; try again.") },
+      reason: { code: "unavailable", message: expect.stringContaining("try again") },
     });
-    expect(next).toMatchObject({ value: { field: "a" } });
+    expect(next).toMatchObject({ value: { failure: { field: "a" } } });
+    await clock.advance(10_000);
+  });
+
+  test("serves callers by turns, and drops what waits for one who has gone", async () => {
+    const clock = new ManualClock();
+    const thread = new CheckThread(clock);
+    const order: string[] = [];
+    const ask = (name: string, caller: object, signal?: AbortSignal): Promise<unknown> =>
+      thread.check(check({}, "{}"), caller, signal).then(
+        () => order.push(name),
+        (error: unknown) => error,
+      );
+    const gone = new AbortController();
+    const asked = [
+      ask("one 1", one),
+      ask("one 2", one),
+      ask("one 3", one, gone.signal),
+      ask("one 4", one),
+      ask("another 1", another),
+      ask("another 2", another),
+    ];
+    gone.abort();
+    const [, , dropped] = await Promise.all(asked);
+    expect(dropped).toBe(gone.signal.reason);
+    expect(order).toEqual(["one 1", "one 2", "another 1", "one 4", "another 2"]);
+    await clock.advance(10_000);
+  });
+
+  test("takes only so much of one caller, and others' all the same", async () => {
+    const clock = new ManualClock();
+    const thread = new CheckThread(clock);
+    const large = check({}, `{"a":"${"x".repeat(40 * 1024 * 1024)}"}`);
+    const asked = [large, large, large, large].map((each) => thread.check(each, one));
+    const theirs = thread.check(check({}, "{}"), another);
+    const ends = await Promise.allSettled(asked);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
+    expect(ends[3]).toMatchObject({ reason: { code: "unavailable" } });
+    expect(await theirs).toEqual({ failure: undefined, isDecided: true });
     await clock.advance(10_000);
   });
 });

@@ -13,6 +13,7 @@ import { folderFindings } from "../../src/runtime/folder-findings.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { PublishCounts } from "../../src/runtime/publish-counts.ts";
 import { systemRandom } from "../../src/runtime/random.ts";
+import { CheckThread } from "../../src/service/check-thread.ts";
 import { createService } from "../../src/service/service.ts";
 import type { Service } from "../../src/service/service.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -79,6 +80,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     },
     wakeReplays: () => {},
     engineState,
+    longChecks: new CheckThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
     surroundings: {

@@ -1,0 +1,26 @@
+import type { Failure } from "./failure.ts";
+
+/** One payload held to one schema, elsewhere than on the thread that asks. */
+export interface LongCheck {
+  readonly schemata: unknown;
+  /** Well-formed JSON. */
+  readonly payload: Uint8Array;
+  readonly maxSteps: number;
+}
+
+export interface LongCheckAnswer {
+  /** Why the payload does not conform, or `undefined` when it does. */
+  readonly failure: Failure | undefined;
+  /** Whether the steps were enough to tell; if not, the failure says so. */
+  readonly isDecided: boolean;
+}
+
+export interface LongChecks {
+  /**
+   * Those of one caller in the order of asking, and callers by turns.
+   * @param caller the same object for the same caller
+   * @param signal ends what waits, which rejects with its reason
+   * @throws EvregError `unavailable` when too much of the caller's waits, or the thread failed
+   */
+  check(check: LongCheck, caller: object, signal?: AbortSignal): Promise<LongCheckAnswer>;
+}
