@@ -32,13 +32,14 @@ export async function parseBatchBody(
   const whole = await scanWhole(bytes, lines, pace);
   // Where something is wrong, with all of it or with some of the items, each is held to the rules by itself.
   const root = whole ?? (await scanJsonSlowly(bytes, ENVELOPE, pace));
-  const take = (item: JsonNode): NewEvent =>
-    whole === undefined ? checkedItemOf(bytes, item, limits, lines) : itemOf(bytes, item, limits);
+  const take = (item: JsonNode): NewEvent | Promise<NewEvent> =>
+    whole === undefined ? checkedItemOf(bytes, item, limits, { lines, pace }) : itemOf(bytes, item, limits);
   const items: (NewEvent | EvregError)[] = [];
   for (const item of itemsOf(bytes, root)) {
-    if (!pace.mayGoOn()) await pace.breathe();
+    if (whole !== undefined && !pace.mayGoOn()) await pace.breathe();
     try {
-      items.push(take(item));
+      const taken = take(item);
+      items.push(taken instanceof Promise ? await taken : taken);
     } catch (error) {
       if (!(error instanceof EvregError)) throw error;
       items.push(error);

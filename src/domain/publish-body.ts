@@ -72,18 +72,18 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
 }
 
 /** An item of which only the outermost syntax is known to be right. */
-export function checkedItemOf(
+export async function checkedItemOf(
   bytes: Uint8Array,
   item: JsonNode,
   limits: PublishLimits,
-  lines: LineCount,
-): NewEvent {
+  { lines, pace }: { readonly lines: LineCount; readonly pace: Breather },
+): Promise<NewEvent> {
   const event = itemOf(bytes, item, limits);
   // With more members than names, one is there twice: nothing inside need be looked at to tell, and what comes second
   // may be of any size.
   const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
   const strictly = item.count > named.length ? { strictLevels: 1 } : {};
-  scanJson(bytes, { ...ITEM, ...strictly, span: item, lines });
+  await scanJsonSlowly(bytes, { ...ITEM, ...strictly, span: item, lines }, pace);
   return event;
 }
 

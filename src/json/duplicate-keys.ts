@@ -87,12 +87,37 @@ function findByHash(bytes: Uint8Array, keys: KeyStack, base: number): number {
 }
 
 function findBySet(bytes: Uint8Array, keys: KeyStack, base: number): number {
-  const seen = new Set<string>();
-  for (let index = base; index < keys.top; index++) {
-    seen.add(keyText(bytes, keys.starts[index]!, keys.ends[index]!));
-    if (seen.size !== index - base + 1) return index;
+  return new WideSearch(bytes, keys, base).advance(Infinity)!;
+}
+
+/** Keys of one object that are looked through in about a millisecond. */
+export const WIDE_KEYS = 4_096;
+
+/** The search in an object of very many keys, which can be interrupted. */
+export class WideSearch {
+  readonly #bytes: Uint8Array;
+  readonly #keys: KeyStack;
+  readonly #base: number;
+  readonly #seen = new Set<string>();
+
+  constructor(bytes: Uint8Array, keys: KeyStack, base: number) {
+    this.#bytes = bytes;
+    this.#keys = keys;
+    this.#base = base;
   }
-  return -1;
+
+  /** Goes on for so many keys. `undefined` when it has not come to its end, else as `findDuplicate`. */
+  advance(count: number): number | undefined {
+    const keys = this.#keys;
+    const seen = this.#seen;
+    const from = this.#base + seen.size;
+    const stop = Math.min(keys.top, from + count);
+    for (let index = from; index < stop; index++) {
+      seen.add(keyText(this.#bytes, keys.starts[index]!, keys.ends[index]!));
+      if (seen.size !== index - this.#base + 1) return index;
+    }
+    return stop === keys.top ? -1 : undefined;
+  }
 }
 
 function sameKey(bytes: Uint8Array, keys: KeyStack, a: number, b: number): boolean {

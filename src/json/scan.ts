@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { findDuplicate, keyText } from "./duplicate-keys.ts";
+import { findDuplicate, keyText, WIDE_KEYS, WideSearch } from "./duplicate-keys.ts";
 import { characterAt, firstBadUtf8, jsonFault, shown } from "./fault.ts";
 import type { JsonFaultReason, LineCount } from "./fault.ts";
 import type { JsonNode } from "./node.ts";
@@ -22,6 +22,8 @@ export class Scan {
   readonly #maxKeys: number;
   readonly #lines: LineCount | undefined;
   readonly #open: OpenContainers;
+  /** Keys of the object about to be closed that are still looked through. */
+  #wide: WideSearch | undefined;
   #pos: number;
 
   /** @param open emptied here; no other scan may use it before this one has ended */
@@ -61,62 +63,73 @@ export class Scan {
     let nameStart = 0;
     let nameEnd = 0;
 
-    next: for (;;) {
-      if (isObject) {
-        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-        if (pos >= end || bytes[pos] !== 0x22) {
-          const after = open.keyBases[depth]! < keys.top ? " after the comma" : "";
-          throw this.#unexpected(pos, `a key in double quotes${after}`);
-        }
-        nameStart = pos + 1;
-        pos = nameStart;
-        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
-        let escaped = false;
-        if (pos < end && bytes[pos] === 0x22) pos++;
-        else {
-          pos = this.#restOfString(nameStart - 1, pos, depth);
-          escaped = true;
-        }
-        nameEnd = pos - 1;
-        // A lenient scan has no use for the many keys of what cannot be an envelope.
-        if (strictDepth === Infinity || (depth <= strictDepth && depth <= levels && recorder.takes(depth))) {
-          keys.push(nameStart, nameEnd);
-          if (escaped) open.markEscaped(depth);
-        }
-        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-        if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
-        pos++;
-      }
+    // Goes on at the brace of an object whose keys could not be looked through at once.
+    let isClosing = this.#wide !== undefined;
+    if (isClosing && !this.#goThroughKeys(depth)) return false;
 
-      while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-      const start = pos;
-      const first = pos < end ? bytes[pos]! : -1;
-      if (first === 0x22) {
-        pos++;
-        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
-        if (pos < end && bytes[pos] === 0x22) pos++;
-        else pos = this.#restOfString(start, pos, depth);
-        if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
-      } else if (first === 0x7b || first === 0x5b) {
-        if (depth >= this.#maxNesting + this.#envelopeLevels) {
-          throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
+    next: for (;;) {
+      if (isClosing) isClosing = false;
+      else {
+        if (isObject) {
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== 0x22) {
+            const after = open.keyBases[depth]! < keys.top ? " after the comma" : "";
+            throw this.#unexpected(pos, `a key in double quotes${after}`);
+          }
+          nameStart = pos + 1;
+          pos = nameStart;
+          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+          let escaped = false;
+          if (pos < end && bytes[pos] === 0x22) pos++;
+          else {
+            pos = this.#restOfString(nameStart - 1, pos, depth);
+            escaped = true;
+          }
+          nameEnd = pos - 1;
+          // A lenient scan has no use for the many keys of what cannot be an envelope.
+          if (
+            strictDepth === Infinity ||
+            (depth <= strictDepth && depth <= levels && recorder.takes(depth))
+          ) {
+            keys.push(nameStart, nameEnd);
+            if (escaped) open.markEscaped(depth);
+          }
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
+          pos++;
         }
-        isObject = first === 0x7b;
-        if (depth <= levels) {
-          recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
-        }
-        depth = open.push(isObject);
-        pos++;
+
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-        if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
-      } else if (first !== -1 && NUMBER_START[first] === 1) {
-        pos = skipNumber(bytes, start, end);
-        if (pos < 0) throw this.#fault(-pos, `a digit is missing in this number, found ${this.#found(-pos)}`);
-        if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
-      } else {
-        pos = this.#literal(first, pos);
-        if (depth <= levels) {
-          recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
+        const start = pos;
+        const first = pos < end ? bytes[pos]! : -1;
+        if (first === 0x22) {
+          pos++;
+          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+          if (pos < end && bytes[pos] === 0x22) pos++;
+          else pos = this.#restOfString(start, pos, depth);
+          if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
+        } else if (first === 0x7b || first === 0x5b) {
+          if (depth >= this.#maxNesting + this.#envelopeLevels) {
+            throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
+          }
+          isObject = first === 0x7b;
+          if (depth <= levels) {
+            recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
+          }
+          depth = open.push(isObject);
+          pos++;
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
+        } else if (first !== -1 && NUMBER_START[first] === 1) {
+          pos = skipNumber(bytes, start, end);
+          if (pos < 0)
+            throw this.#fault(-pos, `a digit is missing in this number, found ${this.#found(-pos)}`);
+          if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
+        } else {
+          pos = this.#literal(first, pos);
+          if (depth <= levels) {
+            recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
+          }
         }
       }
 
@@ -133,8 +146,15 @@ export class Scan {
         if (byte !== (isObject ? 0x7d : 0x5d)) {
           throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
         }
+        const own = keys.top - open.keyBases[depth]!;
+        if (own > WIDE_KEYS && stretch !== Infinity) {
+          this.#checkWidth(depth);
+          this.#wide = new WideSearch(bytes, keys, open.keyBases[depth]!);
+          this.#pos = pos;
+          return false;
+        }
         pos++;
-        if (keys.top - open.keyBases[depth]! > 1) this.#checkKeys(depth);
+        if (own > 1) this.#checkKeys(depth);
         depth = open.pop();
         isObject = open.isObject(depth);
         if (depth <= levels) recorder.close(depth, pos);
@@ -187,11 +207,30 @@ export class Scan {
 
   #checkKeys(depth: number): void {
     const { keys, keyBases } = this.#open;
-    if (keys.top - keyBases[depth]! > this.#maxKeys) {
-      throw this.#fault(keys.starts[keyBases[depth]!]!, "this object has too many members", "width");
-    }
+    this.#checkWidth(depth);
     const twice = findDuplicate(this.#bytes, keys, keyBases[depth]!, this.#open.isEscaped(depth));
-    if (twice < 0) return;
+    if (twice >= 0) this.#refuseTwice(twice);
+  }
+
+  #checkWidth(depth: number): void {
+    const { keys, keyBases } = this.#open;
+    if (keys.top - keyBases[depth]! <= this.#maxKeys) return;
+    throw this.#fault(keys.starts[keyBases[depth]!]!, "this object has too many members", "width");
+  }
+
+  /** Whether the search for a key that is there twice has come to its end; its keys are then forgotten. */
+  #goThroughKeys(depth: number): boolean {
+    const { keys, keyBases } = this.#open;
+    const twice = this.#wide!.advance(WIDE_KEYS);
+    if (twice === undefined) return false;
+    if (twice >= 0) this.#refuseTwice(twice);
+    keys.top = keyBases[depth]!;
+    this.#wide = undefined;
+    return true;
+  }
+
+  #refuseTwice(twice: number): never {
+    const { keys } = this.#open;
     const name = keyText(this.#bytes, keys.starts[twice]!, keys.ends[twice]!);
     throw this.#fault(
       keys.starts[twice]! - 1,
