@@ -20,6 +20,7 @@ const map = (count: number, of: (index: number) => unknown): Record<string, unkn
   Object.fromEntries(many(count, (index) => [`p${index}`, of(index)]));
 const nested = (levels: number): object =>
   JSON.parse('{"a":'.repeat(levels) + "0" + "}".repeat(levels)) as object;
+const nestedLists = (levels: number): object => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as object;
 const chain = (length: number, next: (pointer: string) => object, last: object): object => ({
   $ref: "#/definitions/d0",
   definitions: Object.fromEntries([
@@ -216,4 +217,14 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
     status: 201,
     payload: {},
   },
+  ...Object.entries({
+    "empty-objects": { a: many(340_000, () => ({})) },
+    "nested-lists": { a: many(16_000, () => nestedLists(31)) },
+    "short-names": map(95_000, () => 1),
+  }).map(([name, payload]): HostileSchema => ({
+    name,
+    schemata: { type: "object" },
+    status: 201,
+    payload,
+  })),
 ];
