@@ -98,6 +98,11 @@ test("anonymous publishing opens the two publish routes and nothing else", async
   expect((await ask(harness, "GET /v1/events")).status).toBe(401);
   expect((await ask(harness, "GET /v1/events/1")).status).toBe(401);
   expect((await ask(harness, "POST /v1/actions", {}, "{}")).status).toBe(401);
+  const { status, body } = await ask(harness, "GET /v1/whoami");
+  expect([status, JSON.parse(body)]).toMatchObject([
+    200,
+    { data: { name: "anonymous", scopes: ["publish"] } },
+  ]);
   // Not on loopback only: the host does not matter here.
   expect((await ask(harness, "POST /v1/events", { host: "evreg.example" }, EVENT)).status).toBe(201);
 });

@@ -91,6 +91,23 @@ describe("restoring a backup", () => {
     expect(row).toEqual({ n: 1 });
   });
 
+  it("makes it other data than that of the backup, which stays itself however often it is opened", async () => {
+    const ids: string[] = [];
+    for (const folder of [join(scratch.path, "from.backup"), join(scratch.path, "from.backup"), data, data]) {
+      if (folder === data && ids.length === 2) await put(backup);
+      const store = await open(folder);
+      ids.push(store.dataId);
+      await store.close();
+    }
+    await put(backup, { force: true });
+    const again = await open(data);
+    ids.push(again.dataId);
+    await again.close();
+    expect(ids[1]).toBe(ids[0]);
+    expect(ids[3]).toBe(ids[2]);
+    expect(new Set(ids).size).toBe(3);
+  });
+
   it("takes the log of a crashed server away with its file", async () => {
     const child = startChild("store-child.ts", ["publish", data]);
     await child.line();
