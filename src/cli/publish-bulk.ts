@@ -4,7 +4,7 @@ import type { ErrorBody } from "../domain/error.ts";
 import type { EventsPort, Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
-import { Checkpoint, identify } from "./bulk-checkpoint.ts";
+import { Checkpoint } from "./bulk-checkpoint.ts";
 import { MAX_LINE_BYTES } from "./bulk-line.ts";
 import { patiently } from "./bulk-patience.ts";
 import { bulkProgress } from "./bulk-progress.ts";
@@ -16,7 +16,8 @@ import {
   type BulkState,
 } from "./bulk-publisher.ts";
 import { mustDiffer, Rejects } from "./bulk-rejects.ts";
-import { summary, type BulkFiles } from "./bulk-summary.ts";
+import { BulkSource } from "./bulk-source.ts";
+import { behind, goesOn, summary, type BulkFiles } from "./bulk-summary.ts";
 import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
@@ -27,6 +28,7 @@ import { printableJson, printableLine } from "./printable.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import type { Target } from "./target.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
+import { usage } from "./usage.ts";
 
 export interface PublishBulk extends BulkFiles {
   readonly atomic: boolean;
@@ -59,7 +61,9 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
   mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
   const { open, close } = await opening(options);
   const publish: Bulk["publish"] = async (evreg, { place }) => {
-    const opened = await open(place);
+    const opened = await open(evreg, place);
+    const told = goesOn(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
+    if (told !== undefined) note(printableLine(told));
     const outcome = await publishOpened(evreg.events, opened, options);
     if (output.format === "table") {
       await tellWhenWaiting(
@@ -77,7 +81,7 @@ async function opening({
   path,
   checkpoint: checkpointPath,
   rejects: rejectsPath,
-}: PublishBulk): Promise<{ open: (target: string) => Promise<Opened>; close: () => void }> {
+}: PublishBulk): Promise<{ open: (evreg: Evreg, target: string) => Promise<Opened>; close: () => void }> {
   const rejectsFrom = (bytes: number) =>
     rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
   if (checkpointPath === undefined) {
@@ -88,9 +92,10 @@ async function opening({
       close: () => void input.stream.destroy(),
     };
   }
-  const file = await identify(path);
-  const open = async (target: string): Promise<Opened> => {
-    const checkpoint = await Checkpoint.open({ path: checkpointPath, source: path, file, target, nowMs });
+  const source = new BulkSource(path);
+  const open = async (evreg: Evreg, target: string): Promise<Opened> => {
+    const dataId = await dataIdOf(evreg, target);
+    const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
     const { state: from, rejectsBytes } = checkpoint;
     return {
       input: await openInput(path, from.settledBytes),
@@ -99,7 +104,15 @@ async function opening({
       rejects: rejectsFrom(rejectsBytes),
     };
   };
-  return { open, close: () => undefined };
+  return { open, close: () => source.close() };
+}
+
+async function dataIdOf(evreg: Evreg, target: string): Promise<string> {
+  const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };
+  if (id !== undefined) return id;
+  throw usage(
+    `--checkpoint: the server at ${target} does not tell which data it has, as one of an older evreg. Nothing was published. Update that one, or leave --checkpoint out.`,
+  );
 }
 
 async function hasPending(evreg: Evreg): Promise<boolean> {
@@ -179,13 +192,20 @@ function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | u
 
 async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishBulk): Promise<number> {
   const { atomic, output } = options;
-  const { accepted, replayed, refused, end } = outcome;
-  if (output.format === "json") await output.document({ meta: { accepted, rejected: refused, replayed } });
+  const { refused, end } = outcome;
+  if (output.format === "json") {
+    const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...counted(from) } };
+    await output.document({ meta: { ...counted(behind(from, outcome)), ...before } });
+  }
   if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
+}
+
+function counted({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
+  return { accepted, rejected: refused, replayed };
 }
 
 /** A refused line for a program: the API's error with the line's number. */
