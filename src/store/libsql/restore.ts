@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
+import { removeMade } from "../../runtime/make-folder.ts";
 import { isSameFile } from "../../runtime/left-by-restore.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
@@ -46,7 +47,7 @@ export interface Restored extends FileFacts {
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { folder, name, content, encryption, force, nowMs } = options;
-  prepareFolder(folder);
+  const made = prepareFolder(folder);
   const giveBack = holdFolder(folder);
   if (giveBack === undefined || (await findServer(folder)) !== undefined) throw inUse(folder);
   const file = dataFileOf(folder);
@@ -66,6 +67,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
     giveBack();
+    // Only where nothing came to be in them.
+    removeMade(made);
   }
 }
 
