@@ -75,6 +75,17 @@ describe("with tokens", () => {
     expect((await ask(harness, "GET /v1/events", { authorization: `bearer ${token}` })).status).toBe(200);
   });
 
+  test("the token file is named where there is one, and else how to come to a token", async () => {
+    for (const hasTokenFile of [true, false]) {
+      const harness = await started({ hasTokenFile });
+      const { body } = await ask(harness, "GET /v1/actions");
+      expect(body.includes("in the file `token`")).toBe(hasTokenFile);
+      expect(body.includes("with the server stopped and --data")).toBe(!hasTokenFile);
+      const unknown = await ask(harness, "GET /v1/actions", { authorization: "Bearer evreg_other" });
+      expect(unknown.body).toContain("with the server stopped and --data");
+    }
+  });
+
   test("a token is not taken from the address", async () => {
     const harness = await started({});
     const token = await harness.token("admin");
