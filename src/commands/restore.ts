@@ -62,11 +62,11 @@ All is then as it was when the backup was made, the tokens too: those of the bac
 
 /** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
 function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Shown): string {
-  if (tokens === 0) return "The backup has no token; the first start makes one.";
   const aside =
     kept === null
       ? ""
-      : ` The one in the file token was none of them; it is in ${kept} now, with what it was for.`;
+      : ` The one in the file token is not one of them; it is in ${kept} now, with what it was for.`;
+  if (tokens === 0) return `The backup has no tokens; the first start makes one.${aside}`;
   const next =
     file === null
       ? `To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`
