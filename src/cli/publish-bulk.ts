@@ -1,11 +1,12 @@
 import { addAbortSignal } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ErrorBody } from "../domain/error.ts";
-import type { EventsPort, Evreg } from "../evreg.ts";
+import type { Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
 import { Checkpoint } from "./bulk-checkpoint.ts";
-import { MAX_LINE_BYTES } from "./bulk-line.ts";
+import { dataIdOf, onlyTo } from "./bulk-data.ts";
+import { MAX_LINE_BYTES, type PublishItems } from "./bulk-line.ts";
 import { patiently } from "./bulk-patience.ts";
 import { bulkProgress } from "./bulk-progress.ts";
 import {
@@ -28,7 +29,6 @@ import { printableJson, printableLine } from "./printable.ts";
 import { RefusalTally } from "./refusal-tally.ts";
 import type { Target } from "./target.ts";
 import { tellWhenWaiting } from "./tell-when-waiting.ts";
-import { usage } from "./usage.ts";
 
 export interface PublishBulk extends BulkFiles {
   readonly atomic: boolean;
@@ -43,6 +43,7 @@ interface Opened {
   readonly from: BulkState;
   readonly checkpoint: Checkpoint | undefined;
   readonly rejects: Rejects | undefined;
+  readonly publish: PublishItems;
 }
 
 const nowMs = () => performance.now();
@@ -64,7 +65,7 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
     const opened = await open(evreg, place);
     const told = goesOn(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
     if (told !== undefined) note(printableLine(told));
-    const outcome = await publishOpened(evreg.events, opened, options);
+    const outcome = await publishOpened(opened, options);
     if (output.format === "table") {
       await tellWhenWaiting(
         evreg,
@@ -86,15 +87,17 @@ async function opening({
     rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
   if (checkpointPath === undefined) {
     const input = await openInput(path);
-    const opened = () => ({ input, from: NOTHING_SETTLED, checkpoint: undefined, rejects: rejectsFrom(0) });
+    const begun = { input, from: NOTHING_SETTLED, checkpoint: undefined };
+    const opened = (evreg: Evreg) => ({ ...begun, rejects: rejectsFrom(0), publish: batchesOf(evreg) });
     return {
-      open: () => Promise.resolve(opened()),
+      open: (evreg) => Promise.resolve(opened(evreg)),
       close: () => void input.stream.destroy(),
     };
   }
   const source = new BulkSource(path);
   const open = async (evreg: Evreg, target: string): Promise<Opened> => {
-    const dataId = await dataIdOf(evreg, target);
+    const ask = () => dataIdOf(evreg, target);
+    const dataId = await ask();
     const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
     const { state: from, rejectsBytes } = checkpoint;
     return {
@@ -102,17 +105,14 @@ async function opening({
       from,
       checkpoint,
       rejects: rejectsFrom(rejectsBytes),
+      publish: onlyTo(dataId, { publish: batchesOf(evreg), ask }),
     };
   };
   return { open, close: () => source.close() };
 }
 
-async function dataIdOf(evreg: Evreg, target: string): Promise<string> {
-  const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };
-  if (id !== undefined) return id;
-  throw usage(
-    `--checkpoint: the server at ${target} does not tell which data it has, as one of an older evreg. Nothing was published. Update that one, or leave --checkpoint out.`,
-  );
+function batchesOf({ events }: Evreg): PublishItems {
+  return (items, how) => events.publishBatch(items, how);
 }
 
 async function hasPending(evreg: Evreg): Promise<boolean> {
@@ -120,9 +120,9 @@ async function hasPending(evreg: Evreg): Promise<boolean> {
   return (pending?.data.length ?? 0) > 0;
 }
 
-async function publishOpened(events: EventsPort, opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
+async function publishOpened(opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
   const { path, atomic, concurrency, onError, output } = options;
-  const { input, from, checkpoint, rejects } = opened;
+  const { input, from, checkpoint, rejects, publish } = opened;
   const { stream, size } = input;
   const signal = interruption();
   const over = new AbortController();
@@ -137,7 +137,7 @@ async function publishOpened(events: EventsPort, opened: Opened, options: Publis
     }),
     publish: patiently(
       async (items, how) => {
-        const result = await events.publishBatch(items, how);
+        const result = await publish(items, how);
         for (const deprecation of result.meta.deprecated ?? []) {
           if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
           toldOf.add(deprecation.action);
