@@ -1,6 +1,7 @@
 import type { Config } from "./config/config.ts";
 import { devConfig } from "./config/dev.ts";
 import { EvregError } from "./domain/error.ts";
+import { hashToken } from "./domain/token-form.ts";
 import { LOCAL_OWNER } from "./domain/token.ts";
 import type { Finding } from "./domain/finding.ts";
 import type { Evreg } from "./evreg.ts";
@@ -10,9 +11,10 @@ import { certificateFindings } from "./runtime/certificate-finding.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { noteOwner, readOwner } from "./runtime/owner-file.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "./runtime/rest.ts";
-import { tokenFileOf, writeTokenFile } from "./runtime/token-file.ts";
+import { readTokenFile, tokenFileOf, writeTokenFile } from "./runtime/token-file.ts";
 import { folderWarning } from "./runtime/trusted-owner.ts";
 import type { Service } from "./service/service.ts";
+import type { Store } from "./store/store.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
 // act on another server never load them.
@@ -47,7 +49,7 @@ export interface RunningServer {
    * @throws EvregError `usage` when they cannot be used; it then goes on with what it has
    */
   renewCertificate(tls: Config["tls"]): void;
-  /** Where the first admin token is; absent when none is needed or the folder has no such file any more. */
+  /** Where the first admin token is; absent when none is needed, or no such file is there whose token still holds. */
   readonly tokenFile?: string;
   /**
    * Takes no more requests, finishes or hands back what is under way within `shutdownGraceMs`, and lets go of the data
@@ -85,14 +87,14 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
-    const tokenFile = config.auth.mode === "token" ? await firstToken(service, config) : undefined;
+    const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
 
     const [{ createHttpApp }, { openListeners }] = await loading;
     const { auth, limits } = config;
     const ending = new AbortController();
     const app = createHttpApp({
       service,
-      config: { auth, limits, dev },
+      config: { auth, limits, dev, hasTokenFile: tokenFile !== undefined },
       logger,
       clock,
       version: options.version,
@@ -195,10 +197,14 @@ async function whenFree<T>(folder: string, open: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Mints the first admin token if there is none, and answers the file that holds it. */
-async function firstToken(service: Service, config: Config): Promise<string | undefined> {
+/** Mints the first admin token if there is none, and answers the file that holds it, or one from before that holds. */
+async function firstToken(service: Service, store: Store, config: Config): Promise<string | undefined> {
   const token = await service.bootstrapToken(config.auth.bootstrapToken);
-  if (token === undefined) return tokenFileOf(config.data);
+  if (token === undefined) {
+    const kept = readTokenFile(config.data);
+    const holds = kept !== undefined && (await store.findToken(hashToken(kept))) !== undefined;
+    return holds ? tokenFileOf(config.data) : undefined;
+  }
   try {
     return writeTokenFile(config.data, token);
   } catch (error) {

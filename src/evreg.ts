@@ -58,7 +58,7 @@ export interface Evreg {
   readonly replays: ReplaysPort;
   readonly tokens: TokensPort;
   health(): Promise<Answer<Health>>;
-  /** Who is asking, and for what it may ask. Needs no scope. */
+  /** Who is asking, for what it may ask, and of which data. Needs no scope. */
   whoami(): Promise<Answer<Identity>>;
   /**
    * What the server has counted and measured since it started, in the text format of Prometheus. Needs `read` for all

@@ -1,67 +1,16 @@
-import { createHash } from "node:crypto";
-import { open, readFile } from "node:fs/promises";
 import { EvregError } from "../domain/error.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
 import type { BulkState } from "./bulk-publisher.ts";
 import type { Rejects } from "./bulk-rejects.ts";
-import { unreadable } from "./input.ts";
+import { type BulkSource, NO_PART } from "./bulk-source.ts";
+import { FORM, type Kept, keysOf, mustGoOn, type Publishing, readCheckpoint } from "./kept-checkpoint.ts";
 import type { Line } from "./ndjson.ts";
-import { usage } from "./usage.ts";
 
-/** How much of a file is read at either end to know it again. */
-const DIGESTED_BYTES = 1024 * 1024;
 const SAVED_EVERY_MS = 500;
 /** Digits of a line's number in its key. With zeros before it, keys grow as lines do, which an index likes. */
 const LINE_DIGITS = 9;
-
-/** What the same file has in common with itself from run to run, wherever it lies. */
-export interface FileIdentity {
-  readonly size: number;
-  /** SHA-256 of its size, its first and its last mebibyte, in base64url. */
-  readonly digest: string;
-}
-
-/** The checkpoint as it is written. */
-interface Kept {
-  readonly evreg_checkpoint: 1;
-  readonly file: FileIdentity;
-  readonly target: string;
-  readonly line: number;
-  readonly byte: number;
-  readonly accepted: number;
-  readonly replayed: number;
-  readonly refused: number;
-  /** Length of the file of refused lines. */
-  readonly rejects_bytes: number;
-}
-
-/** `usage` for what is no file with a size, as only that can be gone on with. */
-export async function identify(path: string): Promise<FileIdentity> {
-  if (path === "-") throw usage("--checkpoint needs a file that can be read again, not stdin.");
-  try {
-    await using file = await open(path);
-    const stat = await file.stat();
-    if (!stat.isFile()) throw usage(`--checkpoint needs a file that can be read again, and ${path} is none.`);
-    const { size } = stat;
-    const hash = createHash("sha256").update(`${size}:`);
-    const part = Buffer.alloc(Math.min(size, DIGESTED_BYTES));
-    for (const at of [0, Math.max(0, size - DIGESTED_BYTES)]) {
-      const { bytesRead } = await file.read(part, 0, part.length, at);
-      hash.update(part.subarray(0, bytesRead));
-    }
-    return { size, digest: hash.digest("base64url") };
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-export interface CheckpointOptions {
+export interface CheckpointOptions extends Publishing {
   readonly path: string;
-  /** Of the file that is published. */
-  readonly source: string;
-  readonly file: FileIdentity;
-  /** The address or the data folder. */
-  readonly target: string;
   readonly nowMs: () => number;
 }
 
@@ -71,24 +20,41 @@ export interface CheckpointOptions {
  */
 export class Checkpoint {
   readonly path: string;
+  /** Whether the file has grown since it was noted. */
+  readonly hasGrown: boolean;
   #kept: Kept;
+  readonly #source: BulkSource;
   readonly #nowMs: () => number;
   #savedAtMs: number;
 
-  private constructor({ path, nowMs }: CheckpointOptions, kept: Kept) {
+  private constructor({ path, source, nowMs }: CheckpointOptions, kept: Kept, hasGrown: boolean) {
     this.path = path;
+    this.hasGrown = hasGrown;
     this.#kept = kept;
+    this.#source = source;
     this.#nowMs = nowMs;
     this.#savedAtMs = nowMs();
   }
 
-  /** The one in the file, or a new one; `usage` for another file's or target's, and for what is no checkpoint. */
+  /** The one in the file, or a new one; `usage` for another file's or other data's, and for what is no checkpoint. */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
-    const { path, file, target } = options;
-    const found = await readCheckpoint(path);
-    if (found !== undefined) mustBeFor(found, options);
-    const counts = { line: 0, byte: 0, accepted: 0, replayed: 0, refused: 0, rejects_bytes: 0 };
-    const checkpoint = new Checkpoint(options, found ?? { evreg_checkpoint: 1, file, target, ...counts });
+    const { path, source, dataId, target } = options;
+    const { file } = source;
+    const found = await readCheckpoint(path, source);
+    const none = {
+      line: 0,
+      byte: 0,
+      counted: NO_PART,
+      accepted: 0,
+      replayed: 0,
+      refused: 0,
+      rejects_bytes: 0,
+    };
+    const kept =
+      found === undefined
+        ? { evreg_checkpoint: FORM, file, keys: keysOf(file), data_id: dataId, target, ...none }
+        : { ...found, file, target, byte: mustGoOn(found, path, options) };
+    const checkpoint = new Checkpoint(options, kept, found !== undefined && found.file.size !== file.size);
     // That it cannot be written is told before anything is published.
     checkpoint.save();
     return checkpoint;
@@ -106,7 +72,7 @@ export class Checkpoint {
 
   /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
   readonly keyOf = ({ number }: Line): string =>
-    `bulk:${this.#kept.file.digest.slice(0, 16)}:${String(number).padStart(LINE_DIGITS, "0")}`;
+    `bulk:${this.#kept.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Keeps what has come about, and writes it now and then. @throws EvregError `unavailable` */
   note({ accepted, replayed, refused, settledLine, settledBytes }: BulkState, rejects?: Rejects): void {
@@ -120,6 +86,9 @@ export class Checkpoint {
   save(rejects?: Rejects): void {
     // Nothing is counted that a power cut could still take away.
     rejects?.sync();
+    const { byte, counted } = this.#kept;
+    if (byte !== counted.bytes)
+      this.#kept = { ...this.#kept, counted: this.#source.frontPart(byte, counted) };
     try {
       replaceFile(this.path, `${JSON.stringify(this.#kept, null, 2)}\n`, { durable: true });
     } catch (error) {
@@ -129,53 +98,4 @@ export class Checkpoint {
     }
     this.#savedAtMs = this.#nowMs();
   }
-}
-
-async function readCheckpoint(path: string): Promise<Kept | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unreadable(path, error);
-  }
-  const kept = parsed(text);
-  if (kept === undefined) {
-    throw usage(
-      `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
-    );
-  }
-  return kept;
-}
-
-function parsed(text: string): Kept | undefined {
-  try {
-    const kept = JSON.parse(text) as Kept;
-    const counts = [kept.line, kept.byte, kept.accepted, kept.replayed, kept.refused, kept.rejects_bytes];
-    const isWhole =
-      kept.evreg_checkpoint === 1 && counts.every((count) => Number.isSafeInteger(count) && count >= 0);
-    return isWhole && typeof kept.file.digest === "string" && kept.byte <= kept.file.size ? kept : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function mustBeFor(kept: Kept, { path, source, file, target }: CheckpointOptions): void {
-  const anew = "Name another file with --checkpoint to begin anew.";
-  if (kept.file.digest !== file.digest) {
-    const difference =
-      kept.file.size === file.size
-        ? "its beginning or its end is another"
-        : `it has ${inBytes(file.size)} now, and had ${inBytes(kept.file.size)}`;
-    throw usage(
-      `The checkpoint ${path} is of another file than ${source}, or that was changed: ${difference}. ${anew}`,
-    );
-  }
-  if (kept.target !== target) {
-    throw usage(`The checkpoint ${path} is of publishing to ${kept.target}, not to ${target}. ${anew}`);
-  }
-}
-
-function inBytes(count: number): string {
-  return `${count.toLocaleString("en")} bytes`;
 }

@@ -1,4 +1,5 @@
 import type { BulkState } from "./bulk-publisher.ts";
+import { behind } from "./bulk-summary.ts";
 import { progressBar } from "./progress-bar.ts";
 import { RecentRate } from "./recent-rate.ts";
 
@@ -30,13 +31,16 @@ export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): 
   const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {left} left`;
   const lines = new RecentRate(nowMs);
   const bytes = new RecentRate(nowMs);
-  const shown = ({ settledBytes, accepted, replayed, refused }: BulkState) => ({
-    published: accepted - replayed,
-    there: replayed === 0 ? "" : `, ${replayed} already there`,
-    refused,
-    rate: Math.round(lines.perS).toLocaleString("en"),
-    left: timeLeft((size ?? 0) - settledBytes, bytes.perS),
-  });
+  const shown = (state: BulkState) => {
+    const { settledBytes, accepted, replayed, refused } = behind(from, state);
+    return {
+      published: accepted - replayed,
+      there: replayed === 0 ? "" : `, ${replayed} already there`,
+      refused,
+      rate: Math.round(lines.perS).toLocaleString("en"),
+      left: timeLeft((size ?? 0) - settledBytes, bytes.perS),
+    };
+  };
   const note = (state: BulkState): void => {
     lines.reach(state.accepted + state.refused);
     bytes.reach(state.settledBytes);

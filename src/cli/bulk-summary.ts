@@ -8,26 +8,59 @@ export interface BulkFiles {
   readonly rejects?: string | undefined;
 }
 
+/** What came about since `from`. */
+export function behind<T extends BulkState>(from: BulkState, state: T): T {
+  return {
+    ...state,
+    accepted: state.accepted - from.accepted,
+    replayed: state.replayed - from.replayed,
+    refused: state.refused - from.refused,
+  };
+}
+
+/**
+ * Where a bulk goes on; `undefined` where it begins anew or has nothing left.
+ * @param size of the file, in bytes
+ */
+export function goesOn(
+  { settledLine, settledBytes }: BulkState,
+  size: number | undefined,
+  { path, checkpoint }: BulkFiles,
+  hasGrown: boolean,
+): string | undefined {
+  if (settledLine === 0 || settledBytes === size) return undefined;
+  const grown = hasGrown ? `${path} has grown. ` : "";
+  return `${grown}Going on behind line ${settledLine.toLocaleString("en")} of ${path}, by ${checkpoint}.`;
+}
+
 /**
  * What became of a bulk, and how to go on.
  * @param from how far the checkpoint said it had come before; what it counts is among the outcome's
  */
 export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState): string {
-  const { accepted, replayed, refused, end, settledLine } = outcome;
-  const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
-  const counts = `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
+  const { refused, end, settledLine } = outcome;
+  const before =
+    from.settledLine === 0
+      ? ""
+      : ` Before, up to line ${from.settledLine.toLocaleString("en")}: ${counts(from)}`;
   if (end === "all") {
-    const told = refused === 0 ? counts : `${counts} ${mending(files)}`;
-    if (settledLine === 0 || settledLine > from.settledLine) return told;
-    return `Nothing was left to publish: ${files.checkpoint} says that this file is done. With what went before: ${told}`;
+    const mend = refused === 0 ? "" : ` ${mending(files)}`;
+    return settledLine === 0 || settledLine > from.settledLine
+      ? `${counts(behind(from, outcome))}${before}${mend}`
+      : `Nothing was left to publish: ${files.checkpoint} says that this file is done.${before}${mend}`;
   }
   if (end === "stopped") {
     return settledLine === 0
       ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${counts} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: ${fromLine(settledLine, files)}`;
+      : `${counts(outcome)} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: ${fromLine(settledLine, files)}`;
   }
   const place = `${end === "interrupted" ? "Interrupted" : "It came to an end"} behind line ${settledLine}.`;
-  return [counts, place, ...goingOn(outcome, files)].join(" ");
+  return [`${counts(behind(from, outcome))}${before}`, place, ...goingOn(outcome, files)].join(" ");
+}
+
+function counts({ accepted, replayed, refused }: BulkState): string {
+  const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
+  return `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
 }
 
 function mending({ rejects }: BulkFiles): string {

@@ -15,5 +15,6 @@ export function identityColumns({
     { title: "Context", of: () => context },
     { title: "You may", of: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
     { title: "Until", of: ({ expires_at }) => expires_at ?? "never ends" },
+    { title: "Data", of: ({ data_id }) => data_id },
   ];
 }

@@ -1,11 +1,12 @@
 import { addAbortSignal } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ErrorBody } from "../domain/error.ts";
-import type { EventsPort, Evreg } from "../evreg.ts";
+import type { Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
-import { Checkpoint, identify } from "./bulk-checkpoint.ts";
-import { MAX_LINE_BYTES } from "./bulk-line.ts";
+import { Checkpoint } from "./bulk-checkpoint.ts";
+import { dataIdOf, onlyTo } from "./bulk-data.ts";
+import { MAX_LINE_BYTES, type PublishItems } from "./bulk-line.ts";
 import { patiently } from "./bulk-patience.ts";
 import { bulkProgress } from "./bulk-progress.ts";
 import {
@@ -16,7 +17,8 @@ import {
   type BulkState,
 } from "./bulk-publisher.ts";
 import { mustDiffer, Rejects } from "./bulk-rejects.ts";
-import { summary, type BulkFiles } from "./bulk-summary.ts";
+import { BulkSource } from "./bulk-source.ts";
+import { behind, goesOn, summary, type BulkFiles } from "./bulk-summary.ts";
 import { deprecationNote } from "./deprecation-note.ts";
 import { EXIT } from "./exit-code.ts";
 import { chunksOf, openInput, type Input } from "./input.ts";
@@ -41,6 +43,7 @@ interface Opened {
   readonly from: BulkState;
   readonly checkpoint: Checkpoint | undefined;
   readonly rejects: Rejects | undefined;
+  readonly publish: PublishItems;
 }
 
 const nowMs = () => performance.now();
@@ -59,8 +62,10 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
   mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
   const { open, close } = await opening(options);
   const publish: Bulk["publish"] = async (evreg, { place }) => {
-    const opened = await open(place);
-    const outcome = await publishOpened(evreg.events, opened, options);
+    const opened = await open(evreg, place);
+    const told = goesOn(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
+    if (told !== undefined) note(printableLine(told));
+    const outcome = await publishOpened(opened, options);
     if (output.format === "table") {
       await tellWhenWaiting(
         evreg,
@@ -77,29 +82,37 @@ async function opening({
   path,
   checkpoint: checkpointPath,
   rejects: rejectsPath,
-}: PublishBulk): Promise<{ open: (target: string) => Promise<Opened>; close: () => void }> {
+}: PublishBulk): Promise<{ open: (evreg: Evreg, target: string) => Promise<Opened>; close: () => void }> {
   const rejectsFrom = (bytes: number) =>
     rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
   if (checkpointPath === undefined) {
     const input = await openInput(path);
-    const opened = () => ({ input, from: NOTHING_SETTLED, checkpoint: undefined, rejects: rejectsFrom(0) });
+    const begun = { input, from: NOTHING_SETTLED, checkpoint: undefined };
+    const opened = (evreg: Evreg) => ({ ...begun, rejects: rejectsFrom(0), publish: batchesOf(evreg) });
     return {
-      open: () => Promise.resolve(opened()),
+      open: (evreg) => Promise.resolve(opened(evreg)),
       close: () => void input.stream.destroy(),
     };
   }
-  const file = await identify(path);
-  const open = async (target: string): Promise<Opened> => {
-    const checkpoint = await Checkpoint.open({ path: checkpointPath, source: path, file, target, nowMs });
+  const source = new BulkSource(path);
+  const open = async (evreg: Evreg, target: string): Promise<Opened> => {
+    const ask = () => dataIdOf(evreg, target);
+    const dataId = await ask();
+    const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
     const { state: from, rejectsBytes } = checkpoint;
     return {
       input: await openInput(path, from.settledBytes),
       from,
       checkpoint,
       rejects: rejectsFrom(rejectsBytes),
+      publish: onlyTo(dataId, { publish: batchesOf(evreg), ask }),
     };
   };
-  return { open, close: () => undefined };
+  return { open, close: () => source.close() };
+}
+
+function batchesOf({ events }: Evreg): PublishItems {
+  return (items, how) => events.publishBatch(items, how);
 }
 
 async function hasPending(evreg: Evreg): Promise<boolean> {
@@ -107,9 +120,9 @@ async function hasPending(evreg: Evreg): Promise<boolean> {
   return (pending?.data.length ?? 0) > 0;
 }
 
-async function publishOpened(events: EventsPort, opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
+async function publishOpened(opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
   const { path, atomic, concurrency, onError, output } = options;
-  const { input, from, checkpoint, rejects } = opened;
+  const { input, from, checkpoint, rejects, publish } = opened;
   const { stream, size } = input;
   const signal = interruption();
   const over = new AbortController();
@@ -124,7 +137,7 @@ async function publishOpened(events: EventsPort, opened: Opened, options: Publis
     }),
     publish: patiently(
       async (items, how) => {
-        const result = await events.publishBatch(items, how);
+        const result = await publish(items, how);
         for (const deprecation of result.meta.deprecated ?? []) {
           if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
           toldOf.add(deprecation.action);
@@ -179,13 +192,20 @@ function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | u
 
 async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishBulk): Promise<number> {
   const { atomic, output } = options;
-  const { accepted, replayed, refused, end } = outcome;
-  if (output.format === "json") await output.document({ meta: { accepted, rejected: refused, replayed } });
+  const { refused, end } = outcome;
+  if (output.format === "json") {
+    const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...counted(from) } };
+    await output.document({ meta: { ...counted(behind(from, outcome)), ...before } });
+  }
   if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   if (refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
+}
+
+function counted({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
+  return { accepted, rejected: refused, replayed };
 }
 
 /** A refused line for a program: the API's error with the line's number. */

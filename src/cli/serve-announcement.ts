@@ -12,9 +12,10 @@ export interface Announcement {
   /** The file its configuration came from, if any did. */
   readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
+  readonly needsToken: boolean;
   /** The context that commands act on where nothing else is told, if there is one. */
   readonly context: string | undefined;
-  /** Whether there is any action yet; without one, creating it is the next step. */
+  /** Whether there is any action yet beside evreg's own; without one, creating it is the next step. */
   readonly hasActions: boolean;
   readonly cwd: string;
   /** How this program is called here: `evreg`, or `npx evreg` in a checkout. */
@@ -24,7 +25,10 @@ export interface Announcement {
 /** What a person who just started a server wants to know. Never the token itself, only where it is. */
 export function announcement(about: Announcement): string {
   const { url, data, tokenFile, program, cwd, context } = about;
-  const access = tokenFile === undefined ? "none needed" : `in the file ${tokenFile}`;
+  const missing = about.needsToken
+    ? "one of those that were made; without any, stop this and run evreg tokens create with --data"
+    : "none needed";
+  const access = tokenFile === undefined ? missing : `in the file ${tokenFile}`;
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
   const found = relative(cwd, data) === ".evreg" && context === undefined;
   const place = found ? "" : ` --data ${quoted(data)}`;

@@ -16,7 +16,7 @@ export default class Publish extends EvregCommand {
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json. A server that cannot take more for now is waited for, two minutes at most.
 
-With --checkpoint the same command goes on where one before it came to an end, crashed or not: each line without a key of its own gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A checkpoint of another file or another server is refused.
+With --checkpoint the same command goes on where one before it came to an end, crashed or not: each line without a key of its own gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file that only grew is gone on with. A checkpoint of another file is refused, and one of other data, also at the same address: data is itself at every address, and other data after a restore.
 
 Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
   static override usage = [

@@ -5,8 +5,9 @@ import { EXIT } from "../cli/exit-code.ts";
 import { textArg } from "../cli/flags.ts";
 import { chunksOf, openInput } from "../cli/input.ts";
 import { endingAtOnce, removeForGood } from "../cli/interruption.ts";
-import { rememberTarget, serveCommand } from "../cli/next-command.ts";
+import { nextCommand, rememberTarget, serveCommand } from "../cli/next-command.ts";
 import { note } from "../cli/output.ts";
+import { printableLine } from "../cli/printable.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { Column } from "../cli/table.ts";
 import { encryptionKeys } from "../config/encryption-keys.ts";
@@ -15,7 +16,7 @@ export default class Restore extends BaseCommand {
   static override summary = "Make a backup the data of a folder.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
-All is then as it was when the backup was made, the tokens too. Deliveries that were unfinished then are sent by the next start, some of them again. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
+All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
   static override examples = [
     { description: "Into a new folder", command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg" },
     {
@@ -53,9 +54,24 @@ All is then as it was when the backup was made, the tokens too. Deliveries that 
       stream.destroy(),
     );
     await this.outputFor(flags).record({ data }, COLUMNS);
+    if (config.auth.mode === "token") note(printableLine(tokensNote(data)));
     note(`Start it with: ${serveCommand()}`);
     return EXIT.done;
   }
+}
+
+/** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
+function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Shown): string {
+  const aside =
+    kept === null
+      ? ""
+      : ` The one in the file token is not one of them; it is in ${kept} now, with what it was for.`;
+  if (tokens === 0) return `The backup has no tokens; the first start makes one.${aside}`;
+  const next =
+    file === null
+      ? `To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`
+      : `One of them is in ${file}.`;
+  return `The tokens that hold are those of the backup.${aside} ${next}`;
 }
 
 interface Shown {
@@ -68,11 +84,14 @@ interface Shown {
   readonly last_event: number;
   readonly last_event_at: string | null;
   readonly next_event: number;
+  readonly tokens: number;
   readonly kept: string | null;
+  readonly token_file: string | null;
+  readonly token_file_kept: string | null;
 }
 
 const COLUMNS: readonly Column<Shown>[] = [
-  { title: "File", of: ({ file }) => file },
+  { title: "File", of: ({ file }) => file, block: true },
   { title: "Size", of: ({ bytes }) => byteCount(bytes) },
   {
     title: "Form",
@@ -86,5 +105,6 @@ const COLUMNS: readonly Column<Shown>[] = [
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
   { title: "Next event", of: ({ next_event: id }) => id },
-  { title: "Before", of: ({ kept }) => kept ?? undefined },
+  { title: "Tokens", of: ({ tokens }) => tokens },
+  { title: "Before", of: ({ kept }) => kept ?? undefined, block: true },
 ];

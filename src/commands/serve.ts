@@ -10,6 +10,7 @@ import { announcement } from "../cli/serve-announcement.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { RunningServer } from "../app.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import { isReservedName } from "../domain/service-events.ts";
 import type { EvregError } from "../domain/error.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
@@ -82,10 +83,14 @@ export default class Serve extends BaseCommand {
         logger.error({ err: error }, "Nothing was taken up again; the server goes on as it was.");
       }
     };
-    if (isAtTerminal) await this.announce(server, config.data, { dev, file });
+    const needsToken = config.auth.mode === "token" && !dev;
+    if (isAtTerminal) await this.announce(server, config.data, { dev, file, needsToken });
     else {
       const { url, addresses } = server;
-      logger.info({ url, addresses, data: config.data, config: file ?? null, version }, "listening");
+      const { tokenFile: token_file } = server;
+      const first = token_file === undefined ? {} : { token_file };
+      const place = { data: config.data, ...first, config: file ?? null };
+      logger.info({ url, addresses, ...place, version }, "listening");
     }
 
     const reason = await Promise.race([signals.first, fatal.promise]);
@@ -100,9 +105,10 @@ export default class Serve extends BaseCommand {
   private async announce(
     { url, addresses, tokenFile, evreg }: RunningServer,
     data: string,
-    how: { readonly dev: boolean; readonly file: string | undefined },
+    how: { readonly dev: boolean; readonly file: string | undefined; readonly needsToken: boolean },
   ): Promise<void> {
-    const hasActions = (await evreg.actions.list()).data.length > 0;
+    const actions = (await evreg.actions.list()).data;
+    const hasActions = actions.some(({ action }) => !isReservedName(action));
     const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
     const { version, configDir } = this.config;
     const context = contextInUse(configDir);
@@ -115,6 +121,7 @@ export default class Serve extends BaseCommand {
         dev: how.dev,
         configFile: how.file,
         tokenFile,
+        needsToken: how.needsToken,
         context: context === undefined ? undefined : printableLine(context),
         hasActions,
         cwd: process.cwd(),

@@ -34,7 +34,10 @@ export interface Principal {
 }
 
 /** Who a caller is to the service, and what it may do there. */
-export type Identity = Required<Principal>;
+export interface Identity extends Required<Principal> {
+  /** Of the data of the service: the same at each of its addresses, and made anew by a restore. */
+  readonly data_id: string;
+}
 
 /** A process that holds the data folder itself may do everything its owner may. */
 export const LOCAL_OWNER: Principal = { name: "local", scopes: ["admin"] };

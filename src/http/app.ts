@@ -55,7 +55,10 @@ export function createHttpApp(options: HttpAppOptions): H3 {
         const evreg = authenticate(incoming, route.access);
         return evreg instanceof Promise ? evreg.then((port) => act(port, incoming)) : act(evreg, incoming);
       };
-      const refused = route.access === "publish" ? (failure: unknown) => counts.refuse(failure) : undefined;
+      const refused =
+        route.access === "publish" && route.body !== undefined
+          ? (failure: unknown) => counts.refuse(failure)
+          : undefined;
       const handler = handlerOf(finish, clock, begin, refused);
       app.on(route.method, path, handler);
       // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.

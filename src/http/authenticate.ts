@@ -23,6 +23,9 @@ function tokenOf(header: string): string | undefined {
   return BEARER.exec(header)?.[1];
 }
 
+const WITHOUT_TOKEN =
+  "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
+
 /** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
 export type Authenticate = (incoming: Incoming, access: Access) => Evreg | Promise<Evreg>;
 
@@ -54,7 +57,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
       "unauthorized",
       withoutToken
         ? "The token is not one of this server's. It asks for none: leave the `Authorization` header out."
-        : "The token is unknown, expired or revoked. With an admin token, or on the server's machine, `evreg tokens` lists those that are valid and `evreg tokens create` makes one.",
+        : `The token is unknown, expired or revoked. With an admin token, \`evreg tokens\` lists those that are valid and \`evreg tokens create\` makes one${WITHOUT_TOKEN}`,
     );
   }
 
@@ -68,7 +71,9 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     if (access === "publish" && config.auth.anonymousPublish) return portOf(ANONYMOUS_PUBLISHER);
     throw new EvregError(
       "unauthorized",
-      "This needs a token: send `Authorization: Bearer <token>`. The first one is in the file `token` of the server's data folder.",
+      config.hasTokenFile
+        ? "This needs a token: send `Authorization: Bearer <token>`. The first one is in the file `token` of the server's data folder."
+        : `This needs a token: send \`Authorization: Bearer <token>\`. With an admin token, \`evreg tokens create\` makes one${WITHOUT_TOKEN}`,
     );
   };
 }

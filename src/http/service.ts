@@ -19,6 +19,8 @@ export interface HttpConfig {
     /** Opens the two publish routes to callers without a token. */
     readonly anonymousPublish: boolean;
   };
+  /** Whether the data folder has the file `token`, with a token that holds. */
+  readonly hasTokenFile: boolean;
   readonly limits: { readonly payloadBytes: number };
   /** For one's own machine: no token needed, loopback callers only. */
   readonly dev: boolean;

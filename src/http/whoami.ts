@@ -7,10 +7,12 @@ export const WHOAMI_ROUTE: Route = {
   path: "/v1/whoami",
   operationId: "whoAmI",
   tag: "tokens",
-  summary: "Who the caller is, and what it may do",
-  description: "Any token that is valid may ask.",
-  access: "token",
-  answers: { 200: { description: "The token's name and scopes.", schema: one("Identity") } },
+  summary: "Who the caller is, what it may do, and with which data",
+  description: "Any token that is valid may ask, and anyone where publishing needs no token.",
+  access: "publish",
+  answers: {
+    200: { description: "The token's name and scopes, and the id of the data.", schema: one("Identity") },
+  },
   failures: [],
   async handle(evreg) {
     return reply(200, await evreg.whoami());

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { readOwned } from "./ownership.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -11,6 +11,18 @@ const MAX_BYTES = 64 * 1024;
 export function tokenFileOf(folder: string): string | undefined {
   const path = join(folder, TOKEN_FILE);
   return existsSync(path) ? path : undefined;
+}
+
+/**
+ * Gives the file another name beside it, when there is one: its token is not of this data any more.
+ * @param ending of its new name
+ */
+export function setTokenFileAside(folder: string, ending: string): string | null {
+  const path = tokenFileOf(folder);
+  if (path === undefined) return null;
+  const aside = `${path}.${ending}`;
+  renameSync(path, aside);
+  return aside;
 }
 
 /** Puts the token in place in one step, readable by its owner only, and on disk before it is named. */

@@ -105,7 +105,7 @@ export function createService(options: ServiceOptions): Service {
         replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
         health: () => Promise.resolve({ data: health() }),
-        whoami: () => Promise.resolve({ data: { expires_at: null, ...principal } }),
+        whoami: () => Promise.resolve({ data: { expires_at: null, ...principal, data_id: store.dataId } }),
         async metrics() {
           access.require("read");
           return metrics();

@@ -48,6 +48,12 @@ import type { TokenRecord } from "./tokens.ts";
  * happened, like a published event, while they have an active subscription; who opened the store hears of it.
  */
 export interface Store {
+  /**
+   * Which data this is: the same at every opening of it, and another for every other store, also for one that a backup of
+   * this was restored to.
+   */
+  readonly dataId: string;
+
   // Actions
   /** `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number): Promise<Action>;

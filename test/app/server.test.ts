@@ -183,10 +183,14 @@ describe("the first token", () => {
     expect(second.tokenFile).toBe(join(data, "token"));
     expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(token);
     expect((await second.evreg.tokens.list()).data).toHaveLength(1);
+    await second.evreg.tokens.revoke(1);
+    await second.evreg.tokens.create({ name: "x", scopes: ["admin"] });
     await second.stop();
 
-    rmSync(join(data, "token"));
-    expect((await start(data)).tokenFile).toBeUndefined();
+    const third = await start(data);
+    expect(third.tokenFile).toBeUndefined();
+    const refused = await fetch(`${third.url}/v1/tokens`);
+    expect(await refused.text()).not.toContain("in the file");
   });
 
   test("can be given, and then is that one", async () => {

@@ -1,8 +1,17 @@
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { Checkpoint, identify, type CheckpointOptions } from "../../src/cli/bulk-checkpoint.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Checkpoint, type CheckpointOptions } from "../../src/cli/bulk-checkpoint.ts";
 import { mustDiffer, Rejects } from "../../src/cli/bulk-rejects.ts";
+import { BulkSource } from "../../src/cli/bulk-source.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 const folder = temporaryFolder();
@@ -10,15 +19,21 @@ const at = (name: string): string => join(folder.path, name);
 const EVENTS = "line\n".repeat(1_000_000);
 const STATE = { accepted: 7, replayed: 1, refused: 2, settledLine: 9, settledBytes: 45 };
 const REFUSAL = { error: "No.", details: {}, code: 422 };
+const opened: BulkSource[] = [];
 let timeMs = 0;
 
 beforeAll(() => writeFileSync(at("events"), EVENTS));
-afterAll(() => folder.remove());
+afterAll(() => {
+  for (const source of opened) source.close();
+  folder.remove();
+});
 
-async function options(given: Partial<CheckpointOptions> = {}): Promise<CheckpointOptions> {
-  const source = given.source ?? at("events");
-  const file = await identify(source);
-  return { path: at("checkpoint"), source, file, target: "https://a.example", nowMs: () => timeMs, ...given };
+function options(given: Partial<CheckpointOptions> & { readonly of?: string } = {}): CheckpointOptions {
+  const { of = at("events"), ...others } = given;
+  const source = new BulkSource(of);
+  opened.push(source);
+  const to = { dataId: "a", target: "https://a.example" };
+  return { path: at("checkpoint"), source, ...to, nowMs: () => timeMs, ...others };
 }
 
 function lineOf(number: number, text = "x"): { number: number; bytes: Buffer; endsAt: number } {
@@ -30,57 +45,129 @@ function keptLine(): number {
 }
 
 test("a checkpoint is written at once, then twice a second, and read again", async () => {
-  const checkpoint = await Checkpoint.open(await options());
+  const checkpoint = await Checkpoint.open(options());
   expect(keptLine()).toBe(0);
   checkpoint.note(STATE);
   expect(keptLine()).toBe(0);
   timeMs += 500;
   checkpoint.note(STATE);
   expect(keptLine()).toBe(9);
-  expect((await Checkpoint.open(await options())).state).toEqual(STATE);
+  expect((await Checkpoint.open(options())).state).toEqual(STATE);
 });
 
 test("it is known by its size, its beginning and its end, wherever it lies, and keys are made of that", async () => {
-  const key = (await Checkpoint.open(await options())).keyOf(lineOf(9));
+  const key = (await Checkpoint.open(options())).keyOf(lineOf(9));
   expect(key).toMatch(/^bulk:[\w-]{16}:000000009$/);
   copyFileSync(at("events"), at("copy"));
-  expect((await Checkpoint.open(await options({ source: at("copy") }))).keyOf(lineOf(9))).toBe(key);
+  expect((await Checkpoint.open(options({ of: at("copy") }))).keyOf(lineOf(9))).toBe(key);
   for (const [text, difference] of [
-    [`${EVENTS}line\n`, /it has 5,000,005 bytes now, and had 5,000,000 bytes/],
+    [EVENTS.slice(5), /it has 4,999,995 bytes now, and had 5,000,000 bytes/],
     [`b${EVENTS.slice(1)}`, /its beginning or its end is another/],
     [`${EVENTS.slice(0, -2)}b\n`, /its beginning or its end is another/],
+    [`b${EVENTS.slice(1)}line\n`, /it has 5,000,005 bytes now, and had 5,000,000 bytes, which are not/],
   ] as const) {
     writeFileSync(at("changed"), text);
-    const changed = await options({ source: at("changed") });
+    const changed = options({ of: at("changed") });
     await expect(Checkpoint.open(changed)).rejects.toThrow(difference);
-    const other = await Checkpoint.open({ ...changed, path: at(`checkpoint of ${changed.file.digest}`) });
+    await expect(Checkpoint.open(changed)).rejects.toThrow("are then stored twice, except those with");
+    const other = await Checkpoint.open({ ...changed, path: at("checkpoint of another") });
     expect(other.keyOf(lineOf(9))).not.toBe(key);
+    rmSync(at("checkpoint of another"));
   }
 });
 
-test("one of another target is refused, and what is no checkpoint is left as it is", async () => {
-  const elsewhere = Checkpoint.open(await options({ target: "https://b.example" }));
-  await expect(elsewhere).rejects.toThrow("is of publishing to https://a.example, not to https://b.example.");
+describe("a file that has grown", () => {
+  const path = at("growing checkpoint");
+  const source = at("growing");
+
+  /** @param bytes of the file that are counted */
+  async function counted(text: string, bytes: number): Promise<Checkpoint> {
+    rmSync(path, { force: true });
+    writeFileSync(source, text);
+    const checkpoint = await Checkpoint.open(options({ path, of: source }));
+    checkpoint.note({ ...STATE, settledBytes: bytes });
+    checkpoint.save();
+    return checkpoint;
+  }
+
+  test("is gone on with behind what is counted, by the same keys", async () => {
+    let bytes = 1_500_000;
+    const before = await counted(EVENTS, bytes);
+    for (const more of ["line\n", "line\n".repeat(300_000)]) {
+      appendFileSync(source, more);
+      const after = await Checkpoint.open(options({ path, of: source }));
+      expect(after.hasGrown).toBe(true);
+      expect(after.state).toEqual({ ...STATE, settledBytes: bytes });
+      expect(after.keyOf(lineOf(9))).toBe(before.keyOf(lineOf(9)));
+      // What is counted from here on is hashed on from what the run before kept.
+      bytes += 2_500_000;
+      after.note({ ...STATE, settledBytes: bytes });
+      after.save();
+    }
+    expect((await Checkpoint.open(options({ path, of: source }))).hasGrown).toBe(false);
+  });
+
+  test("is refused where what is counted has changed between its beginning and its end", async () => {
+    await counted(EVENTS, 4_000_000);
+    writeFileSync(source, `${EVENTS.slice(0, 2_500_000)}b${EVENTS.slice(2_500_001)}line\n`);
+    await expect(Checkpoint.open(options({ path, of: source }))).rejects.toThrow(
+      "which are not as they were",
+    );
+  });
+
+  test.each([
+    ["line", "\nline\n", 5],
+    ["line", "\r\nline\n", 6],
+    ["line\n", "line\n", 5],
+    ["line\n", "\n", 5],
+    ["line", " more\n", undefined],
+    ["line", "\rmore\n", undefined],
+  ])("%j and then %j: the line that was its last ends at %s", async (text, more, end) => {
+    await counted(text, text.length);
+    appendFileSync(source, more);
+    const opening = Checkpoint.open(options({ path, of: source }));
+    if (end === undefined) await expect(opening).rejects.toMatchObject({ code: "usage" });
+    else expect((await opening).state.settledBytes).toBe(end);
+  });
+});
+
+test("one of other data is refused, whatever the address; the same data may be at another", async () => {
+  expect((await Checkpoint.open(options({ target: "/srv/data" }))).state).toEqual(STATE);
+  const elsewhere = { dataId: "b", target: "https://b.example" };
+  await expect(Checkpoint.open(options(elsewhere))).rejects.toThrow(
+    /is of the data at \/srv\/data, and at https:\/\/b\.example there is other data\. .* \(--url, --context or --data\); .* is not stored twice\.$/,
+  );
+  const restored = { dataId: "b", target: "/srv/data" };
+  await expect(Checkpoint.open(options(restored))).rejects.toThrow(
+    "is of other data than there is now at /srv/data: another data folder was there, or the one from before a restore.",
+  );
+  expect(keptLine()).toBe(9);
+});
+
+test("one of an older form is refused, and what is no checkpoint is left as it is", async () => {
   const whole = JSON.parse(readFileSync(at("checkpoint"), "utf8")) as object;
   for (const text of [
     "",
     "[]",
     "null",
     '{"line":1}',
-    JSON.stringify({ ...whole, evreg_checkpoint: 2 }),
+    JSON.stringify({ ...whole, evreg_checkpoint: 3 }),
     JSON.stringify({ ...whole, line: -1 }),
-    JSON.stringify({ ...whole, byte: 5_000_001 }),
+    JSON.stringify({ ...whole, byte: 46 }),
+    JSON.stringify({ ...whole, data_id: undefined }),
     JSON.stringify({ ...whole, file: null }),
   ]) {
     writeFileSync(at("precious"), text);
-    await expect(Checkpoint.open(await options({ path: at("precious") }))).rejects.toMatchObject({
+    await expect(Checkpoint.open(options({ path: at("precious") }))).rejects.toMatchObject({
       code: "usage",
       message: expect.stringContaining("is no checkpoint of publish --batch, and is left as it is."),
     });
     expect(readFileSync(at("precious"), "utf8")).toBe(text);
   }
-  await expect(options({ source: folder.path })).rejects.toMatchObject({ code: "usage" });
-  const nowhere = Checkpoint.open(await options({ path: at("no/such") }));
+  writeFileSync(at("precious"), JSON.stringify({ ...whole, evreg_checkpoint: 1, data_id: undefined }));
+  await expect(Checkpoint.open(options({ path: at("precious") }))).rejects.toThrow("is of an older evreg");
+  expect(() => options({ of: folder.path })).toThrow(`and ${folder.path} is none`);
+  const nowhere = Checkpoint.open(options({ path: at("no/such") }));
   await expect(nowhere).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("ENOENT"),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { onlyTo } from "../../src/cli/bulk-data.ts";
 import { patiently } from "../../src/cli/bulk-patience.ts";
 import {
   NOTHING_SETTLED,
@@ -182,6 +183,29 @@ const PLAIN: NewEvent[] = [PAYLOAD];
 const busy = (retryAfterMs?: number) =>
   Object.assign(new EvregError("unavailable", "The store cannot commit."), { retryAfterMs });
 const unreachable = (cause: string) => new EvregError("unreachable", "No.", { cause });
+
+describe("a target that was away", () => {
+  test.each([
+    ["unreachable", "a", true],
+    ["unreachable", "b", false],
+    ["unavailable", "b", false],
+    ["rate_limited", "b", true],
+  ] as const)("%s, and then with the data %s: goes on %s", async (code, then, goesOn) => {
+    let tries = 0;
+    const publish = onlyTo("a", {
+      publish: (items) => {
+        tries += 1;
+        return tries === 2 ? Promise.reject(new EvregError(code, "No.")) : Promise.resolve(taken(items));
+      },
+      ask: () => Promise.resolve(then),
+    });
+    await publish(KEYED, {});
+    await expect(publish(KEYED, {})).rejects.toMatchObject({ code });
+    if (goesOn) await publish(KEYED, {});
+    else await expect(publish(KEYED, {})).rejects.toThrow("came back with other data than before");
+    expect(tries).toBe(goesOn ? 3 : 2);
+  });
+});
 
 describe("patience", () => {
   test("waits as long as the server asks, else longer each time", async () => {

@@ -47,7 +47,10 @@ test.skipIf(process.platform !== "linux")(
     const other = temporaryFolder();
     const free = await startProgram(other.path, [], { NODE_OPTIONS: "--max-semi-space-size=32" });
     expect(heapOf(free)).toEqual({ options: [], isSet: false });
-    expect((await free.end("SIGTERM")).code).toBe(0);
+    const { code, stderr } = await free.end("SIGTERM");
+    expect(code).toBe(0);
+    // It is a first start with tokens: where the first one is must be in the log.
+    expect(stderr).toContain(`"token_file":${JSON.stringify(join(other.path, "token"))}`);
     other.remove();
   },
 );
@@ -122,6 +125,7 @@ const ABOUT = {
   dev: false,
   configFile: undefined,
   tokenFile: "/srv/shop/.evreg/token",
+  needsToken: true,
   context: undefined,
   hasActions: false,
   cwd: "/srv/shop",
@@ -146,7 +150,9 @@ test("the next command fits the place: elsewhere it names the data folder, and i
     hasActions: true,
   });
   expect(text).toContain("npx evreg events --data '/srv/it'\\''s'");
-  expect(announcement({ ...ABOUT, tokenFile: undefined, dev: true })).toMatch(/token +none needed/);
+  const without = { ...ABOUT, tokenFile: undefined };
+  expect(announcement({ ...without, needsToken: false, dev: true })).toMatch(/token +none needed/);
+  expect(announcement(without)).toMatch(/token +one of those that were made; without any, stop this/);
 });
 
 test("where a context is in use, the next command names the data folder all the same", () => {

@@ -198,13 +198,16 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
   });
 
   test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {
-    const { code, text } = await onTerminal(80, ["serve", "--dev", "--port", "0"], (seen) =>
-      seen.includes("Ctrl-C stops it.") ? "\u0003" : undefined,
+    const { code, text } = await onTerminal(
+      80,
+      ["serve", "--dev", "--port", "0", "--data", "first"],
+      (seen) => (seen.includes("Ctrl-C stops it.") ? "\u0003" : undefined),
     );
     expect(code).toBe(0);
     expect(text).toMatch(/listens on http:\/\/127\.0\.0\.1:\d+, for this machine only/);
-    expect(text).toContain(`data   ${join(folder.path, ".evreg")}`);
-    expect(text).toContain("evreg events\r\n");
+    expect(text).toContain(`data   ${join(folder.path, "first")}`);
+    // Of the actions there are, all are evreg's own.
+    expect(text).toContain("evreg actions create hello.said");
     expect(text).toMatch(/stopped\r\n$/);
   });
 });

@@ -59,7 +59,14 @@ export function tokensContract(open: OpenEvreg): void {
         name: expect.stringMatching(/./),
         scopes,
         expires_at: null,
+        data_id: expect.stringMatching(/^[0-9a-f]{32}$/),
       });
+    });
+
+    it("tells everybody the same of which data there is, also who may only publish", async () => {
+      const { data_id: id } = (await under.evreg.whoami()).data;
+      const publisher = await under.as(["publish:billing"]);
+      expect((await publisher.whoami()).data.data_id).toBe(id);
     });
 
     it.each([

@@ -8,6 +8,7 @@ import { deliveryFilterSuite } from "./store/delivery-filters.ts";
 import { deliveryListSuite } from "./store/delivery-list.ts";
 import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
+import { identitySuite } from "./store/identity.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
@@ -25,6 +26,7 @@ import { tokenSuite } from "./store/tokens.ts";
  */
 export function storeContract(name: string, open: (folder: string) => Promise<Store>): void {
   describe(`store contract: ${name}`, () => {
+    describe("the identity of the data", () => identitySuite(open));
     describe("actions", () => actionSuite(open));
     describe("recording events", () => recordSuite(open));
     describe("idempotency keys", () => idempotencySuite(open));

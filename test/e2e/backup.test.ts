@@ -58,6 +58,9 @@ test("a backup under load has every event acknowledged before it, and restores w
   await server.end("SIGKILL");
   const restored = await run(["restore", "b.db", "--data", at("elsewhere")]);
   expect(restored.code).toBe(0);
+  expect(restored.stderr).toMatch(
+    /^The tokens that hold are those of the backup\. To make another, before .* --data /,
+  );
   expect(restored.stderr).toContain("Start it with: evreg serve --data");
   const again = await startProgram(at("elsewhere"));
   const other = connect({ url: again.url, token: readFileSync(join(data, "token"), "utf8").trim() });

@@ -75,6 +75,17 @@ describe("with tokens", () => {
     expect((await ask(harness, "GET /v1/events", { authorization: `bearer ${token}` })).status).toBe(200);
   });
 
+  test("the token file is named where there is one, and else how to come to a token", async () => {
+    for (const hasTokenFile of [true, false]) {
+      const harness = await started({ hasTokenFile });
+      const { body } = await ask(harness, "GET /v1/actions");
+      expect(body.includes("in the file `token`")).toBe(hasTokenFile);
+      expect(body.includes("with the server stopped and --data")).toBe(!hasTokenFile);
+      const unknown = await ask(harness, "GET /v1/actions", { authorization: "Bearer evreg_other" });
+      expect(unknown.body).toContain("with the server stopped and --data");
+    }
+  });
+
   test("a token is not taken from the address", async () => {
     const harness = await started({});
     const token = await harness.token("admin");
@@ -98,6 +109,11 @@ test("anonymous publishing opens the two publish routes and nothing else", async
   expect((await ask(harness, "GET /v1/events")).status).toBe(401);
   expect((await ask(harness, "GET /v1/events/1")).status).toBe(401);
   expect((await ask(harness, "POST /v1/actions", {}, "{}")).status).toBe(401);
+  const { status, body } = await ask(harness, "GET /v1/whoami");
+  expect([status, JSON.parse(body)]).toMatchObject([
+    200,
+    { data: { name: "anonymous", scopes: ["publish"] } },
+  ]);
   // Not on loopback only: the host does not matter here.
   expect((await ask(harness, "POST /v1/events", { host: "evreg.example" }, EVENT)).status).toBe(201);
 });

@@ -37,6 +37,7 @@ export interface Harness {
 export interface HarnessOptions {
   readonly auth?: Partial<HttpConfig["auth"]>;
   readonly dev?: boolean;
+  readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<AnswerLimits>;
   readonly clock?: Clock;
@@ -57,6 +58,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       auth: { mode: "token", anonymousPublish: false, ...options.auth },
       limits: { payloadBytes: PAYLOAD_BYTES },
       dev: options.dev ?? false,
+      hasTokenFile: options.hasTokenFile ?? false,
     },
     logger,
     clock,

@@ -355,7 +355,10 @@ test("a token tells whose it is, and until when", async () => {
   const input = { name: "shop", scopes: ["publish:shop"], expires_at: "2999-01-01T00:00:00.000Z" };
   const made = (await ask("POST", "/v1/tokens", input)).body["data"];
   const answer = await ask("GET", "/v1/whoami", undefined, { authorization: `Bearer ${made.token}` });
-  expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: { data: input } });
+  expect({ status: answer.status, body: answer.body }).toEqual({
+    status: 200,
+    body: { data: { ...input, data_id: expect.stringMatching(/^[0-9a-f]{32}$/) } },
+  });
   expectFailure(await ask("GET", "/v1/whoami?full=true"), 400);
 });
 

@@ -1,7 +1,7 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeFolder } from "../../src/runtime/make-folder.ts";
+import { makeFolder, removeMade } from "../../src/runtime/make-folder.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -12,10 +12,18 @@ afterEach(() => folder.remove());
 
 test("the folders above are made as well, and a second time changes nothing", () => {
   const path = join(folder.path, "a", "b", "c");
-  makeFolder(path);
-  makeFolder(path);
+  const made = makeFolder(path);
+  expect(made).toEqual([path, join(path, ".."), join(path, "..", "..")]);
+  expect(makeFolder(path)).toEqual([]);
   if (process.platform !== "win32") expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
   expect(statSync(path).isDirectory()).toBe(true);
+});
+
+test("what was made is taken back where nothing is in it", () => {
+  const made = makeFolder(join(folder.path, "a", "b", "c"));
+  writeFileSync(join(folder.path, "a", "file"), "");
+  removeMade(made);
+  expect(readdirSync(join(folder.path, "a"))).toEqual(["file"]);
 });
 
 test("below a file it fails with what the system says", () => {

@@ -30,6 +30,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     queue,
     commits: new CommitCounts(),
     backups: new Backups(setup.path, worker.report.file, keeper, systemClock),
+    dataId: worker.report.dataId,
     key: undefined,
     letGo: () => keeper.close(),
   });

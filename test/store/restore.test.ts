@@ -1,8 +1,10 @@
-import { existsSync, linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
+import { hashToken } from "../../src/domain/token-form.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { writeTokenFile } from "../../src/runtime/token-file.ts";
 import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { mustBeBackup, restore, type Restored } from "../../src/store/libsql/restore.ts";
@@ -23,6 +25,11 @@ async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Bu
   const store = await open(join(scratch.path, action), encryption);
   const { rowid } = await store.createAction({ action, application: "x", schemata: {} }, NOW);
   await store.recordEvents([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
+  return closedTo(store);
+}
+
+/** A backup of a store, which is closed. */
+async function closedTo(store: Store): Promise<Buffer> {
   const backup = await store.backup();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
@@ -91,6 +98,41 @@ describe("restoring a backup", () => {
     expect(row).toEqual({ n: 1 });
   });
 
+  it("makes it other data than that of the backup, which stays itself however often it is opened", async () => {
+    const ids: string[] = [];
+    for (const folder of [join(scratch.path, "from.backup"), join(scratch.path, "from.backup"), data, data]) {
+      if (folder === data && ids.length === 2) await put(backup);
+      const store = await open(folder);
+      ids.push(store.dataId);
+      await store.close();
+    }
+    await put(backup, { force: true });
+    const again = await open(data);
+    ids.push(again.dataId);
+    await again.close();
+    expect(ids[1]).toBe(ids[0]);
+    expect(ids[3]).toBe(ids[2]);
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it("keeps the token file with a token of the backup, and sets another aside", async () => {
+    const [mine, other] = [`evreg_${"a".repeat(36)}`, `evreg_${"b".repeat(36)}`];
+    const source = await open(join(scratch.path, "from.backup"));
+    await source.createToken({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
+    const bytes = await closedTo(source);
+
+    expect(await put(bytes)).toMatchObject({ tokens: 1, token_file: null, token_file_kept: null });
+    const path = writeTokenFile(data, mine);
+    expect(await put(bytes, { force: true })).toMatchObject({ token_file: path, token_file_kept: null });
+    writeTokenFile(data, other);
+    rmSync(join(data, "evreg.db.before-restore-20260301T120000000Z"));
+    const aside = `${path}.before-restore-20260301T120000000Z`;
+    const restored = await put(bytes, { force: true });
+    expect(restored).toMatchObject({ token_file: null, token_file_kept: aside });
+    expect(readFileSync(aside, "utf8")).toBe(`${other}\n`);
+    expect(existsSync(path)).toBe(false);
+  });
+
   it("takes the log of a crashed server away with its file", async () => {
     const child = startChild("store-child.ts", ["publish", data]);
     await child.line();
@@ -136,7 +178,7 @@ describe("restoring a backup", () => {
     const message = await refusal(put(spoil(Buffer.from(backup))), "invalid");
     expect(message).toMatch(why);
     expect(message).toContain("b.db");
-    expect(filesOf()).toEqual([]);
+    expect(existsSync(data)).toBe(false);
   });
 
   it("refuses one whose secrets the key does not open", async () => {

@@ -17,6 +17,11 @@ export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
     name: { ...text, description: "Of the token; `local` where the server asks for none." },
     scopes: token.scopes,
     expires_at: { ...nullableTimestamp, description: "When the token ends; `null`: never." },
+    data_id: {
+      ...text,
+      description:
+        "Of the data of the server: the same at each of its addresses, and another after a restore of a backup.",
+    },
   }),
   TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
 };

@@ -1,6 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
-import type { FileCheck, FileFacts } from "./examine-file.ts";
+import type { Examined, FileCheck } from "./examine-file.ts";
 import { fromWireError, type WireOutcome } from "./messages.ts";
 import type { NumberMove, Sequences } from "./number-gap.ts";
 import type { FileSettling } from "./settle-file.ts";
@@ -12,18 +12,19 @@ export type { FileFacts } from "./examine-file.ts";
  * Looks through a data file, or a copy of one, that this process has not open. See `examine-file.ts` for what it takes
  * and what is refused.
  * @param options `name`: what messages call it, if not by its path; `encryption`: what its secrets must open with; nothing
- * is asked of them when left out
+ * is asked of them when left out; `tokenHash`: of a token that is looked for in it
  */
 export async function checkFile(
   path: string,
   options: {
     readonly name?: string;
     readonly encryption?: { readonly keys: EncryptionKeys | undefined };
+    readonly tokenHash?: string | undefined;
   } = {},
-): Promise<FileFacts> {
-  const { name = path, encryption } = options;
+): Promise<Examined> {
+  const { name = path, encryption, tokenHash } = options;
   const check = { check: path, name, opensSecrets: encryption !== undefined, encryption: encryption?.keys };
-  return (await inThread(check)) as FileFacts;
+  return (await inThread(tokenHash === undefined ? check : { ...check, tokenHash })) as Examined;
 }
 
 /**

@@ -20,12 +20,14 @@ export function copiesIn(folder: string): readonly string[] {
 /**
  * Makes the folder (0700) where it is missing, and finds out whether it can be written to. What is there keeps its
  * permissions.
+ * @returns the folders it made, the innermost first
  * @throws EvregError `usage` when the path is no folder, `unavailable` when it cannot be written to
  */
-export function prepareFolder(folder: string): void {
+export function prepareFolder(folder: string): readonly string[] {
   let stats: Stats;
+  let made: readonly string[];
   try {
-    makeFolder(folder);
+    made = makeFolder(folder);
     stats = statSync(folder);
   } catch (error) {
     throw unusable(folder, error);
@@ -36,6 +38,7 @@ export function prepareFolder(folder: string): void {
   } catch (error) {
     throw unusable(folder, error);
   }
+  return made;
 }
 
 /**

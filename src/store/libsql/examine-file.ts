@@ -15,6 +15,8 @@ export interface FileCheck {
   /** Whether the secrets in it must open with `encryption`. */
   readonly opensSecrets: boolean;
   readonly encryption: EncryptionKeys | undefined;
+  /** Of a token, as it would be in there. */
+  readonly tokenHash?: string;
 }
 
 /** What a whole data file holds. */
@@ -29,7 +31,14 @@ export interface FileFacts {
   readonly last_event: number;
   /** When that was published. */
   readonly last_event_at: string | null;
+  readonly tokens: number;
   readonly encrypted: boolean;
+}
+
+/** With what was asked of it. */
+export interface Examined extends FileFacts {
+  /** Whether the token asked for is in it; absent when none was. */
+  readonly hasToken?: boolean;
 }
 
 const MOST_PROBLEMS = 5;
@@ -42,7 +51,7 @@ const CACHE = -65_536;
  * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong
  */
-export function examineFile({ check: path, name, opensSecrets, encryption }: FileCheck): FileFacts {
+export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
   const pool = new ConnectionPool(path, {}, 1);
   try {
     const sql = new Statements(pool.acquireSync());
@@ -52,7 +61,9 @@ export function examineFile({ check: path, name, opensSecrets, encryption }: Fil
     const form = formOf(sql, name);
     mustBeWhole(sql, name);
     if (opensSecrets) admitKeys(sql, name, encryption);
-    return factsOf(sql, path, form);
+    const facts = factsOf(sql, path, form);
+    if (tokenHash === undefined) return facts;
+    return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
   } catch (error) {
     throw understood(error, name);
   } finally {
@@ -95,6 +106,7 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
     subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
     last_event: last?.id ?? 0,
     last_event_at: last === undefined ? null : toIso(last.ms),
+    tokens: count("SELECT count(*) AS n FROM token"),
     encrypted: isEncrypted(sql),
   };
 }

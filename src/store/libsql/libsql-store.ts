@@ -36,6 +36,8 @@ export interface StoreParts {
   readonly queue: FlightQueue;
   readonly commits: CommitCounts;
   readonly backups: Backups;
+  /** See `data-identity.ts`. */
+  readonly dataId: string;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
   /** Called once: ends what is under way, and frees the file. */
@@ -47,7 +49,7 @@ export interface StoreParts {
  * @param listeners as in `OpenOptions`
  */
 export function createLibsqlStore(
-  { keeper, queue, commits, backups, key, letGo }: StoreParts,
+  { keeper, queue, commits, backups, dataId, key, letGo }: StoreParts,
   { onServiceEvents, onFailed }: StoreListeners = {},
 ): Store {
   const secrets = new OpenedSecrets(key);
@@ -89,6 +91,8 @@ export function createLibsqlStore(
   }
 
   return {
+    dataId,
+
     createAction: (input, nowMs) => write("createAction", input, nowMs),
     findAction: (name) => ask("findAction", name),
     listActions: (query) => ask("listActions", query),

@@ -66,6 +66,8 @@ export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError
 
 export interface OpenReport {
   readonly file: FileId;
+  /** See `data-identity.ts`. */
+  readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
   readonly migrated: readonly number[];

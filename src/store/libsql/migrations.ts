@@ -258,6 +258,18 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE action_revision ADD COLUMN breaks INTEGER",
     ],
   },
+  {
+    version: 10,
+    name: "an identity of the data",
+    statements: [
+      // See data-identity.ts.
+      `CREATE TABLE data_identity (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        id TEXT NOT NULL
+      ) STRICT`,
+      "INSERT INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

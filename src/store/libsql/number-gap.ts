@@ -1,4 +1,5 @@
 import { ConnectionPool } from "@libsql/client/sqlite3";
+import { renewDataIdentity } from "./data-identity.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { type Sql, Statements } from "./sql.ts";
 
@@ -29,7 +30,7 @@ const CLOCK_DOUBT_MS = 10 * 60_000;
 /** Nothing gives out a million a second for longer; an age beyond this is rather a wrong clock. */
 const LONGEST_AGE_MS = 366 * 86_400_000;
 
-/** A restored file, not in its place yet, whose numbers are to be moved on. */
+/** A restored file, not in its place yet, whose numbers are to be moved on. It gets an identity of its own with that. */
 export interface NumberMove {
   readonly moveOn: string;
   readonly nowMs: number;
@@ -55,6 +56,7 @@ export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequ
     });
     sql.run("BEGIN IMMEDIATE");
     setSequences(sql, Object.fromEntries(moved));
+    renewDataIdentity(sql);
     sql.run("COMMIT");
     return loadSequences(sql);
   } finally {

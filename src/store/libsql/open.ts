@@ -65,8 +65,9 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     }
     tell(logger, report, folder);
     if (owner.command === "serve") tellLeft(logger, folder);
+    const { dataId } = report;
     const key = options.encryption?.key;
-    return createLibsqlStore({ keeper, queue, commits, backups, key, letGo }, options);
+    return createLibsqlStore({ keeper, queue, commits, backups, dataId, key, letGo }, options);
   } catch (error) {
     giveBack();
     throw error;

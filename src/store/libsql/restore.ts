@@ -2,9 +2,12 @@ import { randomUUID } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
+import { hashToken } from "../../domain/token-form.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { findServer } from "../../runtime/find-server.ts";
+import { removeMade } from "../../runtime/make-folder.ts";
 import { isSameFile } from "../../runtime/left-by-restore.ts";
+import { readTokenFile, setTokenFileAside, tokenFileOf } from "../../runtime/token-file.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -37,6 +40,10 @@ export interface Restored extends FileFacts {
   readonly next_event: number;
   /** Where the data that was there before is; `null` when there was none. */
   readonly kept: string | null;
+  /** The file of the folder that holds a token of the backup; `null` where there is none. */
+  readonly token_file: string | null;
+  /** Where that file is now, when its token is not one of the backup; `null` when there was none such. */
+  readonly token_file_kept: string | null;
 }
 
 /**
@@ -46,7 +53,7 @@ export interface Restored extends FileFacts {
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { folder, name, content, encryption, force, nowMs } = options;
-  prepareFolder(folder);
+  const made = prepareFolder(folder);
   const giveBack = holdFolder(folder);
   if (giveBack === undefined || (await findServer(folder)) !== undefined) throw inUse(folder);
   const file = dataFileOf(folder);
@@ -56,16 +63,26 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     if (hasData && !force) throw hasDataAlready(folder);
     options.onUnfinished?.(copy);
     await write(copy, content);
-    const facts = await checkFile(copy, { name, encryption: { keys: encryption } });
+    const token = readTokenFile(folder);
+    const tokenHash = token === undefined ? undefined : hashToken(token);
+    const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
+    const { hasToken = false, ...facts } = examined;
     const replaced = hasData ? await settleOld(file, folder) : {};
     const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
-    const kept = hasData ? `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}` : null;
+    const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+    const kept = hasData ? `${file}.${before}` : null;
     if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
     else takePlaceOf(file, copy, kept);
-    return { file, ...facts, next_event: event + 1, kept };
+    // With the data that it is a token of; whoever took it for one of these would be refused.
+    const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
+    const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;
+    const tokens = { token_file: tokenFile, token_file_kept: tokenFileKept };
+    return { file, ...facts, next_event: event + 1, kept, ...tokens };
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
     giveBack();
+    // Only where nothing came to be in them.
+    removeMade(made);
   }
 }
 

@@ -4,6 +4,7 @@ import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
 import type { CommitReport } from "../commit-counts.ts";
 import { board, type Message } from "./boarding.ts";
 import { Connection } from "./connection.ts";
+import { dataIdentity } from "./data-identity.ts";
 import { admitKeys, encryptFile } from "./encrypt-file.ts";
 import { EngineFailure } from "./engine-failure.ts";
 import { isAllSealed, sealBlocks } from "./event-counts.ts";
@@ -94,6 +95,7 @@ function prepare(connection: Connection): OpenReport {
   sealAll(connection, lastEvent);
   return {
     file: connection.file,
+    dataId: dataIdentity(connection.read),
     lastEvent,
     migrated: applied,
     released,

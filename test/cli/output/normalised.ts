@@ -8,6 +8,7 @@ export function normalised(text: string, { folder, url }: World): string {
       .replaceAll(folder, "<folder>")
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time, ISO 8601, in UTC>")
       .replaceAll(/whsec_[\w+/=]{44}/g, "whsec_<secret>")
+      .replaceAll(/\b[\da-f]{32}\b/g, "<data id, 32 hexadecimal digits>")
       .replaceAll(/evreg_\w{36}/g, "evreg_<token>")
       .replaceAll(/("\w+_ms":)[\d.]+/g, "$1<ms>")
       // The table of attempts.
