@@ -9,6 +9,8 @@ import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 
 export default class DeliveriesList extends EvregCommand {
   static override aliases = ["deliveries"];
+  static override usage =
+    "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]";
   static override summary = "List deliveries, newest first.";
   static override examples = [
     "<%= config.bin %> deliveries",

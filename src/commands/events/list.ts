@@ -10,6 +10,8 @@ import { EVENT_LIMITS } from "../../domain/event.ts";
 
 export default class EventsList extends EvregCommand {
   static override aliases = ["events"];
+  static override usage =
+    "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]";
   static override summary = "List published events, newest first.";
   static override examples = [
     { description: "The last 50", command: "<%= config.bin %> events" },
@@ -29,6 +31,7 @@ export default class EventsList extends EvregCommand {
     order: Flags.option({
       summary: "desc for newest first, asc for oldest first.",
       options: ["asc", "desc"] as const,
+      helpValue: "asc|desc",
     })(),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),

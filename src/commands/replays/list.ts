@@ -9,6 +9,8 @@ import { REPLAY_STATUSES } from "../../domain/replay.ts";
 
 export default class ReplaysList extends EvregCommand {
   static override aliases = ["replays"];
+  static override usage =
+    "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]";
   static override summary = "List replays, newest first.";
   static override examples = [
     "<%= config.bin %> replays",

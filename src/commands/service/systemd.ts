@@ -11,6 +11,8 @@ import { defaultConfig } from "../../config/defaults.ts";
 import { programWords } from "../../runtime/executable.ts";
 
 export default class Systemd extends BaseCommand {
+  static override usage =
+    "service systemd [--host ADDRESS] [--port NUMBER] [--user NAME [--data FOLDER]] [--config FILE] [--encryption-key FILE] [--program FILE]";
   static override summary = "Print a unit with which systemd runs the server.";
   static override description =
     "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file and the key are handed over by systemd, so that only root need be able to read them.";

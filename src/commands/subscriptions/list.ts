@@ -7,6 +7,7 @@ import { nextCommand } from "../../cli/next-command.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
+  static override usage = "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]";
   static override summary = "List the subscriptions: who gets which events, and where.";
   static override examples = [
     "<%= config.bin %> subscriptions",
