@@ -69,7 +69,8 @@ test("a context is added, used, listed and removed; no token is ever shown", asy
   const { url } = harness;
   const [prod, reading] = ["prod", "reading"].map((name) => ({ name, url, has_token: true, in_use: false }));
   expect(JSON.parse(json?.stdout ?? "")).toEqual({ data: [prod, { ...reading, in_use: true }] });
-  expect(gone).toMatchObject({ code: 0, stderr: "Removed; no context is in use now.\n" });
+  expect(gone).toMatchObject({ code: 0, stderr: "Removed, with its token; no context is in use now.\n" });
+  expect(gone?.stdout).not.toContain("Token");
   expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
 });
 
