@@ -246,6 +246,16 @@ describe("finding the file", () => {
     chmodSync(file, 0o000);
     expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
   });
+
+  test.skipIf(process.getuid?.() === 0)("nor is a folder that may not be looked into", async () => {
+    const { chmodSync, mkdirSync } = await import("node:fs");
+    const folder = join(cwd, "closed");
+    mkdirSync(folder);
+    chmodSync(folder, 0o000);
+    const told = await refusal({ flags: { data: folder } });
+    chmodSync(folder, 0o700);
+    expect(told).toContain(`The folder ${folder} may not be looked into (EACCES).`);
+  });
 });
 
 describe("secrets", () => {
