@@ -33,11 +33,15 @@ export class Output {
     return writeOut(renderRecord(columns, answer.data, terminalWidth()));
   }
 
-  /** @param empty what to tell on stderr when a person would see nothing */
-  async list<T>(answer: Envelope<readonly T[]>, columns: readonly Column<T>[], empty: string): Promise<void> {
+  /** @param empty what to tell on stderr when a person would see nothing; asked for only then */
+  async list<T>(
+    answer: Envelope<readonly T[]>,
+    columns: readonly Column<T>[],
+    empty: string | (() => Promise<string>),
+  ): Promise<void> {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines(answer.data);
-    if (answer.data.length === 0) return note(empty);
+    if (answer.data.length === 0) return note(typeof empty === "string" ? empty : await empty());
     const width = terminalWidth();
     const kept = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(kept, answer.data, width));

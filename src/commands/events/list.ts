@@ -4,6 +4,7 @@ import { EVENT_LIST } from "../../cli/columns/events.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";
+import { noMatch } from "../../cli/no-match.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { nextCommand } from "../../cli/next-command.ts";
 import { EVENT_LIMITS } from "../../domain/event.ts";
@@ -52,7 +53,7 @@ export default class EventsList extends EvregCommand {
       if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
       const answer = await evreg.events.list(query);
       const empty = isNarrowed(query)
-        ? "No event matches."
+        ? () => noMatch("No event matches.", evreg, query)
         : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
       await output.list(answer, EVENT_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> => {
