@@ -95,7 +95,8 @@ function written(text: string | Uint8Array): Promise<void> {
   });
 }
 
-function notWritten(error: NodeJS.ErrnoException): Error {
+/** What a write to stdout failed with, for a person; as it came where nobody reads any more. */
+export function notWritten(error: NodeJS.ErrnoException): Error {
   if (error.code === "EPIPE") return error;
   const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
   return new EvregError("unavailable", message, {}, { cause: error });
