@@ -120,7 +120,7 @@ test("whoami tells who one is and where, and ends with 4 for a token that is non
     expect.stringMatching(/^You are +read:shop$/),
     `On       ${harness.url}`,
     expect.stringMatching(/^You may +read:shop: read .*, of the application shop only$/),
-    expect.stringMatching(/^Until +never ends$/),
+    expect.stringMatching(/^Expires +never$/),
     "",
   ]);
   const answer = await fetch(`${harness.url}/v1/whoami`, { headers: { authorization: `Bearer ${reader}` } });
