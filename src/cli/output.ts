@@ -45,7 +45,9 @@ export class Output {
     const width = terminalWidth();
     const kept = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(kept, answer.data, width));
-    const without = columns.filter((column) => !kept.includes(column)).map(({ title }) => title);
+    const without = columns
+      .filter(({ title, of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)))
+      .map(({ title }) => title);
     if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
   }
 
@@ -77,6 +79,10 @@ export class Output {
     }
     if (text !== "") await writeOut(text);
   }
+}
+
+function hasAny<T>(of: Column<T>["of"]): (record: T) => boolean {
+  return (record) => (of(record) ?? "") !== "";
 }
 
 /** As `writeOut`, for what is no text. */

@@ -64,6 +64,8 @@ const COLUMNS: readonly Column<ShownKey>[] = [
     title: "SOURCE",
     of: ({ source }) => source,
     tone: ({ source }) => (source === "default" ? "dim" : undefined),
+    // The place tells it too.
+    spare: 1,
   },
-  { title: "PLACE", of: ({ place }) => place, shrinkTo: 12 },
+  { title: "PLACE", of: ({ place }) => place, shrinkTo: 24, cut: "start" },
 ];
