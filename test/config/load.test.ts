@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -241,14 +241,12 @@ describe("finding the file", () => {
   });
 
   test.skipIf(process.getuid?.() === 0)("a file that may not be read is not passed over", async () => {
-    const { chmodSync } = await import("node:fs");
     const file = put("evreg.config.yaml", "port: 1");
     chmodSync(file, 0o000);
     expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
   });
 
   test.skipIf(process.getuid?.() === 0)("nor is a folder that may not be looked into", async () => {
-    const { chmodSync, mkdirSync } = await import("node:fs");
     const folder = join(cwd, "closed");
     mkdirSync(folder);
     chmodSync(folder, 0o000);
@@ -329,7 +327,6 @@ describe("secrets", () => {
   });
 
   test.skipIf(process.platform === "win32")("in a file others may read get a warning", async () => {
-    const { chmodSync } = await import("node:fs");
     const file = put("evreg.config.yaml", "remote:", "  token: theirs");
     chmodSync(file, 0o644);
     expect((await load()).warnings).toEqual([
