@@ -2,6 +2,7 @@ import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
+import { withMeantAction } from "./meant-action.ts";
 import { rememberContext, rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
@@ -75,7 +76,8 @@ export abstract class EvregCommand extends BaseCommand {
     try {
       return await act(this.tellingContext(target, flags, plans), target);
     } catch (error) {
-      throw refusedFlag(error, flags);
+      const isRead = this.outputFor(flags).format === "table";
+      throw refusedFlag(isRead ? await withMeantAction(error, evreg) : error, flags);
     } finally {
       await evreg.close();
     }

@@ -60,7 +60,11 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
 /** Without the advice for those who do not try again by themselves. */
 function reason({ code, message, details }: EvregError): string {
   if (code !== "unreachable") return printableLine(message);
-  return `The server did not answer (${String(details["cause"] ?? details["status"])}).`;
+  const { cause, status } = details;
+  if (typeof cause !== "string") return `The server did not answer (${String(status)}).`;
+  if (cause === "ECONNREFUSED") return "The server is not there any more (connection refused).";
+  const isBroken = cause === "UND_ERR_SOCKET" || cause === "ECONNRESET" || cause === "EPIPE";
+  return isBroken ? "The connection to the server broke." : `The server did not answer (${cause}).`;
 }
 
 /** Some items of a batch can fail by the store while others are stored; with keys the whole of it can go again. */

@@ -26,3 +26,6 @@ export const CONTEXT_RECORD: readonly Column<ContextShown>[] = [
   { title: "Token", of: ({ has_token }) => (has_token ? "kept" : "none") },
   { title: "In use", of: ({ in_use }) => (in_use ? "yes" : "no") },
 ];
+
+/** Nothing is kept of it any more. */
+export const REMOVED_CONTEXT = CONTEXT_RECORD.slice(0, 2);

@@ -14,7 +14,7 @@ export function identityColumns({
     { title: kind === "remote" ? "On" : "On the data folder", of: () => where },
     { title: "Context", of: () => context },
     { title: "You may", of: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
-    { title: "Until", of: ({ expires_at }) => expires_at ?? "never ends" },
+    { title: "Expires", of: ({ expires_at }) => expires_at ?? "never" },
     { title: "Data", of: ({ data_id }) => data_id },
   ];
 }

@@ -3,6 +3,7 @@ import { asEvregError, EvregError } from "../domain/error.ts";
 import { EXIT } from "./exit-code.ts";
 import { isServer, logFault } from "./fault-log.ts";
 import { listenForInterruption } from "./interruption.ts";
+import { notWritten } from "./output.ts";
 import { parseMistake } from "./parse-mistake.ts";
 import { reportError } from "./report-error.ts";
 import { flagsFirst, unknownCommand } from "./unknown-command.ts";
@@ -22,10 +23,16 @@ export async function main(argv: readonly string[], options: ProgramOptions): Pr
   // Each write to stdout tells its own failure; oclif's listener would throw it a second time, past every handler. On
   // stderr, a reader that has gone is no reason to fail.
   process.stdout.removeAllListeners("error");
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  let unwritten: Error | undefined;
+  process.stdout.on("error", (error) => (unwritten ??= error));
+  process.stderr.on("error", () => undefined);
   process.on("uncaughtException", (error) => process.exit(crashCodeOf(error, argv)));
   const code = await runCommandLine(argv, options);
   await flush();
+  // Help is written by oclif, which does not look whether it was.
+  if (code === EXIT.done && unwritten !== undefined && !isClosedPipe(unwritten)) {
+    process.exit(exitCodeOf(notWritten(unwritten), argv, undefined));
+  }
   // Not left to an empty event loop: a pipe on stdin that nobody closes would keep a finished command alive.
   process.exit(code);
 }
@@ -113,7 +120,7 @@ function wantsJson(argv: readonly string[]): boolean {
   });
 }
 
-/** The words of the command, such as `actions create`, for pointing to its help. */
+/** The words of the command, such as `actions create`, or of a topic that has it not, for pointing to its help. */
 function commandOf(argv: readonly string[], config: Config | undefined): string | undefined {
   const flag = argv.findIndex((word) => word.startsWith("-"));
   const typed = flag === -1 ? argv : argv.slice(0, flag);
@@ -121,7 +128,7 @@ function commandOf(argv: readonly string[], config: Config | undefined): string 
   for (let count = Math.min(2, words.length); count > 0; count -= 1) {
     if (config?.findCommand(words.slice(0, count).join(":"))) return words.slice(0, count).join(" ");
   }
-  return undefined;
+  return config?.findTopic(words[0] ?? "")?.name;
 }
 
 function flush(): Promise<void> {

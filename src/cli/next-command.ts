@@ -47,6 +47,12 @@ export function nextCommand(words: string): string {
   return printableLine(`evreg ${words}${flagWords(typed)}`);
 }
 
+/** As `nextCommand`, where the token that was used cannot do it. */
+export function commandWithOtherToken(words: string): string {
+  const { token: _token, "token-file": _file, ...rest } = typed;
+  return printableLine(`evreg ${words}${flagWords(rest)} --token-file FILE`);
+}
+
 /** The command that starts a server on the data folder this one acted on. */
 export function serveCommand(): string {
   const { data, config } = typed;

@@ -33,15 +33,21 @@ export class Output {
     return writeOut(renderRecord(columns, answer.data, terminalWidth()));
   }
 
-  /** @param empty what to tell on stderr when a person would see nothing */
-  async list<T>(answer: Envelope<readonly T[]>, columns: readonly Column<T>[], empty: string): Promise<void> {
+  /** @param empty what to tell on stderr when a person would see nothing; asked for only then */
+  async list<T>(
+    answer: Envelope<readonly T[]>,
+    columns: readonly Column<T>[],
+    empty: string | (() => Promise<string>),
+  ): Promise<void> {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines(answer.data);
-    if (answer.data.length === 0) return note(empty);
+    if (answer.data.length === 0) return note(typeof empty === "string" ? empty : await empty());
     const width = terminalWidth();
     const kept = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(kept, answer.data, width));
-    const without = columns.filter((column) => !kept.includes(column)).map(({ title }) => title);
+    const without = columns
+      .filter(({ title, of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)))
+      .map(({ title }) => title);
     if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
   }
 
@@ -75,6 +81,10 @@ export class Output {
   }
 }
 
+function hasAny<T>(of: Column<T>["of"]): (record: T) => boolean {
+  return (record) => (of(record) ?? "") !== "";
+}
+
 /** As `writeOut`, for what is no text. */
 export function writeBytes(bytes: Uint8Array): Promise<void> {
   return written(bytes);
@@ -91,7 +101,8 @@ function written(text: string | Uint8Array): Promise<void> {
   });
 }
 
-function notWritten(error: NodeJS.ErrnoException): Error {
+/** What a write to stdout failed with, for a person; as it came where nobody reads any more. */
+export function notWritten(error: NodeJS.ErrnoException): Error {
   if (error.code === "EPIPE") return error;
   const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
   return new EvregError("unavailable", message, {}, { cause: error });

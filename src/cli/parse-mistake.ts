@@ -32,6 +32,7 @@ interface Parsing {
 
 const PARSING = /^Parsing --(\S+) \n\t([\s\S]*)$/;
 const NO_OPTION = /^Expected --([^\s=]+)=([\s\S]*) to be one of: (.*)$/;
+const NO_ARGUMENT = /^Expected ([\s\S]*) to be one of: (.*)$/;
 const SEE_HELP = "\nSee more help with --help";
 // oclif dims the reasons on a terminal.
 // oxlint-disable-next-line no-control-regex
@@ -115,6 +116,8 @@ function plainSentence(message: string): string {
   if (noOption !== null) {
     return `--${noOption[1]}: must be one of ${noOption[3]}; not ${JSON.stringify(noOption[2])}.`;
   }
+  const noArgument = NO_ARGUMENT.exec(text);
+  if (noArgument !== null) return `${JSON.stringify(noArgument[1])} is none of ${noArgument[2]}.`;
   const sentence = text
     .replace(/^Flag (--\S+) expects one of these values: /, "$1 needs a value, one of ")
     .replace(/^Flag (--\S+) expects a value$/, "$1 needs a value")

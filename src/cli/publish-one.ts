@@ -15,7 +15,7 @@ import { followLine } from "./follow-line.ts";
 import { followDeliveries, type Followed } from "./follow.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
-import { nextCommand } from "./next-command.ts";
+import { commandWithOtherToken, nextCommand } from "./next-command.ts";
 import { note, writeOut, type Output } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { outcomeOf, type PublishOutcome, verdict } from "./publish-outcome.ts";
@@ -124,8 +124,13 @@ async function showUnknown(
   await output.record({ data: event, ...meta }, columnsFor({ output, ...options }));
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
+  const words = `events deliveries ${event.rowid}`;
+  const look =
+    error.code === "forbidden"
+      ? `Look at them with one: ${commandWithOtherToken(words)}`
+      : `Look at them later: ${nextCommand(words)}`;
   note(
-    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} Look at them later: ${nextCommand(`events deliveries ${event.rowid}`)}`,
+    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} ${look}`,
   );
   return EXIT.failed;
 }

@@ -109,7 +109,9 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
     const flags = flagWords({ application: String(application), schema: schemaFile() ?? "FILE" });
     return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
   }
-  if (error.code === "forbidden") return "Make such a token: evreg tokens create --help";
+  if (error.code === "forbidden") {
+    return "Whoever holds the scope admin can make one: evreg tokens create --help";
+  }
   if (error.code === "not_found") return whereToLook(error);
   if (error.code === "unreachable") return whereToReach(error);
   if (error.code !== "usage") return undefined;

@@ -1,7 +1,7 @@
 import { parseScope } from "../domain/scope.ts";
 import type { Scope, ScopeName } from "../domain/token.ts";
 
-const MAY: Readonly<Record<ScopeName, string>> = {
+export const SCOPE_MAY: Readonly<Record<ScopeName, string>> = {
   publish: "publish events",
   read: "read actions, events, subscriptions and deliveries",
   write: "change actions and subscriptions, retry and replay deliveries",
@@ -13,7 +13,7 @@ export function scopeInWords(scope: Scope): string {
   const { name, application } = parseScope(scope) ?? {};
   // One of a later version, which only that knows.
   if (name === undefined) return scope;
-  if (application === undefined) return `${name}: ${MAY[name]}`;
-  const may = name === "admin" ? "do everything but manage tokens" : MAY[name];
+  if (application === undefined) return `${name}: ${SCOPE_MAY[name]}`;
+  const may = name === "admin" ? "do everything but manage tokens" : SCOPE_MAY[name];
   return `${scope}: ${may}, of the application ${application} only`;
 }

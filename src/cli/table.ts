@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { printableLine, printableLines } from "./printable.ts";
-import { pad, textWidth, truncate, wrap } from "./text-width.ts";
+import { pad, textWidth, truncate, truncateBefore, wrap } from "./text-width.ts";
 
 /** One column of a listing, or one line of a single record. */
 export interface Column<T> {
@@ -9,6 +9,12 @@ export interface Column<T> {
   readonly align?: "right";
   /** Fewest cells the column may be cut down to when the terminal is narrow; never cut when absent. */
   readonly shrinkTo?: number;
+  /** Where it is cut: at the end if absent. */
+  readonly cut?: "start" | "middle";
+  /** What people copy: on a narrow terminal other columns give way first, and it is cut only where that is not enough. */
+  readonly whole?: boolean;
+  /** A time, ISO 8601 UTC; on a narrow terminal it is told to the minute. */
+  readonly time?: boolean;
   /** A listing goes without the column where the terminal is too narrow for all of them, the lowest first. */
   readonly spare?: number;
   readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
@@ -19,6 +25,7 @@ export interface Column<T> {
 }
 
 const GAP = "  ";
+const NOTHING = "-";
 type Tone = "green" | "yellow" | "red" | "dim" | "bold";
 
 /**
@@ -42,10 +49,10 @@ export function renderTable<T>(
     cells
       .map((text, at) => {
         const room = widths[at] ?? 0;
-        const padded =
-          at === cells.length - 1 && columns[at]?.align === undefined
-            ? truncate(text, room)
-            : pad(truncate(text, room), room, columns[at]?.align ?? "left");
+        const { align, cut } = columns[at] ?? {};
+        const shown = cut === undefined ? truncate(text, room) : truncateBefore(text, room, cut);
+        const isLast = at === cells.length - 1 && align === undefined;
+        const padded = isLast ? shown : pad(shown, room, align ?? "left");
         return toned(padded, tone(at));
       })
       .join(GAP)
@@ -59,8 +66,9 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for, without as many of the spare ones as it takes. All of them where
- * even that does not help: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for. First those in which no record has anything go, then times become
+ * shorter, then as many of the spare ones go as it takes; what people copy is cut only where all that does not help. Where
+ * nothing does, all of them: as blocks, nothing of a record is left out.
  */
 export function columnsFor<T>(
   columns: readonly Column<T>[],
@@ -68,14 +76,24 @@ export function columnsFor<T>(
   width: number | undefined,
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
-  const spare = columns.filter((column) => column.spare !== undefined);
+  const fits = (tried: readonly Column<T>[]): boolean =>
+    fit(tried, naturalWidths(tried, cellsOf(tried, records)), width) !== undefined;
+  const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
+  const spare = filled.filter((column) => column.spare !== undefined);
   spare.sort((one, other) => one.spare! - other.spare!);
-  for (let without = 0; without <= spare.length; without += 1) {
-    const out = new Set(spare.slice(0, without));
-    const kept = columns.filter((column) => !out.has(column));
-    if (fit(kept, naturalWidths(kept, cellsOf(kept, records)), width) !== undefined) return kept;
-  }
-  return columns;
+  const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
+  const choices = [columns, filled, ...fewer].flatMap((kept) => [kept, kept.map(toTheMinute)]);
+  return choices.map((kept) => kept.map(uncut)).find(fits) ?? choices.find(fits) ?? columns;
+}
+
+function uncut<T>(column: Column<T>): Column<T> {
+  const { shrinkTo: _, ...rest } = column;
+  return column.whole === true ? rest : column;
+}
+
+function toTheMinute<T>(column: Column<T>): Column<T> {
+  if (column.time !== true) return column;
+  return { ...column, of: (record) => String(column.of(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
 }
 
 function cellsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly string[][] {
@@ -125,14 +143,14 @@ function cell<T>(column: Column<T>, record: T): string {
 }
 
 function textOf(value: ReturnType<Column<never>["of"]>): string {
-  return value === null || value === undefined || value === "" ? "-" : printableLine(String(value));
+  return value === null || value === undefined || value === "" ? NOTHING : printableLine(String(value));
 }
 
 function toned(text: string, tone: Tone | undefined): string {
   return tone === undefined || text === "" ? text : styleText(tone, text, { stream: process.stdout });
 }
 
-/** Takes cells from the widest column that may still shrink; `undefined` when the rest is too wide all the same. */
+/** Takes cells from the widest column that may still shrink, its title excepted; `undefined` when the rest is too wide all the same. */
 function fit<T>(
   columns: readonly Column<T>[],
   natural: readonly number[],
@@ -142,8 +160,8 @@ function fit<T>(
   let excess = widths.reduce((sum, cells) => sum + cells, GAP.length * (widths.length - 1)) - width;
   while (excess > 0) {
     const widest = widths.reduce<number | undefined>((best, cells, at) => {
-      const least = columns[at]?.shrinkTo;
-      if (least === undefined || cells <= least) return best;
+      const { shrinkTo, title = "" } = columns[at] ?? {};
+      if (shrinkTo === undefined || cells <= Math.max(shrinkTo, textWidth(title))) return best;
       return best === undefined || cells > (widths[best] ?? 0) ? at : best;
     }, undefined);
     if (widest === undefined) return undefined;

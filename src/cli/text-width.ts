@@ -40,6 +40,24 @@ export function truncate(text: string, width: number): string {
   return `${kept}…`;
 }
 
+/** As `truncate`, with what is missing left out in the middle, or at the start. */
+export function truncateBefore(text: string, width: number, part: "middle" | "start"): string {
+  if (textWidth(text) <= width) return text;
+  const end = endOf(text, part === "start" ? width - 1 : Math.floor(width / 2));
+  return `${truncate(text, width - textWidth(end))}${end}`;
+}
+
+function endOf(text: string, width: number): string {
+  let kept = "";
+  let filled = 0;
+  for (const character of characters(text).toReversed()) {
+    filled += widthOf(character);
+    if (filled > width) break;
+    kept = `${character}${kept}`;
+  }
+  return kept;
+}
+
 /** Filled up with spaces to `width` cells. */
 export function pad(text: string, width: number, side: "left" | "right"): string {
   const space = " ".repeat(Math.max(0, width - textWidth(text)));

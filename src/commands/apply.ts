@@ -55,6 +55,7 @@ What a file leaves out of a record is as for a new one, but for active of a subs
     compatibility: Flags.option({
       summary: "none: apply schemas that break someone as well (scope admin).",
       options: ["none"] as const,
+      helpValue: "none",
     })(),
     "keep-going": Flags.boolean({
       summary: "Do whatever can be done past a break or a failure, instead of stopping there.",

@@ -14,6 +14,7 @@ import type { Backup as Copied } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
 
 export default class Backup extends EvregCommand {
+  static override usage = "backup [FILE] [--force]";
   static override summary = "Copy all data into a file, while the server goes on.";
   static override description = `Everything that was acknowledged before is in the copy; publishing and delivering go on meanwhile. The server makes it beside its data first, so its disk needs room for a second data file. One server makes one backup at a time.
 

@@ -6,6 +6,7 @@ import { rememberTarget } from "../cli/next-command.ts";
 import type { Finding } from "../domain/finding.ts";
 
 export default class Doctor extends EvregCommand {
+  static override usage = "doctor [--deep]";
   static override summary = "Look at everything, and say what is wrong and what to do about it.";
   static override description =
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";

@@ -6,6 +6,7 @@ import type { Column } from "../cli/table.ts";
 import { encryptionKeys } from "../config/encryption-keys.ts";
 
 export default class Migrate extends BaseCommand {
+  static override usage = "migrate [--status | --dry-run]";
   static override summary = "Bring the data file to the form this version of evreg needs.";
   static override description =
     "Each start does the same, so this is for doing it, or looking at it, before one. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";

@@ -66,7 +66,8 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       exclusive: ["batch"],
     }),
     sample: Flags.boolean({
-      summary: "Make up a payload that conforms to the schema; see actions sample.",
+      summary:
+        "Make up a payload that conforms to the schema, which takes the scope read as well; see actions sample.",
       exclusive: ["batch", "file"],
     }),
     seed: numberFlag("Chooses the payload that is made up.", { dependsOn: ["sample"] }),

@@ -13,6 +13,7 @@ import type { Column } from "../cli/table.ts";
 import { encryptionKeys } from "../config/encryption-keys.ts";
 
 export default class Restore extends BaseCommand {
+  static override usage = "restore FILE [--force]";
   static override summary = "Make a backup the data of a folder.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 

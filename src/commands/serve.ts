@@ -16,6 +16,8 @@ import type { EvregError } from "../domain/error.ts";
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
 export default class Serve extends BaseCommand {
+  static override usage =
+    "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";

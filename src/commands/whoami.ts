@@ -5,7 +5,7 @@ import { identityColumns } from "../cli/identity-columns.ts";
 export default class Whoami extends EvregCommand {
   static override summary = "Show where commands act, who you are there, and what you may do.";
   static override description =
-    "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything.";
+    "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
   static override examples = [
     "<%= config.bin %> whoami",
     {

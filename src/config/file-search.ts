@@ -31,20 +31,25 @@ const OWN_NAMES = [
 ];
 const GENERIC_NAMES = ["config.yaml"];
 
-/** Reads the file that was named. `usage` when it cannot be read or is of a kind that is not data. */
-export async function loadNamedFile(path: string, place: string, cwd: string): Promise<ConfigFile> {
+/** Reads the file that was named, by `place` if that is worth telling. `usage` when it cannot be read or is of a kind that is not data. */
+export async function loadNamedFile(
+  path: string,
+  place: string | undefined,
+  cwd: string,
+): Promise<ConfigFile> {
+  const prefix = place === undefined ? "" : `${place}: `;
   const absolute = resolve(cwd, path);
   if (!EXTENSIONS.has(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
     throw new EvregError(
       "usage",
-      `${place}: ${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
+      `${prefix}${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
     );
   }
   const explorer = await explorerFor(OWN_NAMES);
   try {
     return configFile(absolute, await explorer.load(absolute), false);
   } catch (error) {
-    throw unreadable(error, absolute, `${place}: `);
+    throw unreadable(error, absolute, prefix);
   }
 }
 
@@ -53,18 +58,20 @@ export async function loadText(name: string, text: string): Promise<ConfigFile> 
   return { path: name, parsed: text.trim() === "" ? undefined : await parse(name, text), generic: false };
 }
 
+const OTHER_DATA = "Run evreg as the user it belongs to, or name another folder with --data.";
+
 /**
  * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
  * beside it. The first found is the only one read; folders further up are not looked at.
  */
 export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
   const places = [
-    { folder: cwd, names: OWN_NAMES, generic: false },
-    { folder: data, names: GENERIC_NAMES, generic: true },
-    { folder: dirname(data), names: GENERIC_NAMES, generic: true },
+    { folder: cwd, names: OWN_NAMES, generic: false, remedy: "Start evreg in another folder." },
+    { folder: data, names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
+    { folder: dirname(data), names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
   ];
-  for (const { folder, names, generic } of places) {
-    for (const name of names) refuseUnreadable(join(folder, name));
+  for (const { folder, names, generic, remedy } of places) {
+    for (const name of names) refuseUnreadable(folder, name, remedy);
     try {
       const explorer = await explorerFor(names);
       const result = await explorer.search(folder);
@@ -74,7 +81,7 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
     } catch (error) {
       // A data folder below something that is a file: for the store to complain about.
       if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
-      throw unreadable(error, folder, "");
+      throw unreadable(error, folder, "", ELSEWHERE);
     }
   }
   return undefined;
@@ -123,11 +130,22 @@ function configFile(path: string, result: { config: unknown } | null, generic: b
 }
 
 /** A search passes over what it may not read; a configuration that is there must not be left out in silence. */
-function refuseUnreadable(path: string): void {
+function refuseUnreadable(folder: string, name: string, remedy: string): void {
+  const path = join(folder, name);
+  if (!isDenied(path, constants.R_OK)) return;
+  // Whether there is such a file cannot be told then.
+  if (isDenied(folder, constants.X_OK)) {
+    throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
+  }
+  throw new EvregError("usage", `The configuration file ${path} cannot be read (EACCES).${ELSEWHERE}`);
+}
+
+function isDenied(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.R_OK);
+    accessSync(path, mode);
+    return false;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EACCES") throw unreadable(error, path, "");
+    return (error as NodeJS.ErrnoException).code === "EACCES";
   }
 }
 
@@ -141,11 +159,13 @@ function refuseForeign(path: string): void {
   );
 }
 
-function unreadable(error: unknown, path: string, prefix: string): EvregError {
+const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
+
+function unreadable(error: unknown, path: string, prefix: string, remedy = ""): EvregError {
   if (error instanceof EvregError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
   const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
-  const remedy = prefix === "" ? " Name another with --config, or start evreg in another folder." : "";
-  const message = `${prefix}the configuration file ${path} ${why}.${remedy}`;
+  const subject = prefix === "" ? "The" : `${prefix}the`;
+  const message = `${subject} configuration file ${path} ${why}.${remedy}`;
   return new EvregError("usage", message, {}, { cause: error });
 }

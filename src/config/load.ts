@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
+  /** Whether `configFile` was named otherwise, and no flag is to be blamed for it. */
+  readonly isArgument?: boolean;
   /** The file's content, where it is none of a file's, with a name for it in messages; no file is read then. */
   readonly configText?: { readonly name: string; readonly text: string } | undefined;
 }
@@ -106,14 +108,15 @@ function dataFolder(sources: readonly Findings[]): string | undefined {
 }
 
 async function readFile(
-  { configFile, configText, cwd }: LoadOptions,
+  { configFile, configText, cwd, isArgument = false }: LoadOptions,
   fromEnvironment: string | undefined,
   folder: string,
 ): Promise<{ file: ConfigFile; named: boolean; keys: Findings } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
   const { findFile, loadNamedFile, loadText } = await import("./file-search.ts");
   const named = configFile ?? fromEnvironment;
-  const place = configFile === undefined ? CONFIG_FILE_ENV : "--config";
+  const flag = isArgument ? undefined : "--config";
+  const place = configFile === undefined ? CONFIG_FILE_ENV : flag;
   let file: ConfigFile | undefined;
   if (configText !== undefined) file = await loadText(configText.name, configText.text);
   else if (named !== undefined) file = await loadNamedFile(named, place, cwd);

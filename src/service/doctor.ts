@@ -116,10 +116,33 @@ function handlers({ subscriptions, nowMs, ...allowed }: Patient): Finding {
     const told = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
     return long.length > 0 ? problem(check, whole, told) : warning(check, whole, told);
   }
-  const active = subscriptions.filter((one) => one.active).length;
+  return pauses(subscriptions);
+}
+
+/** Where none fails: what is paused, which is meant, unless it leaves nobody whom an action's events are sent to. */
+function pauses(subscriptions: readonly Subscription[]): Finding {
+  const check = "handlers";
+  if (subscriptions.length === 0) {
+    return fine(check, "There are no subscriptions: events are stored, and sent to nobody.");
+  }
+  const served = new Set(subscriptions.filter((one) => one.active).map(({ action }) => action));
+  const paused = subscriptions.filter((one) => !one.active);
+  const silent = paused.filter(({ action }) => !served.has(action));
+  const actions = new Set(silent.map(({ action }) => action));
+  if (silent.length > 0) {
+    const all = paused.length === subscriptions.length ? "All subscriptions are" : "These subscriptions are";
+    return warning(
+      check,
+      `${all} paused: ${named(silent.map(nameOf))}. New events of ${named([...actions])} are sent to nobody.`,
+      "Unless it is meant, go on with `evreg subscriptions update ID --active`; what was missed can be sent with `evreg subscriptions replay ID --from TIME --status missed`.",
+    );
+  }
+  const others =
+    paused.length === 0 ? "" : `; ${paused.length} more ${paused.length === 1 ? "is" : "are"} paused`;
+  const active = subscriptions.length - paused.length;
   return fine(
     check,
-    `${count(active, "active subscription", "active subscriptions")}, none of them failing.`,
+    `${count(active, "active subscription", "active subscriptions")}, none of them failing${others}.`,
   );
 }
 

@@ -254,7 +254,7 @@ describe("patience", () => {
     expect(tries()).toBe(1);
     const restarted = unsteady(unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
     expect(await restarted.publish(KEYED, {})).toEqual(taken(KEYED));
-    expect(restarted.told).toEqual(["The server did not answer (ECONNRESET). Trying again for 2 minutes."]);
+    expect(restarted.told).toEqual(["The connection to the server broke. Trying again for 2 minutes."]);
   });
 
   test("items that the store failed for are sent again with the rest where all have keys", async () => {

@@ -119,6 +119,9 @@ test("a file is checked alone, with each mistake in its line", () => {
   const { details } = JSON.parse(outcomes["badJson"]!.stderr) as { details: { problems: unknown } };
   expect(details.problems).toMatchObject([{ name: "prot" }, { name: "auth.mode" }, { name: "remote.token" }]);
   expect(outcomes["missing"]).toMatchObject({ code: 2, stdout: "" });
+  expect(outcomes["missing"]?.stderr).toMatch(
+    /^Error: The configuration file \S+none\.yaml does not exist\.$/m,
+  );
   expect(outcomes["whole"]?.stderr).toContain("EVREG_PORT");
 });
 

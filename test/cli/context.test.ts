@@ -69,7 +69,8 @@ test("a context is added, used, listed and removed; no token is ever shown", asy
   const { url } = harness;
   const [prod, reading] = ["prod", "reading"].map((name) => ({ name, url, has_token: true, in_use: false }));
   expect(JSON.parse(json?.stdout ?? "")).toEqual({ data: [prod, { ...reading, in_use: true }] });
-  expect(gone).toMatchObject({ code: 0, stderr: "Removed; no context is in use now.\n" });
+  expect(gone).toMatchObject({ code: 0, stderr: "Removed, with its token; no context is in use now.\n" });
+  expect(gone?.stdout).not.toContain("Token");
   expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
 });
 
@@ -119,7 +120,7 @@ test("whoami tells who one is and where, and ends with 4 for a token that is non
     expect.stringMatching(/^You are +read:shop$/),
     `On       ${harness.url}`,
     expect.stringMatching(/^You may +read:shop: read .*, of the application shop only$/),
-    expect.stringMatching(/^Until +never ends$/),
+    expect.stringMatching(/^Expires +never$/),
     expect.stringMatching(/^Data +[0-9a-f]{32}$/),
     "",
   ]);

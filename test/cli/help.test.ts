@@ -1,11 +1,13 @@
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/exit-code.ts";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help-topics/topics.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 import { deliveryHeaders } from "../../src/delivery/signature.ts";
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
@@ -15,7 +17,7 @@ test.each(HELP_TOPICS)(
   async (topic) => {
     for (const line of (await helpOn(topic, 80)).split("\n"))
       expect(line.length, line).toBeLessThanOrEqual(80);
-    if (topic === "signatures") return;
+    if (topic === "signatures" || topic === "getting-started") return;
     for (const line of (await helpOn(topic, 40)).split("\n"))
       expect(line.length, line).toBeLessThanOrEqual(54);
   },
@@ -29,30 +31,26 @@ test("every exit code there is, and no other, has a meaning", async () => {
   expect(told).toEqual([...known].toSorted((a, b) => a - b));
 });
 
+test("every state and error code of a delivery has a meaning", async () => {
+  const text = await helpOn("delivery-states", 80);
+  const told = [...text.matchAll(/^ {2}([a-z_]+)\n {6}\S/gm)].map(([, name]) => name);
+  expect(told).toEqual([...DELIVERY_STATUSES, ...ATTEMPT_ERROR_CODES]);
+});
+
 test("every variable there is has a line of its own", async () => {
   const names = (await helpOn("environment", 80)).split("\n").filter((line) => /^[A-Z_]+$/.test(line));
   expect(names).toEqual(expect.arrayContaining(CONFIG_KEYS.map(({ env }) => env)));
   expect(names).toEqual(expect.arrayContaining(["EVREG_CONFIG", "EVREG_CONTEXT", "EVREG_CONFIG_DIR"]));
 });
 
-test("the example of a receiver takes what evreg signs, and nothing else", async () => {
-  const text = await helpOn("signatures", 80);
-  const code = /In Node:\n\n([\s\S]*?)\n\n\S/.exec(text)?.[1] ?? "";
-  const folder = temporaryFolder();
-  const file = join(folder.path, "receiver.mjs");
-  writeFileSync(file, `${code.replaceAll(/^ {2}/gm, "")}\nexport { isGenuine };\n`);
-  const { isGenuine } = (await import(pathToFileURL(file).href)) as {
-    readonly isGenuine: (headers: object, body: Uint8Array, secret: string, nowMs: number) => boolean;
-  };
-  folder.remove();
-
+describe("the examples of receivers take what evreg signs, and nothing else", () => {
   const nowMs = Date.parse("2026-01-01T00:00:00Z");
   const [secret, previousSecret, other] = [1, 2, 3].map(
     (fill) => `whsec_${Buffer.alloc(32, fill).toString("base64")}`,
   );
   const body = Buffer.from('{"event_id":"1"}');
   const sent = { eventId: 1, subscriptionId: 2, action: "a.b", attempt: 1, body, nowMs, version: "0.0.0" };
-  const headersOf = (more: object) =>
+  const headersOf = (more: object): Record<string, string> =>
     Object.fromEntries(
       Object.entries(deliveryHeaders({ ...sent, secret: secret!, ...more })).map(([name, value]) => [
         name.toLowerCase(),
@@ -60,26 +58,62 @@ test("the example of a receiver takes what evreg signs, and nothing else", async
       ]),
     );
   const headers = headersOf({});
-  expect(isGenuine(headers, body, secret!, nowMs + 299_000)).toBe(true);
-  expect(isGenuine(headersOf({ previousSecret }), body, secret!, nowMs)).toBe(true);
-  expect(isGenuine(headersOf({ previousSecret }), body, previousSecret!, nowMs)).toBe(true);
-  expect(isGenuine(headers, body, other!, nowMs)).toBe(false);
-  expect(isGenuine(headers, Buffer.from('{"event_id":"2"}'), secret!, nowMs)).toBe(false);
-  expect(isGenuine(headers, body, secret!, nowMs + 302_000)).toBe(false);
-  expect(isGenuine({ ...headers, "webhook-timestamp": "soon" }, body, secret!, nowMs)).toBe(false);
-  expect(isGenuine({ ...headers, "webhook-signature": "v1," }, body, secret!, nowMs)).toBe(false);
-  for (const name of Object.keys(headers)) {
-    if (name.startsWith("webhook-") || name.startsWith("x-evreg-s"))
-      expect(text.toLowerCase()).toContain(name);
+  const cases: readonly [headers: object, body: Buffer, secret: string, nowMs: number, genuine: boolean][] = [
+    [headers, body, secret!, nowMs + 299_000, true],
+    [headersOf({ previousSecret }), body, secret!, nowMs, true],
+    [headersOf({ previousSecret }), body, previousSecret!, nowMs, true],
+    [headers, body, other!, nowMs, false],
+    [headers, Buffer.from('{"event_id":"2"}'), secret!, nowMs, false],
+    [headers, body, secret!, nowMs + 302_000, false],
+    [{ ...headers, "webhook-timestamp": "soon" }, body, secret!, nowMs, false],
+    [{ ...headers, "webhook-signature": "v1," }, body, secret!, nowMs, false],
+    [{ ...headers, "webhook-signature": "v1,\u00e9" }, body, secret!, nowMs, false],
+  ];
+  const expected = cases.map((one) => one[4]);
+  const folder = temporaryFolder();
+  afterAll(() => folder.remove());
+
+  async function example(language: string): Promise<string> {
+    const text = await helpOn("signatures", 80);
+    for (const name of Object.keys(headers)) {
+      if (name.startsWith("webhook-") || name.startsWith("x-evreg-s"))
+        expect(text.toLowerCase()).toContain(name);
+    }
+    const code = text.split(`In ${language}:\n\n`)[1]?.split(/\n\n(?=\S)/)[0] ?? "";
+    return code.replaceAll(/^ {2}/gm, "");
   }
+
+  test("in Node", async () => {
+    const file = join(folder.path, "receiver.mjs");
+    writeFileSync(file, `${await example("Node")}\nexport { isGenuine };\n`);
+    const { isGenuine } = (await import(pathToFileURL(file).href)) as {
+      readonly isGenuine: (headers: object, body: Uint8Array, secret: string, nowMs: number) => boolean;
+    };
+    expect(cases.map(([of, bytes, key, ms]) => isGenuine(of, bytes, key, ms))).toEqual(expected);
+  });
+
+  const hasPython = spawnSync("python3", ["--version"]).status === 0;
+  test.skipIf(!hasPython)("in Python (skipped where there is none)", async () => {
+    const asked = `import json, sys
+print(json.dumps([is_genuine(h, b.encode(), s, ms / 1000) for h, b, s, ms in json.load(sys.stdin)]))`;
+    const input = JSON.stringify(cases.map(([of, bytes, key, ms]) => [of, String(bytes), key, ms]));
+    const code = `${await example("Python")}\n${asked}\n`;
+    const { stdout, stderr } = spawnSync("python3", ["-c", code], { input, encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual(expected);
+  });
 });
 
 test("help is for commands, topics of commands and topics of its own", async () => {
-  const [topic, mistyped, command, commands, root, everything] = await runMany([
+  const [topic, mistyped, command, commands, flagged, own, two, none, root, everything] = await runMany([
     ["help", "exit-codes"],
     ["help", "signature"],
     ["help", "tokens", "create"],
     ["help", "tokens"],
+    ["tokens", "--help"],
+    ["help", "help"],
+    ["help", "signatures", "environment"],
+    ["help", "nosuch"],
     ["help"],
     ["help", "-n"],
   ]);
@@ -91,6 +125,12 @@ test("help is for commands, topics of commands and topics of its own", async () 
   });
   expect(command?.stdout).toMatch(/^Create a token\./);
   expect(commands?.stdout).toContain("tokens revoke");
+  expect(flagged?.stdout).toBeDefined();
+  expect(commands).toEqual(flagged);
+  expect(own?.stdout).toContain("help [COMMAND | TOPIC]");
+  expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("One topic at a time") });
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("tokens, whoami.") });
+  for (const name of HELP_TOPICS) expect(none?.stderr).toContain(name);
   for (const name of HELP_TOPICS)
     expect(root?.stdout.replaceAll(/\s+/g, " ")).toContain(`evreg help ${name}`);
   expect(root?.stdout).not.toContain("tokens revoke");

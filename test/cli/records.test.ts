@@ -214,13 +214,16 @@ test("colour is for a terminal: none in a pipe, none with NO_COLOR, some when it
 });
 
 test.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failure, not silence", async () => {
-  const child = spawn("/bin/sh", ["-c", `exec "${process.execPath}" "${PROGRAM}" actions > /dev/full`], {
-    env: cleanEnv({ EVREG_DATA: data }),
-  });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(1);
-  expect(stderr).toMatch(/could not be written \(ENOSPC\)/);
+  await Promise.all(
+    ["actions", "", "actions --help"].map(async (words) => {
+      const line = `exec "${process.execPath}" "${PROGRAM}" ${words} > /dev/full`;
+      const child = spawn("/bin/sh", ["-c", line], { env: cleanEnv({ EVREG_DATA: data }) });
+      let stderr = "";
+      child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+      expect(await new Promise((resolve) => child.on("close", resolve)), words).toBe(1);
+      expect(stderr).toMatch(/^Error: The output could not be written \(ENOSPC\).*\n$/);
+    }),
+  );
 });
 
 test("names and payloads from outside cannot steer the terminal", async () => {

@@ -16,6 +16,7 @@ beforeAll(async () => {
   const evreg = connect({ url: server.url });
   const schemata = { type: "object", properties: { timeout: { type: "integer" } } };
   await evreg.actions.create({ action: "a", application: "shop", schemata });
+  await evreg.actions.create({ action: "order.created", application: "shop", schemata });
   await evreg.close();
 });
 
@@ -117,9 +118,24 @@ test("an empty listing tells whether there is nothing or nothing that matches", 
   ]);
   expect(none.stderr).toBe("");
   expect(noMatch).toMatchObject({ code: 0, stdout: "", stderr: "No action matches.\n" });
-  expect(noEvent.stderr).toBe("No event matches.\n");
+  expect(noEvent.stderr).toBe('No event matches. There is no action "nope".\n');
   expect(noSubscription.stderr).toBe("No subscription matches.\n");
   expect(noDelivery.stderr).toBe("No delivery matches.\n");
+  const [mistyped, nobody, nowhere, asJson, got] = await Promise.all([
+    run(["subscriptions", "--url", server.url, "--action", "order.creatd"]),
+    run(["deliveries", "--url", server.url, "--subscription", "77"]),
+    run(["replays", "--data", local, "--subscription", "77"]),
+    run(["deliveries", "--url", server.url, "--subscription", "77", "--json"]),
+    run(["actions", "get", "order.creatd", "--url", server.url]),
+  ]);
+  expect(mistyped.stderr).toBe(
+    'No subscription matches. There is no action "order.creatd". Did you mean order.created?\n',
+  );
+  expect(nobody).toMatchObject({ code: 0, stderr: "No delivery matches. There is no subscription 77.\n" });
+  expect(nowhere).toMatchObject({ code: 0, stderr: "No replay matches. There is no subscription 77.\n" });
+  expect(asJson).toMatchObject({ code: 0, stderr: "" });
+  expect(got.code).toBe(3);
+  expect(got.stderr).toContain('Error: There is no action "order.creatd". Did you mean order.created?\n');
   const [noneYet, limited] = await Promise.all([
     run(["events", "--url", server.url]),
     run(["events", "--url", server.url, "--limit", "5", "--order", "asc"]),

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { systemdUnit, type UnitOptions } from "../../src/cli/service/systemd-unit.ts";
 import { commandLine } from "../support/command-line.ts";
@@ -11,6 +11,7 @@ const { run } = commandLine(folder.path, {});
 afterAll(() => folder.remove());
 
 const PLAIN: UnitOptions = {
+  asked: "service systemd",
   // Something that is there wherever systemd is.
   program: ["/bin/sh"],
   words: [],
@@ -70,7 +71,22 @@ test("the unit starts the program that printed it, and warns where the service c
   expect(own.stdout).toMatch(/^DynamicUser=yes$/m);
 });
 
+test("the unit says how the same one is made again, and a folder the service could not see is told", async () => {
+  const data = "/home/ada/data";
+  const typed = relative(folder.path, data);
+  const words = ["--port", "8080", "--user", "evreg", "--data", typed, "--encryption-key", "/etc/my key"];
+  const outcome = await run(["service", "systemd", ...words]);
+  expect(outcome.stdout).toContain(
+    `#   evreg service systemd --port 8080 --user evreg --data ${data} --encryption-key '/etc/my key' > /etc/systemd/system/evreg.service\n`,
+  );
+  expect(outcome.stdout).toContain(` serve --port 8080 --data ${data}\n`);
+  expect(outcome.stderr).toContain(`Warning: ${data} cannot be seen by the service`);
+  const plain = await run(["service", "systemd", "--user", "evreg", "--data", "/srv/evreg"]);
+  expect(plain.stderr).not.toContain("/srv/evreg");
+});
+
 test.each([
+  [["--host", "::1\nUser=root"], "--host"],
   [["--data", "/srv/evreg"], "--data needs --user"],
   [["--user", "a b"], "--user"],
   [["--program", "a\nUser=root"], "--program"],

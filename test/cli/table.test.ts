@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
+import { ACTION_LIST } from "../../src/cli/columns/actions.ts";
 import { ATTEMPT_LIST, DELIVERY_LIST } from "../../src/cli/columns/deliveries.ts";
 import { REPLAY_LIST } from "../../src/cli/columns/replays.ts";
+import { SUBSCRIPTION_LIST } from "../../src/cli/columns/subscriptions.ts";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/table.ts";
-import { textWidth } from "../../src/cli/text-width.ts";
+import { textWidth, truncateBefore } from "../../src/cli/text-width.ts";
+import type { Action } from "../../src/domain/action.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
 
 interface Row {
   id: number;
@@ -118,6 +122,31 @@ const ATTEMPT = {
   refusal: null,
 } as const;
 
+const ACTION: Action = {
+  rowid: 1,
+  action: "a",
+  application: "evreg",
+  schemata: {},
+  revision: 1,
+  compatibility: "full",
+  compatibility_against: "last",
+  deprecated: false,
+  retired: false,
+  successor: null,
+  timestamped: AT,
+};
+const SUBSCRIPTION = {
+  rowid: 7,
+  application: "billing",
+  subscription: "invoices",
+  action: "order.created",
+  active: true,
+  disabled_reason: null,
+  blocked_by: null,
+  failing_since: null,
+  max_retries: 5,
+} as Subscription;
+
 test.each([
   ["deliveries", (width: number) => listed(DELIVERY_LIST, DELIVERY, width)],
   ["replays", (width: number) => listed(REPLAY_LIST, REPLAY, width)],
@@ -132,6 +161,37 @@ function listed<T>(columns: readonly Column<T>[], record: T, width: number): rea
     .trimEnd()
     .split("\n");
 }
+
+test("at 80 columns names are whole: times go to the minute, and columns without anything go first", () => {
+  const delivery = {
+    ...DELIVERY,
+    rowid: 7,
+    event_id: 9,
+    application: "billing",
+    attempt: 1,
+    last_error: null,
+  };
+  expect(listed(DELIVERY_LIST, delivery, 80)).toEqual([
+    "ID  ACTION            SUBSCRIPTION      STATUS      ATTEMPTS  NEXT OR END",
+    " 7  order.created.v2  billing/invoices  delivering         1  2027-01-31T10:20Z",
+  ]);
+  expect(listed(DELIVERY_LIST, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
+    " 7  order.created.v2  billing/invoices  delivering         1  connection_refused",
+  );
+  const action = { ...ACTION, action: "evreg.subscription.deactivated" };
+  expect(listed(ACTION_LIST, action, 80)[1]).toContain(action.action);
+  expect(listed(ACTION_LIST, action, 90)[1]).toMatch(/ 2027-01-31T10:20Z$/);
+  expect(listed(ACTION_LIST, action, 120)[1]).toMatch(new RegExp(` ${AT}$`));
+  expect(listed(ACTION_LIST, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
+});
+
+test("of an address the middle is left out, and no title is ever cut", () => {
+  const handler = "https://hooks.example.com/a/long/way/to/invoices";
+  const [title, line] = listed(SUBSCRIPTION_LIST, { ...SUBSCRIPTION, handler }, 80);
+  expect(title).toMatch(/^ID {2}APPLICATION {2}SUBSCRIPTION {2}ACTION +STATE +HANDLER$/);
+  expect(line).toMatch(/ https:\/\/\S*…\S+\/invoices$/);
+  expect(textWidth(line!)).toBe(80);
+});
 
 test("wide characters keep the columns straight", () => {
   const lines = renderTable(COLUMNS, ROWS, undefined).split("\n");
@@ -168,4 +228,14 @@ test("a value of several lines stands beside its title, a line each", () => {
     "Id       1\nHeaders  X-A: 1\n         X-B: \\e[2J\n",
   );
   expect(renderRecord(columns, { text: "" }, 40)).toContain("Headers  -\n");
+});
+
+test.each([
+  ["/srv/evreg.yaml:12", 12, "start", "…reg.yaml:12"],
+  ["/srv/evreg.yaml:12", 18, "start", "/srv/evreg.yaml:12"],
+  ["注文注文", 5, "start", "…注文"],
+  ["注文注文", 6, "middle", "注…文"],
+  ["abcdefgh", 1, "middle", "…"],
+] as const)("%s cut to %i at the %s", (text, width, part, cut) => {
+  expect(truncateBefore(text, width, part)).toBe(cut);
 });

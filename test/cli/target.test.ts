@@ -100,7 +100,9 @@ test("with --wait and a token that may only publish, it is told what was publish
   const { data: event, meta } = JSON.parse(outcome.stdout) as { data: { rowid: number }; meta: object };
   expect(meta).toEqual({ outcome: "unknown" });
   expect(outcome.stderr).toMatch(
-    new RegExp(`^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read`),
+    new RegExp(
+      `^Event ${event.rowid} is published, so do not publish it again; .*needs the scope read.*--token-file FILE\\n`,
+    ),
   );
 });
 

@@ -20,6 +20,12 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["a flag and no command", ["--bogus"], /flags; evreg --help lists the commands\.\n/],
   ["a mistyped flag", ["events", "--acton", "x"], /no flag --acton here; did you mean --action\?/],
   ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
+  [
+    "a shell that there is no script for",
+    ["completion", "tcsh"],
+    /^Error: "tcsh" is none of bash, zsh, fish\.\nSee: evreg completion --help\n/,
+  ],
+  ["a verb mistyped behind a topic", ["service", "sytemd"], /service systemd\?\nSee: evreg service --help\n/],
   ["a missing argument", ["actions", "get"], /Missing: NAME.*evreg actions get --help/s],
   ["an argument too many", ["events", "get", "1", "2"], /Too many arguments: 2/],
   [

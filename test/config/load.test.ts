@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -241,10 +241,18 @@ describe("finding the file", () => {
   });
 
   test.skipIf(process.getuid?.() === 0)("a file that may not be read is not passed over", async () => {
-    const { chmodSync } = await import("node:fs");
     const file = put("evreg.config.yaml", "port: 1");
     chmodSync(file, 0o000);
     expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("nor is a folder that may not be looked into", async () => {
+    const folder = join(cwd, "closed");
+    mkdirSync(folder);
+    chmodSync(folder, 0o000);
+    const told = await refusal({ flags: { data: folder } });
+    chmodSync(folder, 0o700);
+    expect(told).toContain(`The folder ${folder} may not be looked into (EACCES).`);
   });
 });
 
@@ -319,7 +327,6 @@ describe("secrets", () => {
   });
 
   test.skipIf(process.platform === "win32")("in a file others may read get a warning", async () => {
-    const { chmodSync } = await import("node:fs");
     const file = put("evreg.config.yaml", "remote:", "  token: theirs");
     chmodSync(file, 0o644);
     expect((await load()).warnings).toEqual([

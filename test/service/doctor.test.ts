@@ -55,6 +55,20 @@ describe("what the doctor finds", () => {
     for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
   });
 
+  it("tells how many are paused, also where that is well", () => {
+    expect(findingsOf(WELL)).toContainEqual(
+      expect.objectContaining({
+        found: "1 active subscription, none of them failing; 1 more is paused.",
+      }),
+    );
+    const nobody = findingsOf({ ...WELL, subscriptions: [] });
+    expect(nobody).toContainEqual(
+      expect.objectContaining({
+        found: "There are no subscriptions: events are stored, and sent to nobody.",
+      }),
+    );
+  });
+
   it.each<[string, Partial<Patient>, string, "warning" | "problem", string]>([
     ["a key that is missing", { encrypts: false }, "encryption", "warning", "as they are"],
     ["a clock behind the events", { newestEvent: inHours(1) }, "clock", "problem", "one of them is wrong"],
@@ -116,6 +130,20 @@ describe("what the doctor finds", () => {
       "handlers",
       "problem",
       "5 subscriptions were deactivated: 7 (billing/invoices), 7 (billing/invoices), 7 (billing/invoices) and 2 more",
+    ],
+    [
+      "that all subscriptions are paused",
+      { subscriptions: [subscription({ active: false })] },
+      "handlers",
+      "warning",
+      "All subscriptions are paused: 7 (billing/invoices). New events of user.created are sent to nobody.",
+    ],
+    [
+      "that those to one action are",
+      { subscriptions: [subscription(), subscription({ active: false, action: "user.deleted" })] },
+      "handlers",
+      "warning",
+      "These subscriptions are paused: 7 (billing/invoices). New events of user.deleted are",
     ],
     [
       "deliveries that are late",

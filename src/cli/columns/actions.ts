@@ -3,12 +3,12 @@ import type { Action, ActionRevision } from "../../domain/action.ts";
 import type { Column } from "../table.ts";
 
 export const ACTION_LIST: readonly Column<Action>[] = [
-  { title: "ACTION", of: (action) => action.action, shrinkTo: 16 },
+  { title: "ACTION", of: (action) => action.action, shrinkTo: 16, whole: true },
   { title: "APPLICATION", of: (action) => action.application, shrinkTo: 8 },
   { title: "REVISION", of: (action) => action.revision, align: "right" },
   { title: "STATE", of: actionState, tone: actionTone },
   { title: "MODE", of: modeOf },
-  { title: "CREATED", of: (action) => action.timestamped, spare: 1 },
+  { title: "CREATED", of: (action) => action.timestamped, spare: 1, time: true },
 ];
 
 export const ACTION_RECORD: readonly Column<Action>[] = [
@@ -27,7 +27,7 @@ export const ACTION_RECORD: readonly Column<Action>[] = [
 export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
   return [
     { title: "REVISION", of: ({ revision }) => revision, align: "right" },
-    { title: "APPLIED", of: ({ timestamped }) => timestamped },
+    { title: "APPLIED", of: ({ timestamped }) => timestamped, time: true },
     { title: "MODE", of: ({ admission }) => admission?.compatibility },
     { title: "BREAKS", of: ({ admission }) => admission?.breaks, align: "right" },
     { title: "CHANGES", of: ({ revision }) => changes.get(revision), shrinkTo: 16 },

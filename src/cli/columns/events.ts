@@ -4,8 +4,8 @@ import { id } from "./id.ts";
 
 export const EVENT_LIST: readonly Column<Event>[] = [
   { ...id, of: (event) => event.rowid },
-  { title: "ACTION", of: (event) => event.action, shrinkTo: 12 },
-  { title: "PUBLISHED", of: (event) => event.timestamped },
+  { title: "ACTION", of: (event) => event.action, shrinkTo: 12, whole: true },
+  { title: "PUBLISHED", of: (event) => event.timestamped, time: true },
   { title: "PAYLOAD", of: (event) => preview(event), shrinkTo: 12 },
 ];
 

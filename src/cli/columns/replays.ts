@@ -15,7 +15,7 @@ export const REPLAY_LIST: readonly Column<Replay>[] = [
   { title: "STATUS", of: (replay) => replay.status, tone: replayTone },
   { title: "QUEUED", of: (replay) => replay.queued, align: "right" },
   { title: "TOTAL", of: (replay) => replay.total, align: "right" },
-  { title: "BEGUN", of: (replay) => replay.timestamped },
+  { title: "BEGUN", of: (replay) => replay.timestamped, time: true },
 ];
 
 const REPLAYED: readonly Column<ReplayCount | Replay>[] = [

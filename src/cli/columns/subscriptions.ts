@@ -5,12 +5,12 @@ import { id } from "./id.ts";
 
 export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
   { ...id, of: (subscription) => subscription.rowid },
-  { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8 },
-  { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8 },
-  { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12 },
+  { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8, whole: true },
+  { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8, whole: true },
+  { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12, whole: true },
   { title: "STATE", of: stateOf, tone: toneOfState },
-  { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right" },
-  { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 16 },
+  { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right", spare: 1 },
+  { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 20, cut: "middle" },
 ];
 
 export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [

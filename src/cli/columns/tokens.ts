@@ -4,10 +4,10 @@ import { id } from "./id.ts";
 
 export const TOKEN_LIST: readonly Column<Token>[] = [
   { ...id, of: (token) => token.rowid },
-  { title: "NAME", of: (token) => token.name, shrinkTo: 8 },
+  { title: "NAME", of: (token) => token.name, shrinkTo: 8, whole: true },
   { title: "SCOPES", of: (token) => token.scopes.join(" "), shrinkTo: 8 },
-  { title: "EXPIRES", of: (token) => token.expires_at ?? "never" },
-  { title: "LAST USED", of: (token) => token.last_used_at ?? "never" },
+  { title: "EXPIRES", of: (token) => token.expires_at ?? "never", time: true },
+  { title: "LAST USED", of: (token) => token.last_used_at ?? "never", time: true },
 ];
 
 export const TOKEN_RECORD: readonly Column<Token>[] = [

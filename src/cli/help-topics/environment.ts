@@ -10,7 +10,7 @@ const OTHERS: readonly (readonly [name: string, about: string])[] = [
   ["EVREG_CONFIG_DIR", "The folder for what evreg keeps for you: your contexts. Not set: ~/.config/evreg."],
   [
     "EVREG_CACHE_DIR",
-    "Where the single executable may put the database engine that it loads; the first start with it writes it.",
+    "The folder where the single executable may put the database engine that it loads; the first start writes it. Not set: the first that can hold a program of evreg in CACHE_DIRECTORY, XDG_CACHE_HOME and ~/.cache, then evreg-<user id> in XDG_RUNTIME_DIR, the folder for temporary files, /var/tmp and /dev/shm.",
   ],
   ["EVREG_DEBUG", "1: show where in evreg a fault of its own arose."],
   ["STATE_DIRECTORY", "The data folder where none is named; systemd sets it."],

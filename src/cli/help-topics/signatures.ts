@@ -1,4 +1,4 @@
-/** Its example is run by a test, against the headers that are really sent. */
+/** Its examples are run by a test, against the headers that are really sent. */
 export const SIGNATURES = `Each delivery is a POST that is signed with the secret of its subscription:
 whsec_ and base64, shown when the subscription is created or its secret is
 rotated. Verify one of the two signatures, over the bytes of the body as they
@@ -35,6 +35,23 @@ In Node:
       return given.length === right.length && timingSafeEqual(given, right);
     });
   }
+
+In Python:
+
+  import base64, hashlib, hmac, time
+
+  def is_genuine(headers, body, secret, now=None):
+      now = time.time() if now is None else now
+      message_id = headers["webhook-id"]
+      timestamp = headers["webhook-timestamp"]
+      if not timestamp.isdecimal() or abs(now - int(timestamp)) > 300:
+          return False
+      key = base64.b64decode(secret.removeprefix("whsec_"))
+      signed = f"{message_id}.{timestamp}.".encode() + body
+      digest = hmac.new(key, signed, hashlib.sha256).digest()
+      right = b"v1," + base64.b64encode(digest)
+      given = headers["webhook-signature"].encode().split()
+      return any(hmac.compare_digest(one, right) for one in given)
 
 X-Evreg-Signature by hand, to compare:
 

@@ -2,12 +2,17 @@ import { wrap } from "../text-width.ts";
 
 /** What `evreg help` tells about beside the commands. */
 const TOPICS = {
-  "exit-codes": async () => (await import("./exit-codes.ts")).exitCodes,
-  environment: async () => (await import("./environment.ts")).environment,
+  "getting-started": async () => {
+    const { GETTING_STARTED } = await import("./getting-started.ts");
+    return () => GETTING_STARTED;
+  },
+  "delivery-states": async () => (await import("./delivery-states.ts")).deliveryStates,
   signatures: async () => {
     const { SIGNATURES } = await import("./signatures.ts");
     return () => SIGNATURES;
   },
+  "exit-codes": async () => (await import("./exit-codes.ts")).exitCodes,
+  environment: async () => (await import("./environment.ts")).environment,
 } as const satisfies Readonly<Record<string, () => Promise<(wrapped: Wrapped) => string>>>;
 
 /** Breaks a paragraph into lines, each behind so many spaces. */

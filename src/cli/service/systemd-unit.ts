@@ -1,4 +1,6 @@
 export interface UnitOptions {
+  /** The words that print this unit, as they are typed behind `evreg`; without line breaks. */
+  readonly asked: string;
   /** The command line's first words: the program, as absolute paths. */
   readonly program: readonly string[];
   /** Further words for `serve`. */
@@ -49,7 +51,7 @@ const STOP_MARGIN_S = 20;
 
 /** A unit file that `systemd-analyze verify` takes. */
 export function systemdUnit(options: UnitOptions): string {
-  const { user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
+  const { asked, user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
   const credentials = [
     ...(config === undefined ? [] : [`LoadCredential=config.yaml:${escaped(config)}`]),
     ...(encryptionKey === undefined
@@ -62,7 +64,7 @@ export function systemdUnit(options: UnitOptions): string {
   const folder = data ?? "/var/lib/evreg";
   return `${[
     "# Install it, as root:",
-    "#   evreg service systemd > /etc/systemd/system/evreg.service",
+    `#   evreg ${asked} > /etc/systemd/system/evreg.service`,
     "#   systemctl daemon-reload && systemctl enable --now evreg",
     "# Its log: journalctl -u evreg. Commands act on it, as root, with:",
     `#   evreg doctor --data ${folder}`,

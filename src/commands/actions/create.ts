@@ -10,7 +10,8 @@ export default class ActionsCreate extends EvregCommand {
     "Create an action: a name, its owner, and the JSON Schema (Draft 7) of its payloads.";
   static override description =
     "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
-  static override usage = "actions create NAME --application NAME --schema FILE|-";
+  static override usage =
+    "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
   static override examples = [
     "<%= config.bin %> actions create order.created --application shop --schema order.json",
     {

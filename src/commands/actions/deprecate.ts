@@ -1,6 +1,7 @@
 import { EndActionCommand, endFlags } from "../../cli/end-action-command.ts";
 
 export default class ActionsDeprecate extends EndActionCommand {
+  static override usage = "actions deprecate NAME [--successor NAME | --undo]";
   static override summary = "Tell publishers of an action to move on.";
   static override description =
     "Publishing goes on; each answer carries the header Deprecation and names the successor, and evreg publish tells it on stderr.";

@@ -8,6 +8,7 @@ import { differencesOf } from "../../schema/difference.ts";
 import type { Evreg } from "../../evreg.ts";
 
 export default class ActionsHistory extends EvregCommand {
+  static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
     "Each event tells the revision it was validated against. To go back to an earlier one: evreg actions update NAME --from-revision NUMBER.";

@@ -7,6 +7,7 @@ import { nextCommand } from "../../cli/next-command.ts";
 
 export default class ActionsList extends EvregCommand {
   static override aliases = ["actions"];
+  static override usage = "<%= command.id %> [--application NAME]";
   static override summary = "List the actions: what can be published, and by which schema.";
   static override examples = [
     { description: "All of them", command: "<%= config.bin %> actions" },

@@ -1,6 +1,7 @@
 import { EndActionCommand, endFlags } from "../../cli/end-action-command.ts";
 
 export default class ActionsRetire extends EndActionCommand {
+  static override usage = "actions retire NAME [--successor NAME | --undo]";
   static override summary = "Take no more events of an action.";
   static override description =
     "Publishing is refused with 410 and the name of the successor; only what repeats the idempotency key of an event from before is answered with that event. Reading goes on, and so do its deliveries, replays and subscriptions.";

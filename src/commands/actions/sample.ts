@@ -11,6 +11,7 @@ import type { Action } from "../../domain/action.ts";
 const MOST = 1_000;
 
 export default class ActionsSample extends EvregCommand {
+  static override usage = "actions sample NAME [--count NUMBER] [--seed NUMBER]";
   static override summary = "Make up payloads that conform to an action's schema.";
   static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
 

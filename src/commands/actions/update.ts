@@ -46,6 +46,7 @@ export default class ActionsUpdate extends EvregCommand {
     compatibility: Flags.option({
       summary: "none: apply this schema even if it breaks someone.",
       options: ["none"] as const,
+      helpValue: "none",
     })(),
   };
 

@@ -46,7 +46,7 @@ export default class ConfigCheck extends PlainCommand {
 async function load(file: string | undefined): Promise<LoadedConfig> {
   const cwd = process.cwd();
   if (file === undefined) return loadConfig({ env: process.env, cwd });
-  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file });
+  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file, isArgument: true });
   const text = Buffer.from(await readInput(file)).toString("utf8");
   return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
 }

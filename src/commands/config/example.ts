@@ -8,6 +8,7 @@ import { exampleConfig } from "../../config/example.ts";
 import { EvregError } from "../../domain/error.ts";
 
 export default class ConfigExample extends PlainCommand {
+  static override usage = "config example [--output-file FILE]";
   static override summary = "Write a configuration file with every key, its default and what it is for.";
   static override description = "As it is, it changes nothing. With --json the text is the member `data`.";
   static override examples = [

@@ -20,6 +20,8 @@ const KEY_FLAGS = Object.fromEntries(
 
 export default class ConfigShow extends BaseCommand {
   static override aliases = ["config"];
+  static override usage =
+    "<%= command.id %> [--host VALUE] [--port VALUE] [--log-level VALUE] [--log-format VALUE] [--url VALUE]";
   static override summary = "Show the configuration in force here, and where each value comes from.";
   static override description =
     "What evreg serve would use, with the same flags given here. Secrets are not shown, only that they are set. A configuration with mistakes ends with 2 and names each.";
@@ -62,6 +64,8 @@ const COLUMNS: readonly Column<ShownKey>[] = [
     title: "SOURCE",
     of: ({ source }) => source,
     tone: ({ source }) => (source === "default" ? "dim" : undefined),
+    // The place tells it too.
+    spare: 1,
   },
-  { title: "PLACE", of: ({ place }) => place, shrinkTo: 12 },
+  { title: "PLACE", of: ({ place }) => place, shrinkTo: 24, cut: "start" },
 ];

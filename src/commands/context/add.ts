@@ -14,7 +14,8 @@ export default class ContextAdd extends PlainCommand {
   static override summary = "Keep a server's address and token under a name.";
   static override description =
     "The server is asked who you are with the token; when it refuses or is not there, nothing is kept, unless --no-check is given. The token comes from a file or stdin, never from the command line, and is kept in a file that only you can read.";
-  static override usage = "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check]";
+  static override usage =
+    "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check] [--allow-insecure-token]";
   static override examples = [
     {
       description: "The token is asked for, and not shown",

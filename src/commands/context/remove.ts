@@ -1,5 +1,5 @@
 import { PlainCommand } from "../../cli/base-command.ts";
-import { CONTEXT_RECORD, shownContext } from "../../cli/context-shown.ts";
+import { REMOVED_CONTEXT, shownContext } from "../../cli/context-shown.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
@@ -18,8 +18,11 @@ export default class ContextRemove extends PlainCommand {
     const data = shownContext(contexts.get(args.name), contexts.inUse());
     contexts.remove(args.name);
     const output = this.outputFor(flags);
-    await output.record({ data: { ...data, in_use: false } }, CONTEXT_RECORD);
-    if (output.format === "table") note(data.in_use ? "Removed; no context is in use now." : "Removed.");
+    await output.record({ data: { ...data, in_use: false } }, REMOVED_CONTEXT);
+    if (output.format === "table") {
+      const removed = data.has_token ? "Removed, with its token" : "Removed";
+      note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
+    }
     return EXIT.done;
   }
 }

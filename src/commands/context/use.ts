@@ -8,6 +8,7 @@ import { usage } from "../../cli/usage.ts";
 import { Contexts } from "../../config/contexts.ts";
 
 export default class ContextUse extends PlainCommand {
+  static override usage = "context use NAME | --none";
   static override summary = "Choose the context that commands act on from now on.";
   static override examples = [
     "<%= config.bin %> context use prod",

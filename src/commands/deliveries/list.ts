@@ -4,11 +4,14 @@ import { DELIVERY_LIST } from "../../cli/columns/deliveries.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";
+import { noMatch } from "../../cli/no-match.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 
 export default class DeliveriesList extends EvregCommand {
   static override aliases = ["deliveries"];
+  static override usage =
+    "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]";
   static override summary = "List deliveries, newest first.";
   static override examples = [
     "<%= config.bin %> deliveries",
@@ -51,7 +54,9 @@ export default class DeliveriesList extends EvregCommand {
     await this.withEvreg(flags, async (evreg) => {
       const query = given({ event, subscription, action, status, from, to, limit, after });
       if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
-      const empty = isNarrowed(query) ? "No delivery matches." : "No deliveries yet.";
+      const empty = isNarrowed(query)
+        ? () => noMatch("No delivery matches.", evreg, query)
+        : "No deliveries yet.";
       const { data } = await evreg.deliveries.list(query);
       await output.list({ data }, DELIVERY_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> =>

@@ -4,12 +4,15 @@ import { EVENT_LIST } from "../../cli/columns/events.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";
+import { noMatch } from "../../cli/no-match.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { nextCommand } from "../../cli/next-command.ts";
 import { EVENT_LIMITS } from "../../domain/event.ts";
 
 export default class EventsList extends EvregCommand {
   static override aliases = ["events"];
+  static override usage =
+    "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]";
   static override summary = "List published events, newest first.";
   static override examples = [
     { description: "The last 50", command: "<%= config.bin %> events" },
@@ -29,6 +32,7 @@ export default class EventsList extends EvregCommand {
     order: Flags.option({
       summary: "desc for newest first, asc for oldest first.",
       options: ["asc", "desc"] as const,
+      helpValue: "asc|desc",
     })(),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
@@ -49,7 +53,7 @@ export default class EventsList extends EvregCommand {
       if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
       const answer = await evreg.events.list(query);
       const empty = isNarrowed(query)
-        ? "No event matches."
+        ? () => noMatch("No event matches.", evreg, query)
         : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
       await output.list(answer, EVENT_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> => {

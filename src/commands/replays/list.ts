@@ -3,12 +3,15 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { REPLAY_LIST } from "../../cli/columns/replays.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { noMatch } from "../../cli/no-match.ts";
 import { nextCommand } from "../../cli/next-command.ts";
 import { tellWhenPaused } from "../../cli/tell-when-paused.ts";
 import { REPLAY_STATUSES } from "../../domain/replay.ts";
 
 export default class ReplaysList extends EvregCommand {
   static override aliases = ["replays"];
+  static override usage =
+    "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]";
   static override summary = "List replays, newest first.";
   static override examples = [
     "<%= config.bin %> replays",
@@ -30,10 +33,10 @@ export default class ReplaysList extends EvregCommand {
     const { subscription, status, limit, after } = flags;
     const query = given({ subscription, status, limit, after });
     const output = this.outputFor(flags);
-    const empty = isNarrowed(query)
-      ? "No replay matches."
-      : `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`;
     await this.withEvreg(flags, async (evreg) => {
+      const empty = isNarrowed(query)
+        ? () => noMatch("No replay matches.", evreg, query)
+        : `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`;
       const answer = await evreg.replays.list(query);
       await output.list(answer, REPLAY_LIST, empty);
       if (output.format !== "table") return;

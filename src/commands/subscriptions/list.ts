@@ -3,10 +3,12 @@ import { EvregCommand } from "../../cli/base-command.ts";
 import { SUBSCRIPTION_LIST } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
+import { noMatch } from "../../cli/no-match.ts";
 import { nextCommand } from "../../cli/next-command.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
+  static override usage = "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]";
   static override summary = "List the subscriptions: who gets which events, and where.";
   static override examples = [
     "<%= config.bin %> subscriptions",
@@ -25,14 +27,15 @@ export default class SubscriptionsList extends EvregCommand {
     const { flags } = await this.parse(SubscriptionsList);
     const { application, action, active } = flags;
     const query = given({ application, action, active });
-    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.list(query));
-    await this.outputFor(flags).list(
-      answer,
-      SUBSCRIPTION_LIST,
-      isNarrowed(query)
-        ? "No subscription matches."
-        : `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
-    );
+    await this.withEvreg(flags, async (evreg) => {
+      await this.outputFor(flags).list(
+        await evreg.subscriptions.list(query),
+        SUBSCRIPTION_LIST,
+        isNarrowed(query)
+          ? () => noMatch("No subscription matches.", evreg, query)
+          : `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
+      );
+    });
     return EXIT.done;
   }
 }

@@ -8,6 +8,7 @@ import { note } from "../../cli/output.ts";
 import { SUBSCRIPTION_LIMITS } from "../../domain/subscription.ts";
 
 export default class SubscriptionsRotateSecret extends EvregCommand {
+  static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed once, here.";
   static override description =
     "The secret before stays valid for the overlap: until it ends, webhook-signature holds a signature by each of the two, and X-Evreg-Signature and Authorization go by the one before. Let the handler take both, then only the new one once the overlap is over.";

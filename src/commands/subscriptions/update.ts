@@ -8,6 +8,8 @@ import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";
 import { usage } from "../../cli/usage.ts";
 
 export default class SubscriptionsUpdate extends EvregCommand {
+  static override usage =
+    "subscriptions update ID [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";

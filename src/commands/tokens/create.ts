@@ -6,6 +6,7 @@ import { expiry } from "../../cli/expiry.ts";
 import { given, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
 import { printableLine } from "../../cli/printable.ts";
+import { SCOPE_MAY } from "../../cli/scope-words.ts";
 import { unknownApplications } from "../../cli/unknown-applications.ts";
 import { usage } from "../../cli/usage.ts";
 import { nextCommand } from "../../cli/next-command.ts";
@@ -15,8 +16,11 @@ import { systemClock } from "../../runtime/clock.ts";
 
 export default class TokensCreate extends EvregCommand {
   static override summary = "Create a token. It is printed once, here.";
-  static override description =
-    "Scopes are publish, read, write and admin; a scope can be limited to one application, such as publish:shop.";
+  static override description = `A token may do what its scopes name and nothing else; admin alone holds the other three.
+
+${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
+
+A scope can be limited to one application, such as publish:shop. admin:shop may then do all that is done with the actions, events, subscriptions and deliveries of shop, breaking changes of a schema included; tokens, backup and doctor need admin, and metrics read, without a limit.`;
   static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
   static override examples = [
     "<%= config.bin %> tokens create shop --scope publish:shop --expires 90d",

@@ -6,6 +6,8 @@ import { nextCommand } from "../../cli/next-command.ts";
 export default class TokensList extends EvregCommand {
   static override aliases = ["tokens"];
   static override summary = "List the tokens, without the tokens themselves.";
+  static override description =
+    "LAST USED is noted at most once a minute for each token, so it can lag by that much; never is a token that has not been used. What a token may do it tells itself: evreg whoami --token-file FILE.";
   static override examples = ["<%= config.bin %> tokens"];
 
   async run(): Promise<number> {
