@@ -68,3 +68,18 @@ test.each(FORMAT_ROWS.map(([, ...cells]) => cells))("the format %s takes %s and 
   expect(schema.validate({ a: JSON.parse(takes) as unknown })).toBeUndefined();
   expect(schema.validate({ a: JSON.parse(refuses) as unknown })).toBeDefined();
 });
+
+const NUMBER_ROWS = [
+  ...section("Numbers").matchAll(/^\| `(.+?)` \| `(.+?)` \| (conforms|does not) \| .+ \|$/gm),
+];
+
+test.each(NUMBER_ROWS.map(([, ...cells]) => cells))("as to %s, %s %s", (...cells) => {
+  const [schemata = "", payload = "", verdict] = cells;
+  const schema = compileSchema({ properties: { a: JSON.parse(schemata) as unknown } });
+  const fault = schema.validate({ a: JSON.parse(payload) as unknown });
+  expect(fault === undefined ? "conforms" : "does not").toBe(verdict);
+});
+
+test("each kind of row was found", () => {
+  expect([FORMAT_ROWS.length, NUMBER_ROWS.length]).toEqual([13, 5]);
+});
