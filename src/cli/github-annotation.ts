@@ -1,3 +1,5 @@
+import { printableLine } from "./printable.ts";
+
 /** One annotation of a file, as a GitHub workflow reads it from the log. */
 export interface Annotation {
   readonly level: "error" | "warning";
@@ -14,8 +16,9 @@ export function annotationLine({ level, file, line, title, message }: Annotation
   return `::${level} ${place}title=${property(title)}::${data(message)}\n`;
 }
 
+/** Names in a schema come from outside, and the log is read on terminals as well. */
 function data(text: string): string {
-  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+  return printableLine(text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A"));
 }
 
 function property(text: string): string {

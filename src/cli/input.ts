@@ -1,5 +1,5 @@
-import { fstatSync } from "node:fs";
-import { open, readFile } from "node:fs/promises";
+import { constants, fstatSync } from "node:fs";
+import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../domain/error.ts";
 import { usage } from "./usage.ts";
@@ -10,18 +10,53 @@ export interface Input {
   readonly size: number | undefined;
 }
 
-/** A file argument's whole content; `-` is stdin. `usage` names what could not be read. */
-export async function readInput(path: string): Promise<Uint8Array> {
-  if (path === "-") {
-    const chunks: Buffer[] = [];
-    for await (const chunk of chunksOf(stdin(), path)) chunks.push(chunk);
-    return Buffer.concat(chunks);
-  }
+/** Bytes of what is read whole; some devices never end. */
+const MOST_BYTES = 256 * 1024 * 1024;
+/** With it the opening of a pipe does not wait for somebody to write into it. Windows has neither. */
+const AT_ONCE = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
+
+/**
+ * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
+ * `usage` names what could not be read.
+ */
+export async function readInput(path: string, mostBytes = MOST_BYTES): Promise<Uint8Array> {
+  const { stream } = await openInput(path);
+  return whole(stream, path, mostBytes);
+}
+
+/**
+ * The whole content of a file that nobody named: one found in a folder, or that another refers to. There a pipe or device
+ * stands by mistake, and would be waited for without end.
+ */
+export async function readRegularFile(path: string): Promise<Uint8Array> {
   try {
-    return await readFile(path);
+    const file = await open(path, constants.O_RDONLY | AT_ONCE);
+    const stat = await file.stat();
+    if (stat.isFile()) return await whole(file.createReadStream(), path, MOST_BYTES);
+    await file.close();
+    throw stat.isDirectory()
+      ? usage(`${path} is a folder; name a file.`)
+      : usage(
+          `${path} is no file but a pipe or a device, and is not waited for. Remove it, or name it by itself.`,
+        );
   } catch (error) {
     throw unreadable(path, error);
   }
+}
+
+async function whole(stream: Readable, path: string, mostBytes: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(stream, path)) {
+    size += chunk.length;
+    if (size > mostBytes) {
+      throw usage(
+        `${nameOf(path)} holds more than the ${mostBytes.toLocaleString("en")} bytes that are read at most; name a smaller file.`,
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /**
@@ -52,7 +87,11 @@ export async function openInput(path: string, fromByte = 0): Promise<Input> {
     }
     const { size } = stat;
     return {
-      stream: file.createReadStream({ highWaterMark: 256 * 1024, start: fromByte }),
+      stream: file.createReadStream({
+        highWaterMark: 256 * 1024,
+        // A pipe has no places, not even a first.
+        ...(fromByte === 0 ? {} : { start: fromByte }),
+      }),
       size: size === 0 ? undefined : size,
     };
   } catch (error) {
@@ -71,10 +110,14 @@ function stdin(): Readable {
 export function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  const name = path === "-" ? "The standard input" : path;
+  const name = nameOf(path);
   if (code === "EISDIR") return usage(`${name} is a folder; name a file.`);
   if (code === "ENOENT") return usage(`There is no file ${path}. Use - to read from stdin.`);
   // Node's message goes on with the system call: "EIO: i/o error, read".
   const [why = code] = message.split(", ");
   return usage(`${name} cannot be read (${why}).`);
+}
+
+function nameOf(path: string): string {
+  return path === "-" ? "The standard input" : path;
 }

@@ -3,6 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/parse.ts";
 import { readInput } from "./input.ts";
 import { rememberSchemaFile } from "./next-command.ts";
+import { textFault } from "./text-fault.ts";
 import { usage } from "./usage.ts";
 
 /** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
@@ -28,6 +29,8 @@ async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
 }
 
 async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
+  const fault = textFault(bytes);
+  if (fault !== undefined) throw new EvregError("malformed", `${nameOf(path)}: ${fault}`);
   const named = /\.ya?ml$/i.test(path);
   // stdin has no name to tell by: JSON begins with a brace, and no YAML document that is a schema does otherwise.
   const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));

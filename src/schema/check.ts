@@ -12,6 +12,9 @@ import { PatternCompiler } from "./pattern.ts";
 import { refuseSchema, type SchemaMember, SchemaRefusal } from "./refusal.ts";
 import { finish, type Task } from "./task.ts";
 
+/** A schema with more slips than a person reads is most likely none of draft-07. */
+const MAX_WARNINGS = 100;
+
 /**
  * Whether a document may become the schema of an action, or a filter: JSON Schema draft-07, safe to compile, and bounded in what a
  * check can cost (`SCHEMA_LIMITS`).
@@ -46,9 +49,7 @@ function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
     yield* checkingLimits(document, node, patterns);
   }
   yield* compilingDocument(document, patterns);
-  const warnings: SchemaWarning[] = [];
-  for (const node of document.nodes) warnings.push(...(yield* warningsOf(node)));
-  return warnings;
+  return yield* warningsOf(document);
 }
 
 function* checkingLimits(
@@ -85,26 +86,39 @@ function* checkingLimits(
   }
 }
 
-function* warningsOf({ schema, pointer }: SchemaNode): Task<SchemaWarning[]> {
-  if (!isObject(schema)) return [];
+function* warningsOf({ nodes }: SchemaDocument): Task<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
-  for (const keyword of Object.keys(schema)) {
-    // To look for what it may have meant takes longer than all else.
-    if (!isKnown(keyword)) yield;
-    const message = messageFor(keyword, schema);
-    if (message !== undefined) warnings.push({ pointer: pointerTo(pointer, keyword), message });
+  let untold = 0;
+  for (const { schema, pointer } of nodes) {
+    if (!isObject(schema)) continue;
+    for (const keyword of Object.keys(schema)) {
+      const told = warnings.length < MAX_WARNINGS;
+      // To look for what it may have meant takes longer than all else.
+      if (told && !isKnown(keyword)) yield;
+      const message = messageFor(keyword, schema, told);
+      if (message === undefined) continue;
+      if (told) warnings.push({ pointer: pointerTo(pointer, keyword), message });
+      else untold++;
+    }
   }
+  if (untold > 0) warnings.push({ pointer: "", message: andMore(untold) });
   return warnings;
 }
 
-function messageFor(keyword: string, schema: JsonObject): string | undefined {
+function andMore(count: number): string {
+  const [noun, verb] = count === 1 ? ["place", "checks"] : ["places", "check"];
+  return `${count.toLocaleString("en")} more ${noun} ${verb} nothing, beside the ${MAX_WARNINGS} told`;
+}
+
+/** @param hinted whether to look for the keyword that a slip was meant to be */
+function messageFor(keyword: string, schema: JsonObject, hinted: boolean): string | undefined {
   if (keyword === "nullable") {
     return 'nullable is not part of JSON Schema and checks nothing; write "type": ["string", "null"] instead';
   }
   if (!isKnown(keyword)) {
     // By custom such a name marks an extension on purpose.
     if (keyword.startsWith("x-")) return undefined;
-    const meant = closestKeyword(keyword);
+    const meant = hinted ? closestKeyword(keyword) : undefined;
     const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
     return `${shown(keyword)} is not a keyword of draft-07 and checks nothing${hint}`;
   }

@@ -137,6 +137,7 @@ class Translation {
       case "b":
         return inClass ? "\\x08" : "\\b";
       case "0":
+        if (this.#match(/\d/y) !== undefined) throw octal();
         return "\\x00";
       case "k":
         if (this.#unicode || /\(\?</.test(this.#pattern)) throw backreference();
@@ -154,13 +155,30 @@ class Translation {
       case "B":
         return inClass ? "B" : "\\B";
       default:
-        if (/[1-9]/.test(letter)) throw backreference();
+        if (/[1-9]/.test(letter)) throw this.#isReference(letter, inClass) ? backreference() : octal();
         // Any other letter stands for itself (outside unicode mode); any other sign is written with its backslash.
         return /[A-Za-z]/.test(letter) || letter.charCodeAt(0) > 0x7e || letter === "_"
           ? letter
           : `\\${letter}`;
     }
   }
+
+  /** Whether the number that begins with that digit is one of a group; where there are fewer, ECMA-262 reads a character. */
+  #isReference(digit: string, inClass: boolean): boolean {
+    const number = Number(digit + (this.#match(/\d+/y)?.[0] ?? ""));
+    return this.#unicode || (!inClass && number <= groupsIn(this.#pattern));
+  }
+}
+
+/** How many groups with a number the pattern has. The empty way comes first, so that the pattern itself is never tried. */
+function groupsIn(pattern: string): number {
+  return new RegExp(`|${pattern}`).exec("")!.length - 1;
+}
+
+function octal(): PatternSyntaxError {
+  return new PatternSyntaxError(
+    "has a backslash before a number that is no group's, as older dialects write characters; write it as \\xNN with two hexadecimal digits",
+  );
 }
 
 function codePoint(code: number): string {

@@ -1,6 +1,10 @@
+import { spawn, spawnSync } from "node:child_process";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough, Readable, addAbortSignal } from "node:stream";
 import { expect, test } from "vitest";
-import { chunksOf } from "../../src/cli/input.ts";
+import { chunksOf, readInput, readRegularFile } from "../../src/cli/input.ts";
+import { textFault } from "../../src/cli/text-fault.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
 
@@ -51,6 +55,62 @@ test.runIf(process.platform === "linux")("publishing such a file ends with 2 and
     const outcome = await run(["publish", "--batch", "/proc/self/mem", ...more]);
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
     expect(outcome.stderr).toContain("/proc/self/mem cannot be read (EIO");
+  }
+  folder.remove();
+});
+
+test.runIf(process.platform === "linux")("pipes and devices are read only where they are named", async () => {
+  const folder = temporaryFolder();
+  const pipe = join(folder.path, "pipe.yaml");
+  const device = join(folder.path, "zero.yaml");
+  spawnSync("mkfifo", [pipe]);
+  symlinkSync("/dev/zero", device);
+  for (const path of [pipe, device]) {
+    const message = expect.stringContaining(`${path} is no file but a pipe or a device`) as string;
+    await expect(readRegularFile(path)).rejects.toMatchObject({ code: "usage", message });
+  }
+  const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
+  const outcome = await run(["apply", "-f", folder.path, "--dry-run"]);
+  expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("pipe.yaml is no file but") });
+
+  const bytes = readInput(pipe);
+  spawn("sh", ["-c", `echo "actions: []" > ${pipe}`]);
+  expect(Buffer.from(await bytes).toString()).toBe("actions: []\n");
+  await expect(readInput(device, 1_000_000)).rejects.toMatchObject({
+    code: "usage",
+    message: `${device} holds more than the 1,000,000 bytes that are read at most; name a smaller file.`,
+  });
+  folder.remove();
+});
+
+test.each<[text: string | Buffer, why: string | undefined]>([
+  ["", undefined],
+  ["\ufeffa: é\n", undefined],
+  [Buffer.from("\ufeffa: b", "utf16le"), "UTF-16; save it as UTF-8"],
+  [Buffer.from("\ufeffa: b", "utf16le").swap16(), "UTF-16; save it as UTF-8"],
+  [Buffer.from("a: b\n", "utf16le"), "line 1 has a byte that is zero"],
+  ["a: b\nc: \0", "line 2 has a byte that is zero"],
+  [Buffer.from("a: b\nc: d\ne: é", "latin1"), "from line 3 on"],
+  [Buffer.from([0x1f, 0x8b, 0x08]), "from line 1 on"],
+])("a file of %j is told for what it is", (text, why) => {
+  const fault = textFault(Buffer.from(text));
+  if (why === undefined) expect(fault).toBeUndefined();
+  else expect(fault).toContain(why);
+});
+
+test("registry and schema files that are no UTF-8 are named", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder.path, "wide.yaml"), Buffer.from("\ufeffactions: []\n", "utf16le"));
+  const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
+  const file = "wide.yaml";
+  for (const words of [
+    ["apply", "-f", file],
+    ["actions", "create", "a", "--application", "a", "--schema", file],
+    ["import", file],
+  ]) {
+    const { code, stderr } = await run(words);
+    expect([1, 2]).toContain(code);
+    expect(stderr).toContain("wide.yaml: this is UTF-16; save it as UTF-8");
   }
   folder.remove();
 });

@@ -72,4 +72,9 @@ test("an annotation is one line, whatever is in it", () => {
     "::error file=a%2Cb%3Ac.json,line=7,title=50%25::x,%0D%0Ay: 1%25\n",
   );
   expect(annotationLine({ ...annotation, file: undefined, message: "m" })).toBe("::error title=50%25::m\n");
+  const hostile = "\u001b[2J\u0007\u009b1m\u202e\u2028";
+  const shown = String.raw`\e[2J\u0007\u009b1m\u202e\u2028`;
+  expect(annotationLine({ ...annotation, file: hostile, title: hostile, message: hostile })).toBe(
+    `::error file=${shown},line=7,title=${shown}::${shown}\n`,
+  );
 });

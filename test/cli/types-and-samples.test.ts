@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { printableLines } from "../../src/cli/printable.ts";
 import { useServed } from "./served.ts";
 import { compilerComplaints } from "../support/typescript.ts";
 
@@ -22,11 +23,19 @@ const HARD = {
   properties: { code: { type: "string", pattern: "^[a-z]{40}$", allOf: [{ pattern: "^.{30}qxqxqxqxqx" }] } },
 };
 
+/** What would act on a terminal. */
+const NAME = "a\u009b31m\u202eb";
+
 const served = useServed(async ({ evreg }) => {
   const create = (action: string, schemata: Record<string, unknown>) =>
     evreg.actions.create({ action, application: "shop", schemata });
   await create("user.created", USER);
   await create("order.paid", PAID);
+  await create("hostile", {
+    required: [NAME],
+    properties: { [NAME]: { const: NAME } },
+    additionalProperties: false,
+  });
   await create("never", { type: "object", required: ["a"], properties: { a: false } });
 });
 const { folder, run, json } = served;
@@ -111,6 +120,14 @@ test("a sample is a payload that can be published, the same for the same seed", 
   expect((await run(["actions", "sample", "user.created", "--seed", seed])).stdout).toBe(some.stdout);
   const published = await run(["publish", "user.created", "-"], { input: one.stdout });
   expect(published).toMatchObject({ code: 0 });
+});
+
+test("a sample shows nothing that acts on a terminal as it is, and has the same value", async () => {
+  const text = await run(["actions", "sample", "hostile", "--seed", "1"]);
+  const line = await run(["actions", "sample", "hostile", "--seed", "1", "--output", "jsonl"]);
+  for (const { stdout } of [text, line]) expect(printableLines(stdout)).toBe(stdout);
+  expect(JSON.parse(text.stdout)).toEqual({ [NAME]: NAME });
+  expect(JSON.parse(line.stdout)).toEqual({ action: "hostile", payload: { [NAME]: NAME } });
 });
 
 test("many samples are events, a line each, as a batch takes them", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkSchema } from "../../src/schema/check.ts";
+import { checkSchema, checkingSchema } from "../../src/schema/check.ts";
 import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
@@ -79,6 +79,19 @@ describe("what other dialects have", () => {
 });
 
 describe("warnings", () => {
+  test("of the first 100, and how many more there are", () => {
+    const slips = (count: number) => warnings(many(count, () => 1));
+    expect(slips(100)).toHaveLength(100);
+    expect(slips(101).slice(100)).toEqual([
+      { pointer: "", message: "1 more place checks nothing, beside the 100 told" },
+    ]);
+    const told = slips(4_000);
+    expect(told).toHaveLength(101);
+    expect(told[99]).toMatchObject({ pointer: "/p99" });
+    expect(told[100]).toMatchObject({ message: "3,900 more places check nothing, beside the 100 told" });
+    expect([...checkingSchema(many(4_000, () => 1))].length).toBeLessThan(200);
+  });
+
   test("a slip is told with the keyword that was probably meant", () => {
     expect(warnings({ requried: ["a"], properties: { "a/b": { minlength: 1, foo: {} } } })).toEqual([
       {

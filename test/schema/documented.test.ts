@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { checkSchema } from "../../src/schema/check.ts";
+import { compileSchema } from "../../src/schema/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/formats.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { refused } from "./refused.ts";
@@ -49,10 +50,36 @@ test.each(examples("Accepted with a warning"))("warned of: %s", (_, schemata) =>
 });
 
 test("the formats are those that are checked", () => {
-  const named = [...section("Formats").matchAll(/`([a-z0-9-]+)`/g)].map(([, name = ""]) => name);
+  const [list = ""] = section("Formats").split("\n| ");
+  const named = [...list.matchAll(/`([a-z0-9-]+)`/g)].map(([, name = ""]) => name);
   const unchecked = ["idn-email", "idn-hostname", "iri", "iri-reference"];
   expect(unchecked.filter(isCheckedFormat)).toEqual([]);
   expect(named.filter((name) => !unchecked.includes(name)).toSorted()).toEqual(
     Object.keys(FORMATS).toSorted(),
   );
+});
+
+const FORMAT_ROWS = [...section("Formats").matchAll(/^\| `(.+?)` \| `(.+)` \| `(.+)` \|$/gm)];
+
+test.each(FORMAT_ROWS.map(([, ...cells]) => cells))("the format %s takes %s and refuses %s", (...cells) => {
+  const [format, takes = "", refuses = ""] = cells;
+  expect(isCheckedFormat(format!)).toBe(true);
+  const schema = compileSchema({ properties: { a: { format } } });
+  expect(schema.validate({ a: JSON.parse(takes) as unknown })).toBeUndefined();
+  expect(schema.validate({ a: JSON.parse(refuses) as unknown })).toBeDefined();
+});
+
+const NUMBER_ROWS = [
+  ...section("Numbers").matchAll(/^\| `(.+?)` \| `(.+?)` \| (conforms|does not) \| .+ \|$/gm),
+];
+
+test.each(NUMBER_ROWS.map(([, ...cells]) => cells))("as to %s, %s %s", (...cells) => {
+  const [schemata = "", payload = "", verdict] = cells;
+  const schema = compileSchema({ properties: { a: JSON.parse(schemata) as unknown } });
+  const fault = schema.validate({ a: JSON.parse(payload) as unknown });
+  expect(fault === undefined ? "conforms" : "does not").toBe(verdict);
+});
+
+test("each kind of row was found", () => {
+  expect([FORMAT_ROWS.length, NUMBER_ROWS.length]).toEqual([13, 5]);
 });

@@ -61,10 +61,10 @@ test("what is refused is refused in steps as well, with its place", () => {
 });
 
 test("no step of a check looks for what two misspelt keywords may have meant", () => {
-  const misspelt = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`minLenght${index}`, 1]));
+  const misspelt = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`minLenght${index}`, 1]));
   const { answer, steps } = among(checkingSchema(misspelt));
-  expect(answer.warnings).toHaveLength(500);
-  expect(steps).toBeGreaterThan(500);
+  expect(answer.warnings).toHaveLength(100);
+  expect(steps).toBeGreaterThan(100);
 });
 
 test("a text that many states lead to is looked for in short stretches", () => {

@@ -3,6 +3,7 @@ import type { Document } from "yaml";
 import { EvregError } from "../../domain/error.ts";
 import { parseJson } from "../../json/parse.ts";
 import type { FieldPath } from "../../schema/field-path.ts";
+import { textFault } from "../text-fault.ts";
 
 /** One document of a file: a JSON value, and where in the file each part of it stands. */
 export interface ParsedDocument {
@@ -31,6 +32,8 @@ export function parseDocuments(
   name: string,
   bytes: Uint8Array,
 ): { documents: ParsedDocument[]; problems: Problem[] } {
+  const message = textFault(bytes);
+  if (message !== undefined) return { documents: [], problems: [{ place: name, message }] };
   const text = Buffer.from(bytes).toString("utf8");
   const isJson = /\.json$/i.test(name) || (!/\.ya?ml$/i.test(name) && /^\s*[{[]/.test(text));
   return isJson ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);

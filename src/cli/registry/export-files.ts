@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { Document, isScalar, visit } from "yaml";
 import { EvregError } from "../../domain/error.ts";
-import { printableLine } from "../printable.ts";
+import { printableJson, printableLine } from "../printable.ts";
 import { usage } from "../usage.ts";
 import type { ExportedRegistry } from "./export.ts";
 
@@ -12,8 +12,9 @@ export type ExportFormat = "yaml" | "json";
 /** Bytes of a file's name that every file system has room for, with the extension. */
 const LONGEST_NAME = 200;
 
+/** What acts on a terminal stands as its escape, which changes no value. */
 export function exportText(registry: ExportedRegistry, format: ExportFormat): string {
-  if (format === "json") return `${JSON.stringify(registry, null, 2)}\n`;
+  if (format === "json") return printableJson(`${JSON.stringify(registry, null, 2)}\n`);
   // No anchors for what happens to be equal, and no line breaks inside of texts.
   const document = new Document(registry, { aliasDuplicateObjects: false });
   visit(document, {
@@ -21,8 +22,13 @@ export function exportText(registry: ExportedRegistry, format: ExportFormat): st
       // Unquoted, a member of this name would be taken for what it merges in.
       if (isScalar(key) && key.value === "<<") key.type = "QUOTE_DOUBLE";
     },
+    Scalar(_, scalar) {
+      const { value } = scalar;
+      // Only between these has YAML the escapes of JSON.
+      if (typeof value === "string" && printableJson(value) !== value) scalar.type = "QUOTE_DOUBLE";
+    },
   });
-  return document.toString({ lineWidth: 0 });
+  return printableJson(document.toString({ lineWidth: 0 }));
 }
 
 /** @throws `usage` naming what cannot be written */

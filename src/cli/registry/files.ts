@@ -1,6 +1,6 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, extname, join, resolve, sep } from "node:path";
-import { readInput } from "../input.ts";
+import { readInput, readRegularFile } from "../input.ts";
 import { usage } from "../usage.ts";
 import { parseDocuments, type ParsedDocument, type Problem } from "./document.ts";
 
@@ -38,7 +38,8 @@ export async function readFiles(
       const path = name === "-" ? process.cwd() : await realpath(name).catch(() => resolve(name));
       const folder = name === "-" ? path : dirname(resolve(name));
       const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
-      const read = parseDocuments(name === "-" ? "stdin" : name, await readInput(name));
+      const bytes = isFolder ? await readRegularFile(name) : await readInput(name);
+      const read = parseDocuments(name === "-" ? "stdin" : name, bytes);
       problems.push(...read.problems);
       files.push({ name, path, folder, within, documents: read.documents });
     }

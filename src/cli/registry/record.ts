@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { checkBearerToken } from "../../domain/bearer-token.ts";
 import { EvregError, invalidField } from "../../domain/error.ts";
 import { checkExtraHeaders } from "../../domain/extra-headers.ts";
@@ -6,6 +5,7 @@ import { checkHandlerForm } from "../../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../../domain/names.ts";
 import { compileSchema, type Validator } from "../../schema/compile.ts";
 import { pathNamed, type FieldPath } from "../../schema/field-path.ts";
+import { readRegularFile } from "../input.ts";
 import { parseDocuments, type Problem } from "./document.ts";
 import { referredFile, type RegistryFile } from "./files.ts";
 import { memberNames, unknownMember, type Declarable, type Values } from "./members.ts";
@@ -100,7 +100,7 @@ async function schemaIn(
   { folder, within }: RegistryFile,
 ): Promise<{ value: unknown; place: (path: FieldPath) => string }> {
   const real = await inField("schemata", () => referredFile(path, folder, within));
-  const bytes = await inField("schemata", () => readFile(real));
+  const bytes = await inField("schemata", () => readRegularFile(real));
   const { documents, problems } = parseDocuments(path, bytes);
   const [slip] = problems;
   if (slip !== undefined) throw new PlacedError(slip.place, slip.message);
@@ -126,7 +126,8 @@ async function bearerTokenOf(
   values["bearer"] = "own";
   return inField("bearer_token_file", async () => {
     const real = await referredFile(path, own ?? folder, own ?? within);
-    return checkBearerToken("bearer_token_file", (await readFile(real, "utf8")).trim());
+    const token = Buffer.from(await readRegularFile(real)).toString("utf8");
+    return checkBearerToken("bearer_token_file", token.trim());
   });
 }
 

@@ -6,6 +6,7 @@ import { printableJson } from "../../cli/printable.ts";
 import { anySeed, samplePayloads } from "../../cli/sample-payload.ts";
 import { usage } from "../../cli/usage.ts";
 import type { Action } from "../../domain/action.ts";
+import { RawJson } from "../../json/raw-json.ts";
 
 /** More than this is no sample, and would be held in memory whole. */
 const MOST = 1_000;
@@ -48,12 +49,15 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
 }
 
 async function show(action: Action, seed: number, count: number, output: Output): Promise<void> {
-  const payloads = samplePayloads(action, seed, count);
+  // Made up, so that no bytes of anybody's are changed by their escapes.
+  const payloads = samplePayloads(action, seed, count).map((payload) =>
+    RawJson.fromText(printableJson(payload.text())),
+  );
   const events = payloads.map((payload) => ({ action: action.action, payload }));
   if (output.format === "json") {
     return output.document({ data: events, meta: { revision: action.revision, seed } });
   }
   if (output.format === "jsonl") return output.lines(events);
   const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
-  return writeOut(process.stdout.isTTY ? printableJson(text) : text);
+  return writeOut(printableJson(text));
 }

@@ -1,5 +1,5 @@
 import { accepts } from "./accepts.ts";
-import type { Case } from "./case.ts";
+import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
 import type { Goal, Prover, Showing, Task } from "./goal.ts";
 import { NAME } from "./goal.ts";
@@ -41,16 +41,21 @@ function isRequired(name: string): Holds {
   return aboutObjects(({ left }) => factsOf(left).required.has(name));
 }
 
-/** A name the old schema does not mention is no promise of its: what it may newly hold breaks no producer. */
-function isNew(goal: Goal, prover: Prover, name: string): boolean {
+/**
+ * A name the old schema does not mention is no promise of its: what it may newly hold breaks no producer. One that no value
+ * is allowed under does: that is no new property, it closes the object to that name.
+ */
+function* isNew(goal: Goal, prover: Prover, name: string): Showing {
   const inner = goal.right.properties.get(name);
-  if (goal.strict || prover.side !== "producer" || inner === undefined || inner.isFalse) return false;
-  return !prover.mentions(goal.view, name);
+  if (goal.strict || prover.side !== "producer" || inner === undefined) return false;
+  if (prover.mentions(goal.view, name)) return false;
+  const allowed = prover.member(goal, name, inner, new Case({ all: [inner] }));
+  return !(yield* prover.isImpossible(allowed.left, allowed));
 }
 
 function memberHolds(name: string, inner: Shape): Holds {
   return aboutObjects(function* (goal, prover) {
-    if (isNew(goal, prover, name) || !mayBeNamed(goal.left, name)) return true;
+    if (!mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) return true;
     if (isForgotten(goal, prover, name)) {
       const { right, place, findings } = goal;
       findings.push({ right, keyword: "properties", part: name, place, isGone: true });
@@ -89,7 +94,7 @@ function patternHolds(pattern: string, test: (name: string) => boolean, inner: S
   return aboutObjects(function* (goal, prover) {
     let fine = true;
     for (const name of namesOnLeft(goal.left)) {
-      if (!test(name) || !mayBeNamed(goal.left, name) || isNew(goal, prover, name)) continue;
+      if (!test(name) || !mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) continue;
       if (!(yield* prover.prove(prover.member(goal, name, inner)))) fine = false;
     }
     for (const other of yield* otherNames(goal.left, goal.right, prover.texts)) {
@@ -161,10 +166,11 @@ function* namesHold(goal: Goal, prover: Prover): Showing {
 
 /** What must hold of the objects that have a member of that name. */
 function dependencyHolds(name: string, follows: Holds): Holds {
-  return aboutObjects((goal, prover) => {
-    if (!mayBeNamed(goal.left, name) || isNew(goal, prover, name)) return true;
+  return aboutObjects(function* (goal, prover) {
+    if (!mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) return true;
     const left = goal.left.with({ present: [name], types: TYPE.object });
-    return follows({ ...goal, left, place: { ...goal.place, left } }, prover);
+    const holds = follows({ ...goal, left, place: { ...goal.place, left } }, prover);
+    return typeof holds === "boolean" ? holds : yield* holds;
   });
 }
 

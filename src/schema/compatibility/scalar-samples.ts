@@ -1,3 +1,4 @@
+import { INTEGER_FORMATS } from "../formats.ts";
 import { isMultipleOf } from "../multiple-of.ts";
 import type { Task } from "../task.ts";
 import { acceptsFormat, lengthOf } from "./accepts.ts";
@@ -40,6 +41,11 @@ const PLAIN = [
   "a text of some length, made to be longer than most",
 ];
 const MAX_LENGTH = 5_000;
+/** The first that each format of whole numbers does not take. */
+const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, most]) => [
+  nextAfter(most),
+  -nextAfter(-least),
+]);
 
 /** Some texts that keep to what is known; others may keep to it as well. */
 export function* textsFor(facts: Facts, search: TextSearch): Task<string[]> {
@@ -78,11 +84,17 @@ export function numbersFor({ lower, upper, factors }: Facts, type: number): numb
       .filter(Number.isFinite)
       .map((count) => count * factor),
   );
-  return [...new Set([...plain, ...around, ...between, ...multiples])].filter(
+  const pastFormats = type === TYPE.integer ? INTEGERS_PAST_FORMATS : [];
+  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter(
     (value) =>
       Number.isInteger(value) === (type === TYPE.integer) &&
       (lower.exclusive ? value > lower.value : value >= lower.value) &&
       (upper.exclusive ? value < upper.value : value <= upper.value) &&
       factors.every((factor) => isMultipleOf(value, factor)),
   );
+}
+
+/** The next larger whole number that a double can hold. */
+function nextAfter(value: number): number {
+  return value + Math.max(1, value * Number.EPSILON);
 }

@@ -1,4 +1,5 @@
 import { refillBudget } from "../budget.ts";
+import { INTEGER_FORMATS } from "../formats.ts";
 import type { JsonObject } from "../keywords.ts";
 import { isMultipleOf } from "../multiple-of.ts";
 import type { SeededRandom } from "./random.ts";
@@ -19,10 +20,17 @@ export function numberFor(
   integer: boolean,
   random: SeededRandom,
 ): number | undefined {
-  const range = rangeOf(schemas, integer);
-  const step = stepOf(schemas, integer, range);
-  const low = range.low > -Infinity ? range.low : range.high < 0 ? range.high - SPREAD * step : 0;
-  const high = range.high < Infinity ? range.high : low + SPREAD * step;
+  const formats = schemas.flatMap(({ format }) => {
+    const bounds = INTEGER_FORMATS.get(String(format));
+    return bounds === undefined ? [] : [bounds];
+  });
+  const whole = integer || formats.length > 0;
+  const range = rangeOf(schemas, whole);
+  const step = stepOf(schemas, whole, range);
+  const from = range.low > -Infinity ? range.low : range.high < 0 ? range.high - SPREAD * step : 0;
+  const low = Math.max(from, ...formats.map(([least]) => least));
+  const to = range.high < Infinity ? range.high : low + SPREAD * step;
+  const high = Math.min(to, ...formats.map(([, most]) => most));
   const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
   const places = Array.from({ length: TRIES }, () => random.whole(first, last));
   const candidates = [...places, first, last, first + 1, last - 1].map((place) => rounded(place * step));

@@ -2,10 +2,12 @@ import type { SchemaNode } from "../document.ts";
 import { isObject } from "../keywords.ts";
 import type { JsonObject } from "../keywords.ts";
 import { childrenOf } from "../node-children.ts";
-import { ANY_OBJECT, NEVER, unionOf, UNKNOWN, word } from "./type-tree.ts";
+import { ANY_OBJECT, NEVER, sizeOf, unionOf, UNKNOWN, word } from "./type-tree.ts";
 import type { TypeMember, TypeTree } from "./type-tree.ts";
 
 const UNDEFINED = word("undefined");
+/** Types within the type of an index signature. */
+const LARGEST_INDEX = 256;
 
 /**
  * The type of an object. One that is open because nothing is said of other names has no index signature: a slip in a name
@@ -43,11 +45,17 @@ function otherNames(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): T
   return unionOf([...patterns, additional].map(typeOf));
 }
 
-/** TypeScript asks that an index signature takes in every member as well. */
+/**
+ * TypeScript asks that an index signature takes in every member as well. That writes the members' types twice, those inside
+ * them four times and so on; where it would be too much, the other names may be anything.
+ */
 function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
   if (others === undefined || others === NEVER) return undefined;
   const optional = members.some((member) => member.optional);
-  return unionOf([others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])]);
+  const taken = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
+  const words = new Set(taken.map((type) => (type.kind === "word" ? type.text : type)));
+  const size = [...words].reduce((sum, type) => sum + (typeof type === "string" ? 1 : sizeOf(type)), 0);
+  return size > LARGEST_INDEX ? UNKNOWN : unionOf(taken);
 }
 
 /** What a schema says about itself, as lines of a comment. */

@@ -14,12 +14,25 @@ export function printType(tree: TypeTree, nameOf: NameOf, indent = ""): string {
 
 class Printer {
   readonly #nameOf: NameOf;
+  /** The least indent at which a type was found to be too long for a line; with more it is too. */
+  readonly #tooLongFrom = new Map<TypeTree, number>();
 
   constructor(nameOf: NameOf) {
     this.#nameOf = nameOf;
   }
 
   print(tree: TypeTree, indent: string): string {
+    const text = this.#text(tree, indent);
+    const isTooLong = text.length + indent.length > LONGEST_LINE;
+    if (isTooLong && !this.#isTooLong(tree, indent)) this.#tooLongFrom.set(tree, indent.length);
+    return text;
+  }
+
+  #isTooLong(tree: TypeTree, indent: string): boolean {
+    return (this.#tooLongFrom.get(tree) ?? Infinity) <= indent.length;
+  }
+
+  #text(tree: TypeTree, indent: string): string {
     switch (tree.kind) {
       case "word":
         return tree.text;
@@ -51,12 +64,17 @@ class Printer {
   }
 
   #union(types: readonly TypeTree[], indent: string): string {
+    const at = (depth: string): Set<string> => new Set(types.map((type) => this.print(type, depth)));
+    // Trying each twice where unions are nested would double the work with each level.
+    if (!types.some((type) => this.#isTooLong(type, indent)) || types.every(isObjectType)) {
+      const short = at(indent);
+      const line = [...short].join(" | ");
+      if (line.length + indent.length <= LONGEST_LINE || short.size === 1) return line;
+      if (types.every(isObjectType)) return line;
+    }
     const deeper = `${indent}  `;
-    const short = new Set(types.map((type) => this.print(type, indent)));
-    const line = [...short].join(" | ");
-    if (line.length + indent.length <= LONGEST_LINE || short.size === 1) return line;
-    if (types.every(({ kind }) => kind === "object")) return line;
-    const parts = new Set(types.map((type) => this.print(type, deeper)));
+    const parts = at(deeper);
+    if (parts.size === 1) return this.print(types[0]!, indent);
     return [...parts].map((part) => `\n${deeper}| ${part}`).join("");
   }
 
@@ -82,4 +100,8 @@ class Printer {
     const mark = optional ? "?" : "";
     return `${commentOf(comment, indent)}${indent}${memberName(name)}${mark}: ${this.print(type, indent)};\n`;
   }
+}
+
+function isObjectType({ kind }: TypeTree): boolean {
+  return kind === "object";
 }

@@ -65,6 +65,18 @@ export function typesIn(tree: TypeTree): readonly TypeTree[] {
   return [];
 }
 
+const sizes = new WeakMap<TypeTree, number>();
+
+/** How many types one is made of, itself among them. */
+export function sizeOf(tree: TypeTree): number {
+  let size = sizes.get(tree);
+  if (size === undefined) {
+    size = typesIn(tree).reduce((sum, inner) => sum + sizeOf(inner), 1);
+    sizes.set(tree, size);
+  }
+  return size;
+}
+
 function listed(tree: TypeTree | undefined): readonly TypeTree[] {
   return tree === undefined ? [] : [tree];
 }

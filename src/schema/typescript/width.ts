@@ -8,36 +8,54 @@ import type { TypeTree } from "./type-tree.ts";
  */
 const WIDEST = 1_000;
 
+interface Measure {
+  /** Members of the union that the type multiplies out to. */
+  readonly width: number;
+  /** Of a union or an intersection, the parts that stay. */
+  readonly kept: readonly TypeTree[];
+}
+
 /** Types with unions left out of intersections that multiply out to too much; leaving one out only makes a type wider. */
 export function bounded(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
-  const widths = new Map<SchemaNode, number>();
-  const widthOf = (tree: TypeTree): number => {
-    if (tree.kind === "reference") return widthOfNamed(tree.to);
-    if (tree.kind === "union") return tree.parts.reduce((sum, part) => sum + widthOf(part), 0);
-    if (tree.kind !== "intersection") return 1;
-    return kept(tree.parts).reduce((product, part) => product * widthOf(part), 1);
+  const named = new Map<SchemaNode, number>();
+  // Types are nested dozens deep, so each is measured once.
+  const measures = new Map<TypeTree, Measure>();
+  const measureOf = (tree: TypeTree): Measure => {
+    let measure = measures.get(tree);
+    if (measure === undefined) measures.set(tree, (measure = measured(tree)));
+    return measure;
+  };
+  const measured = (tree: TypeTree): Measure => {
+    if (tree.kind === "reference") return { width: widthOfNamed(tree.to), kept: [] };
+    if (tree.kind === "intersection") return multiplied(tree.parts);
+    if (tree.kind !== "union") return { width: 1, kept: [] };
+    const { parts } = tree;
+    return { width: parts.reduce((sum, part) => sum + measureOf(part).width, 0), kept: parts };
   };
   const widthOfNamed = (node: SchemaNode): number => {
-    let width = widths.get(node);
+    let width = named.get(node);
     if (width === undefined) {
       // A type can only come back to itself by way of a member, where its width does not count.
-      widths.set(node, 1);
-      width = widthOf(types.get(node)!);
-      widths.set(node, width);
+      named.set(node, 1);
+      ({ width } = measureOf(types.get(node)!));
+      named.set(node, width);
     }
     return width;
   };
-  const kept = (parts: readonly TypeTree[]): readonly TypeTree[] => {
+  const multiplied = (parts: readonly TypeTree[]): Measure => {
     let product = 1;
-    return parts.filter((part) => {
-      const width = widthOf(part);
+    const kept = parts.filter((part) => {
+      const { width } = measureOf(part);
       if (width > 1 && product * width > WIDEST) return false;
       product *= width;
       return true;
     });
+    return { width: product, kept };
   };
   const narrowed = (tree: TypeTree): TypeTree =>
-    tree.kind === "intersection" ? intersectionOf(kept(tree.parts).map(narrowed)) : withTypes(tree, narrowed);
+    tree.kind === "intersection"
+      ? intersectionOf(measureOf(tree).kept.map(narrowed))
+      : withTypes(tree, narrowed);
   return new Map(Array.from(types, ([node, tree]) => [node, narrowed(tree)]));
 }
 

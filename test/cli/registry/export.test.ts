@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DEFAULT_RULE } from "../../../src/domain/compatibility.ts";
 import { byApplication, exported, registryOf } from "../../../src/cli/registry/export.ts";
+import { printableLines } from "../../../src/cli/printable.ts";
 import { exportText, writeExports } from "../../../src/cli/registry/export-files.ts";
 import { loadDeclarations } from "../../../src/cli/registry/load.ts";
 import { carryOut } from "../../../src/cli/registry/carry-out.ts";
@@ -49,7 +50,15 @@ const label = fc.oneof(oddText, fc.stringMatching(/^[a-zA-Z][a-z0-9 ._-]{0,10}[a
 const text = fc.oneof(
   oddText,
   fc.string({ maxLength: 12 }),
-  fc.constantFrom("two\nlines\n", "\ttab", " space "),
+  fc.constantFrom(
+    "two\nlines\n",
+    "\ttab",
+    " space ",
+    "\u009b31m",
+    "a\u202eb",
+    "\u200fc: \ufeffd\n",
+    "\u007f\u001b[2J",
+  ),
 );
 const schema = fc.record(
   {
@@ -184,6 +193,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
     fc.asyncProperty(model, fc.constantFrom("yaml", "json"), async (input, format) => {
       const registry = listed(input);
       const written = exportText(exported(registry), format);
+      expect(printableLines(written)).toBe(written);
       expect(written).not.toMatch(/rowid|timestamped|a-value-of-its-own/);
       const declared = await declaredBy(written, `export.${format}`);
       expect(declared.problems).toEqual([]);

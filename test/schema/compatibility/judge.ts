@@ -51,7 +51,7 @@ export class Judge {
     return Object.entries(value).some(([name, member]) => {
       const isNew = after.some((schema) => {
         const properties = (schema["properties"] ?? {}) as Json;
-        return Object.hasOwn(properties, name) && properties[name] !== false;
+        return Object.hasOwn(properties, name) && !allowsNothing(properties[name], this.#next);
       });
       if (isNew && !before.some((schema) => mentions(schema, name))) return true;
       return this.#usesNewName(member, membersOf(before, name), membersOf(after, name));
@@ -66,7 +66,7 @@ function inPlace(schemas: readonly unknown[], document: Json, negated: boolean):
     if (typeof schema !== "object" || schema === null || found.includes(schema as Json)) return;
     const one = schema as Json;
     if (typeof one["$ref"] === "string") {
-      visit(one["$ref"] === "#" ? document : (document["definitions"] as Json)[one["$ref"].slice(14)]);
+      visit(referred(one["$ref"], document));
       return;
     }
     found.push(one);
@@ -77,6 +77,25 @@ function inPlace(schemas: readonly unknown[], document: Json, negated: boolean):
   };
   schemas.forEach(visit);
   return found;
+}
+
+/** What `#` or `#/definitions/name` leads to. */
+function referred(reference: string, document: Json): unknown {
+  return reference === "#" ? document : (document["definitions"] as Json)[reference.slice(14)];
+}
+
+/** Whether it says in so many words that nothing is allowed. */
+function allowsNothing(schema: unknown, document: Json, above: readonly unknown[] = []): boolean {
+  if (typeof schema !== "object" || schema === null) return schema === false;
+  if (above.includes(schema)) return false;
+  const nothing = (inner: unknown): boolean => allowsNothing(inner, document, [...above, schema]);
+  const one = schema as Json;
+  if (typeof one["$ref"] === "string") return nothing(referred(one["$ref"], document));
+  return (
+    ("not" in one && (one["not"] === true || isDeepStrictEqual(one["not"], {}))) ||
+    ((one["allOf"] ?? []) as unknown[]).some(nothing) ||
+    ["anyOf", "oneOf"].some((keyword) => keyword in one && (one[keyword] as unknown[]).every(nothing))
+  );
 }
 
 function membersOf(schemas: readonly Json[], name: string): unknown[] {

@@ -19,6 +19,19 @@ const dependency: [string, string] = ["a dependency added", "a dependency remove
 const MENTIONING = [{ properties: { foo: { properties: { x: { type: "number" } } } } }, true];
 const MANY_PATTERNS = Object.fromEntries(["^a", "^b", "^c", "^d", "^e"].map((pattern) => [pattern, text]));
 
+/** Schemas that allow no value, none of them by plain `false`. */
+const NOTHING: readonly unknown[] = [
+  { not: {} },
+  { not: true },
+  { allOf: [text, false] },
+  { anyOf: [false, { not: {} }] },
+  { $ref: "#/definitions/no" },
+  { type: "string", minLength: 2, maxLength: 1 },
+  { allOf: [text, whole] },
+  { type: "object", required: ["c"], properties: { c: { allOf: [text, whole] } } },
+  { enum: ["a", 1], type: "boolean" },
+];
+
 /** Changes of what the members of an object may be. */
 export const OBJECT_CASES: readonly RuleCase[] = [
   ...everywhere(
@@ -108,6 +121,21 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     object({ a: text }),
     object({ a: text, b: false }),
     "/properties/b",
+  ],
+  ...NOTHING.map((nothing): RuleCase => [
+    "a property that may not be present added",
+    object({ a: text }),
+    { ...object({ a: text, b: nothing }), definitions: { no: false } },
+  ]),
+  [
+    "a property that may not be present added",
+    object({ a: text }),
+    object({ a: text, b: false }, { patternProperties: { "^b": text } }),
+  ],
+  [
+    "an optional property added to an open object",
+    object({ a: text }),
+    object({ a: text, b: { not: { type: ["string", "array"] } } }),
   ],
   ...everywhere(
     "a property that becomes required",

@@ -36,6 +36,14 @@ export function edited(document: Json, edits: readonly Edit[]): Json {
 
 type Kind = (target: Json, edit: Edit) => void;
 
+/** Ways to say that nothing is allowed. */
+const NOTHING: readonly Schema[] = [
+  false,
+  { not: {} },
+  { allOf: [false] },
+  { anyOf: [{ not: true }, false] },
+];
+
 const map = (target: Json, keyword: string): Json => (target[keyword] ??= {}) as Json;
 
 const KINDS: readonly Kind[] = [
@@ -44,6 +52,9 @@ const KINDS: readonly Kind[] = [
   },
   (target, { name, schema }) => {
     map(target, "properties")[name] = schema;
+  },
+  (target, { name, number }) => {
+    map(target, "properties")[name] = NOTHING[number]!;
   },
   (target, { name }) => {
     target["required"] = [...new Set([...((target["required"] ?? []) as string[]), name])];

@@ -138,6 +138,8 @@ export const VALUE_CASES: readonly RuleCase[] = [
   ),
   ...bothWays(...patterns, { ...text, pattern: "a" }, { ...text, pattern: "^a" }, "/pattern"),
   ...everywhere("a format added", text, { ...text, format: "email" }, "/format"),
+  ["a format added", at({ type: "integer" }), at({ type: "integer", format: "int32" })],
+  ["a format added", at({ type: "integer" }), at({ type: "integer", format: "int64" })],
   ...everywhere("a format removed", { ...text, format: "uuid" }, text, "/format"),
   ...everywhere("another format", { ...text, format: "date" }, { ...text, format: "date-time" }, "/format"),
   [

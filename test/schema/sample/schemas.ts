@@ -164,6 +164,8 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
       },
     ),
   ],
+  ["a format of whole numbers", holding({ type: "number", format: "int32" })],
+  ["a format of whole numbers with wide bounds", holding({ type: "number", format: "int64", maximum: 1e30 })],
   ["unknown keywords and formats", holding({ type: "string", format: "no-such", nullable: true })],
   ["beside a reference nothing counts", holding({ $ref: "#/definitions/id", minLength: 900 }, { id: text })],
 ];
