@@ -7,8 +7,8 @@ import { storeThreadInOneFile } from "./test/support/store-thread.ts";
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
-    "test/schema/compatibility/{hunt,certainty}.test.ts",
-    "test/schema/plain-ajv.test.ts",
+    "test/schema/compatibility/{accepts,certainty,github,hunt}.test.ts",
+    "test/schema/{plain-ajv,sample/sampler}.test.ts",
     "test/cli/output/contract.test.ts",
     "test/sdk/receivers.test.ts",
     "test/e2e/{apply,replay-kill}.test.ts",
