@@ -11,7 +11,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/schema/{plain-ajv,sample/sampler}.test.ts",
     "test/cli/output/contract.test.ts",
     "test/sdk/receivers.test.ts",
-    "test/e2e/{apply,replay-kill}.test.ts",
+    "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };
