@@ -8,8 +8,9 @@ const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
     "test/schema/compatibility/{accepts,certainty,github,hunt}.test.ts",
-    "test/schema/{plain-ajv,sample/sampler}.test.ts",
-    "test/cli/output/contract.test.ts",
+    "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
+    "test/{app/metrics,store/retention}.test.ts",
+    "test/cli/{output/contract,registry/export}.test.ts",
     "test/sdk/receivers.test.ts",
     "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
