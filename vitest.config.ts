@@ -7,11 +7,12 @@ import { storeThreadInOneFile } from "./test/support/store-thread.ts";
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
-    "test/schema/compatibility/{hunt,certainty}.test.ts",
-    "test/schema/plain-ajv.test.ts",
-    "test/cli/output/contract.test.ts",
+    "test/schema/compatibility/{accepts,certainty,github,hunt}.test.ts",
+    "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
+    "test/{app/metrics,store/retention}.test.ts",
+    "test/cli/{output/contract,registry/export}.test.ts",
     "test/sdk/receivers.test.ts",
-    "test/e2e/{apply,replay-kill}.test.ts",
+    "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };

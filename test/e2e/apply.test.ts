@@ -8,7 +8,7 @@ import { cleanEnv, PROGRAM, runProgram, startProgram, temporaryFolder } from "..
 import { until } from "../support/until.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
-const APPLICATIONS = rounds(4, 20);
+const APPLICATIONS = rounds(2, 20);
 const ACTIONS = 25;
 const SUBSCRIPTIONS = 100;
 const ALL = APPLICATIONS * (ACTIONS + SUBSCRIPTIONS);

@@ -2,6 +2,7 @@ import { Ajv } from "ajv";
 import addFormatsModule from "ajv-formats";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { someOf } from "../faults/length.ts";
 import { githubDocument, githubTypes, loosened, type GitHubType } from "../support/github.ts";
 import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
 import { startReceiver, type ReceivedRequest, type Receiver } from "../support/receiver.ts";
@@ -129,9 +130,13 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
   });
 
   test("those schemas can be loosened by their owner", async () => {
-    for (const type of new Set(refused.map((one) => one.type))) {
+    const loosening = [...new Set(refused.map((one) => one.type))];
+    const compared = new Set(someOf(loosening, 5));
+    for (const type of loosening) {
       const change = { schemata: loosened(type.schemata) };
-      expect(await call("PUT", `/v1/actions/${type.name}`, change)).toMatchObject({ status: 409 });
+      if (compared.has(type)) {
+        expect(await call("PUT", `/v1/actions/${type.name}`, change)).toMatchObject({ status: 409 });
+      }
       const applied = await call("PUT", `/v1/actions/${type.name}?compatibility=none`, change);
       expect(applied).toMatchObject({ status: 200, data: { revision: 2 } });
     }

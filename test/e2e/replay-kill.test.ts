@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
-const EVENTS = rounds(2_000, 100_000);
+const EVENTS = rounds(1_000, 100_000);
 const LONGEST_MS = rounds(60_000, 400_000);
 /** A replay has at most so many due. */
 const MOST_DUE = 50;

@@ -44,7 +44,7 @@ test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)(
     for (let round = 0; round < floods; round += 1) {
       const idle = Array.from({ length: CALLERS }, () => open(url));
       const load = new Load(url, ledger, 200);
-      await pause(rounds(1_000, 3_000));
+      await pause(rounds(500, 3_000));
       await load.stop();
       for (const socket of idle) socket.destroy();
       const goneMs = performance.now();

@@ -20,9 +20,10 @@ let receiver: Receiver;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  // So that retries are under way when the process dies; but not so often that the end has to wait for many of them.
+  // So that retries are under way when the process dies; but not so often that the end has to wait for many of them. Only
+  // the first retry comes at once.
   ledger.watch(receiver, (count) => {
-    if (count > 2 || Math.random() > 0.25) return {};
+    if (count > rounds(1, 2) || Math.random() > 0.25) return {};
     return Math.random() < 0.3 ? "reset" : { status: 503 };
   });
 });

@@ -3,6 +3,7 @@ import type { Ledger } from "./ledger.ts";
 
 const ACTION = "load.sent";
 const TICK_MS = 10;
+const LOOK_MS = 20;
 
 /** Creates the action that `Load` publishes for, and a subscription of it. */
 export async function register(url: string, handler: string, maxRetries = 10): Promise<void> {
@@ -70,11 +71,11 @@ export class Load {
   }
 }
 
-/** Deliveries that have not come to an end. */
+/** Deliveries that have not come to an end. Where there are some it takes a while, as each look is work for the server. */
 export async function unfinished(url: string): Promise<number> {
   let count = 0;
   for (const status of UNFINISHED) count += (await listed(url, `&status=${status}`)).length;
-  if (count > 0) return count;
+  if (count > 0) return pause(LOOK_MS, count);
   // One may have gone from a status that was still to be asked for to one that had been: all of them in one look.
   return (await listed(url)).filter(({ status }) => UNFINISHED.has(status)).length;
 }

@@ -9,7 +9,7 @@ import { createActions, type Real, STEPS } from "./model-steps.ts";
 // The promise under test: whatever is asked in whatever order, lists, totals, states and what is due are those of a model
 // that is plain enough to be right.
 
-const runs = rounds(200, 2_000);
+const runs = rounds(100, 2_000);
 const STEPS_OF_A_RUN = 60;
 /** With more on one store, what earlier runs left behind is felt. */
 const RUNS_OF_A_STORE = 100;

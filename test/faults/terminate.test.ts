@@ -10,7 +10,7 @@ import { Load, register, unfinished } from "./load.ts";
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
 // no longer than the grace.
 
-const stops = rounds(2, 50);
+const stops = rounds(1, 50);
 const GRACE_MS = 5_000;
 const ANSWERS_AFTER_MS = 30;
 

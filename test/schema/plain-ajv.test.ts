@@ -10,7 +10,7 @@ import { anyDocument } from "./compatibility/random-schemas.ts";
 
 // evreg compiles with Ajv, but in parts, with keywords and patterns of its own. Ajv left alone is the judge of that.
 
-const RUNS = rounds(120, 5_000);
+const RUNS = rounds(60, 5_000);
 const PAYLOADS = 8;
 
 /**

@@ -13,6 +13,7 @@ import type { NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
 import { retriesUnlessSaid, type NewSubscription } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
+import { rounds } from "../../faults/length.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
@@ -209,7 +210,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
       };
       expect(exportText(exported(turned), format)).toBe(written);
     }),
-    { numRuns: 300 },
+    { numRuns: rounds(100, 1_000) },
   );
 }, 60_000);
 
@@ -242,7 +243,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
         await Promise.all([here.close(), there.close()]);
       }
     }),
-    { numRuns: 8 },
+    { numRuns: rounds(3, 20) },
   );
   folder.remove();
 }, 120_000);
