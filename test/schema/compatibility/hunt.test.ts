@@ -9,7 +9,7 @@ import { anyChange } from "./random-changes.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import type { Json } from "./random-schemas.ts";
 
-const RUNS = rounds(200, 20_000);
+const RUNS = rounds(500, 20_000);
 const PAYLOADS = 16;
 /** The long form ends by then, however far it got. */
 const LONGEST_MS = 290_000;
