@@ -2,6 +2,7 @@ import { pointerSteps, pointerTo } from "../field-path.ts";
 import { isAnnotation, isObject, type JsonObject } from "../keywords.ts";
 import { SCHEMA_LIMITS } from "../limits.ts";
 import { withoutNewer } from "./newer.ts";
+import { reversed } from "./reversal.ts";
 import { type Source, Untranslatable } from "./source.ts";
 import { holds, isKept, isStructure, leftOutAs, misshapen } from "./vocabulary.ts";
 
@@ -36,6 +37,9 @@ class Translation {
   readonly #source: Source;
   readonly #options: TranslateOptions;
   readonly #notes: Note[] = [];
+  /** What was left out though it checks something. */
+  readonly #lost: Note[] = [];
+  readonly #references: { readonly from: string; readonly to: string }[] = [];
   readonly #places = new WeakMap<object, string>();
   /** Names of definitions, by the place in the source. */
   readonly #names = new Map<string, string>();
@@ -53,6 +57,7 @@ class Translation {
     // Those that a definition refers to join the map while it is walked.
     const definitions: [string, unknown][] = [];
     for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
+    this.#checkLost();
     if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
     return {
       schemata: root,
@@ -141,6 +146,7 @@ class Translation {
 
   #reference(ref: string, from: string): string {
     const place = this.#source.follow(this.#source.target(ref, from), "nothing");
+    this.#references.push({ from, to: place });
     if (place === this.#root) return "#";
     let name = this.#names.get(place);
     if (name === undefined) {
@@ -152,7 +158,19 @@ class Translation {
 
   #lose(pointer: string, message: string): void {
     if (!this.#options.loosen) throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`);
+    this.#lost.push({ pointer, message });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
+  }
+
+  /** Which places are turned round is known once all references are. */
+  #checkLost(): void {
+    if (this.#lost.length === 0) return;
+    const isTurned = reversed([this.#root, ...this.#names.keys()], this.#references);
+    for (const { pointer, message } of this.#lost) {
+      if (!isTurned(pointer)) continue;
+      const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
+      throw new Untranslatable(pointer, `${message}, ${why}`);
+    }
   }
 }
 

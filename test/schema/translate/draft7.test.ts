@@ -184,6 +184,25 @@ describe("2020-12", () => {
     expect(refusal({ $dynamicRef: "#a" }, { loosen: true })).not.toBe("");
   });
 
+  const lost = { contains: {}, maxContains: 2 };
+
+  test.each([
+    ["not", { not: lost }],
+    ["if", { properties: { a: { if: lost, then: false } } }],
+    ["oneOf", { oneOf: [{ allOf: [lost] }, {}] }],
+    ["a $ref inside of one", { not: { $ref: "#/schema/$defs/a" }, $defs: { a: { items: lost } } }],
+    [
+      "a $ref of a $ref inside of one",
+      {
+        properties: { a: { $ref: "#/schema/$defs/b" } },
+        oneOf: [{ $ref: "#/schema/$defs/a" }],
+        $defs: { a: { items: { $ref: "#/schema/$defs/b" } }, b: lost },
+      },
+    ],
+  ])("what would accept less inside %s is refused all the same", (_, schema) => {
+    expect(refusal(schema, { loosen: true })).toContain("inside not, if or oneOf, less would be accepted");
+  });
+
   test("what checks nothing is left out, and told", () => {
     const schema = {
       properties: {
