@@ -53,7 +53,11 @@ export class LargeVerdicts {
     const payload = new Uint8Array(buffer, byteOffset, byteLength);
     const check = { schemata: asked.filter, payload, maxSteps: FILTER_STEPS };
     try {
-      const { failure, isDecided } = await this.#longChecks.check(check, this);
+      // What waits here are claims, of which the engine holds only so many and so many bytes.
+      const { failure, isDecided } = await this.#longChecks.check(check, {
+        caller: this,
+        boundsItself: true,
+      });
       asked.conforms = isDecided ? failure === undefined : undefined;
     } catch (error) {
       asked.conforms = true;

@@ -15,12 +15,20 @@ export interface LongCheckAnswer {
   readonly isDecided: boolean;
 }
 
+/** Who asks for a check. */
+export interface LongCheckAsker {
+  /** The same object for the same caller. */
+  readonly caller: object;
+  /** Ends what waits, which rejects with its reason. */
+  readonly gone?: AbortSignal | undefined;
+  /** Whether as much of the caller's may wait as it asks for: it bounds that itself. */
+  readonly boundsItself?: boolean;
+}
+
 export interface LongChecks {
   /**
    * Those of one caller in the order of asking, and callers by turns.
-   * @param caller the same object for the same caller
-   * @param signal ends what waits, which rejects with its reason
    * @throws EvregError `unavailable` when too much of the caller's waits, or the thread failed
    */
-  check(check: LongCheck, caller: object, signal?: AbortSignal): Promise<LongCheckAnswer>;
+  check(check: LongCheck, asker: LongCheckAsker): Promise<LongCheckAnswer>;
 }

@@ -3,7 +3,7 @@ import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { CHECK_THREAD } from "../runtime/executable.ts";
 import { startThread } from "../runtime/thread.ts";
-import type { LongCheck, LongCheckAnswer, LongChecks } from "../schema/long-check.ts";
+import type { LongCheck, LongCheckAnswer, LongCheckAsker, LongChecks } from "../schema/long-check.ts";
 import { CallerLine } from "./caller-line.ts";
 
 /** A check as it goes to the thread. */
@@ -45,12 +45,14 @@ export class CheckThread implements LongChecks {
     this.#clock = clock;
   }
 
-  check(check: LongCheck, caller: object, signal?: AbortSignal): Promise<LongCheckAnswer> {
+  check(
+    check: LongCheck,
+    { caller, gone: signal, boundsItself = false }: LongCheckAsker,
+  ): Promise<LongCheckAnswer> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const bytes = this.#waitingBytes.get(caller) ?? 0;
-    if (this.#line.countOf(caller) >= MOST_WAITING || bytes > MOST_WAITING_BYTES) {
-      return Promise.reject(tooMany());
-    }
+    const isFull = this.#line.countOf(caller) >= MOST_WAITING || bytes > MOST_WAITING_BYTES;
+    if (isFull && !boundsItself) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { check, caller, resolve, reject, stopListening: () => {} };
       if (signal !== undefined) {

@@ -6,7 +6,7 @@ import { budget } from "../schema/budget.ts";
 import type { Validator } from "../schema/compile.ts";
 import type { Failure } from "../schema/failure.ts";
 import { publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
-import type { LongChecks } from "../schema/long-check.ts";
+import type { LongCheckAsker, LongChecks } from "../schema/long-check.ts";
 import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
@@ -27,14 +27,6 @@ export interface PayloadChecksParts {
 export interface Candidate {
   readonly schemata: Schemata;
   readonly validator: Validator;
-}
-
-/** Who is waiting for the answer. */
-export interface Asker {
-  /** The same object for the same caller. */
-  readonly caller: object;
-  /** Ends what would take long. */
-  readonly gone?: AbortSignal | undefined;
 }
 
 /**
@@ -64,7 +56,7 @@ export class PayloadChecks {
     name: string,
     action: LoadedAction,
     payload: RawJson,
-    asker: Asker,
+    asker: LongCheckAsker,
   ): Failure | undefined | Promise<Failure | undefined> {
     const { validator } = action;
     if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
@@ -75,7 +67,7 @@ export class PayloadChecks {
   failureUnder(
     { schemata, validator }: Candidate,
     payload: RawJson,
-    asker: Asker,
+    asker: LongCheckAsker,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
     return failure === "long" ? this.#elsewhere(schemata, payload, asker) : failure;
@@ -85,7 +77,7 @@ export class PayloadChecks {
     name: string,
     { validator, revision }: LoadedAction,
     payload: RawJson,
-    asker: Asker,
+    asker: LongCheckAsker,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
     if (failure !== "long") return failure;
@@ -106,11 +98,11 @@ export class PayloadChecks {
   async #elsewhere(
     schemata: Schemata,
     payload: RawJson,
-    { caller, gone }: Asker,
+    asker: LongCheckAsker,
   ): Promise<Failure | undefined> {
     const { bytes } = payload;
     const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length) };
-    return (await this.#parts.elsewhere.check(check, caller, gone)).failure;
+    return (await this.#parts.elsewhere.check(check, asker)).failure;
   }
 
   #isCold(validator: Validator): boolean {

@@ -3,12 +3,12 @@ import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import { readItem, type BatchItem } from "../domain/event-line.ts";
 import type { Published } from "../evreg.ts";
 import type { Failure } from "../schema/failure.ts";
+import type { LongCheckAsker } from "../schema/long-check.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { Access } from "./access.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import { notFound, ownAction } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
-import type { Asker } from "./payload-checks.ts";
 import { PublishBatch } from "./publish-batch.ts";
 import {
   checkBatch,
@@ -90,7 +90,7 @@ export class Publisher {
   }
 
   /** At once when the action is at hand, as a promise takes longer than most checks. */
-  #prepare(item: NewEvent, asker: Asker): Prepared | Promise<Prepared> {
+  #prepare(item: NewEvent, asker: LongCheckAsker): Prepared | Promise<Prepared> {
     checkItem(item, this.#context.limits.payloadBytes);
     checkPayload(item.payload);
     const action = this.#actionOf(item);
@@ -109,7 +109,7 @@ export class Publisher {
   }
 
   /** At once where the check is short, as a promise takes longer than most of them. */
-  #held(item: NewEvent, action: LoadedAction, asker: Asker): Prepared | Promise<Prepared> {
+  #held(item: NewEvent, action: LoadedAction, asker: LongCheckAsker): Prepared | Promise<Prepared> {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
     if (action.isRetired) return readied(item, action, retired(item, action.successor));

@@ -166,3 +166,16 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
     "A large payload could not be held to the subscription's filter; it is sent.",
   ]);
 });
+
+test("a large payload is held to each of very many filters, however much waits", async () => {
+  const logger = { ...silentLogger, error: (_: object, message: string) => expect.fail(message) };
+  const filters = new Filters({ logger, random, pace, longChecks });
+  const payload = { country: 2, note: "x".repeat(1024 * 1024) };
+  const event = { ...claim(1, only(1), payload).event };
+  const claims = Array.from({ length: 80 }, (_, at) => ({
+    ...claim(at, only(1), {}),
+    deliveryId: at,
+    event,
+  }));
+  expect(await Promise.all(claims.map((one) => keepsBack(filters, one)))).toEqual(claims.map(() => true));
+});

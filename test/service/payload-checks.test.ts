@@ -198,9 +198,11 @@ describe("the thread", () => {
     const clock = new ManualClock();
     const thread = new CheckThread(clock);
     const needing = { required: ["a"] };
-    expect(await thread.check(check(needing, "{}"), one)).toMatchObject({ failure: { field: "a" } });
+    expect(await thread.check(check(needing, "{}"), { caller: one })).toMatchObject({
+      failure: { field: "a" },
+    });
     expect(clock.pending).toBe(1);
-    expect(await thread.check(check(needing, `{"a":1}`), one)).toEqual({
+    expect(await thread.check(check(needing, `{"a":1}`), { caller: one })).toEqual({
       failure: undefined,
       isDecided: true,
     });
@@ -208,7 +210,9 @@ describe("the thread", () => {
     expect(clock.pending).toBe(1);
     await clock.advance(1);
     expect(clock.pending).toBe(0);
-    expect(await thread.check(check(needing, "{}"), one)).toMatchObject({ failure: { field: "a" } });
+    expect(await thread.check(check(needing, "{}"), { caller: one })).toMatchObject({
+      failure: { field: "a" },
+    });
     await clock.advance(10_000);
   });
 
@@ -217,8 +221,8 @@ describe("the thread", () => {
     const thread = new CheckThread(clock);
     // Not JSON, which never comes from a request: it throws outside of what a check foresees.
     const [broken, next] = await Promise.allSettled([
-      thread.check(check({}, "{"), one),
-      thread.check(check({ required: ["a"] }, "{}"), one),
+      thread.check(check({}, "{"), { caller: one }),
+      thread.check(check({ required: ["a"] }, "{}"), { caller: one }),
     ]);
     expect(broken).toMatchObject({
       reason: { code: "unavailable", message: expect.stringContaining("try again") },
@@ -232,7 +236,7 @@ describe("the thread", () => {
     const thread = new CheckThread(clock);
     const order: string[] = [];
     const ask = (name: string, caller: object, signal?: AbortSignal): Promise<unknown> =>
-      thread.check(check({}, "{}"), caller, signal).then(
+      thread.check(check({}, "{}"), { caller, gone: signal }).then(
         () => order.push(name),
         (error: unknown) => error,
       );
@@ -256,8 +260,8 @@ describe("the thread", () => {
     const clock = new ManualClock();
     const thread = new CheckThread(clock);
     const large = check({}, `{"a":"${"x".repeat(40 * 1024 * 1024)}"}`);
-    const asked = [large, large, large, large].map((each) => thread.check(each, one));
-    const theirs = thread.check(check({}, "{}"), another);
+    const asked = [large, large, large, large].map((each) => thread.check(each, { caller: one }));
+    const theirs = thread.check(check({}, "{}"), { caller: another });
     const ends = await Promise.allSettled(asked);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
     expect(ends[3]).toMatchObject({ reason: { code: "unavailable" } });
