@@ -90,7 +90,7 @@ function parsed(text: string): Kept | undefined {
  */
 export function mustGoOn(kept: Kept, path: string, { source, dataId, target }: Publishing): number {
   const { file } = source;
-  const place = kept.file.digest === file.digest ? kept.byte : placeInGrown(kept, source);
+  const place = placeIn(kept, source);
   if (place === undefined) {
     throw usage(
       `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(kept.file, file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to begin anew. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
@@ -108,15 +108,17 @@ export function mustGoOn(kept: Kept, path: string, { source, dataId, target }: P
   return place;
 }
 
-/** `undefined` for a file that was changed otherwise than by growing, as far as that is to be seen. */
-function placeInGrown({ file, byte, counted }: Kept, source: BulkSource): number | undefined {
-  const isLonger = source.file.size > file.size;
-  if (!isLonger || !source.beginsWith(file)) return undefined;
-  return source.frontPart(byte).digest === counted.digest ? source.lineEnd(byte) : undefined;
+/** `undefined` for a file that was changed otherwise than by growing: all that was counted is looked at. */
+function placeIn({ file, byte, counted }: Kept, source: BulkSource): number | undefined {
+  const isSame = file.digest === source.file.digest;
+  const hasGrown = source.file.size > file.size && source.beginsWith(file);
+  if (!isSame && !hasGrown) return undefined;
+  if (source.frontPart(byte).digest !== counted.digest) return undefined;
+  return isSame ? byte : source.lineEnd(byte);
 }
 
 function difference(before: FileIdentity, now: FileIdentity): string {
-  if (before.size === now.size) return "its beginning or its end is another";
+  if (before.size === now.size) return "its length is the same, and what it says is not";
   const lengths = `it has ${inBytes(now.size)} now, and had ${inBytes(before.size)}`;
   return now.size < before.size ? lengths : `${lengths}, which are not as they were`;
 }
