@@ -127,7 +127,7 @@ export interface EventsPort {
   /**
    * Publishes 1 to 1,000 items; the valid ones are accepted, the others reported.
    * An entry that could not even be read is passed as its error and keeps its place among the results; a line that was not
-   * read yet is read where it is taken in.
+   * read yet is read where it is taken in. `conflict` with the field `data_id` where `options` name other data.
    * @param signal ends it where a payload takes long to check, with its reason; what was stored by then stays
    */
   publishBatch(

@@ -17,30 +17,22 @@ export async function dataIdOf(evreg: Pick<Evreg, "whoami">, target: string): Pr
 }
 
 /**
- * Publishes to this data only: a server that was away may have other data since, where what the checkpoint counts is not.
+ * Publishes to this data only: a server that was away, or was not seen to be, may have other data since, where what the
+ * checkpoint counts is not.
  * @throws EvregError also `usage` when it has
  */
-export function onlyTo(
-  dataId: string,
-  { publish, ask }: { readonly publish: PublishItems; readonly ask: () => Promise<string> },
-): PublishItems {
-  let isKnown = true;
-  return async (items, how) => {
-    if (!isKnown && (await ask()) !== dataId) throw hasChanged();
-    isKnown = true;
-    try {
-      return await publish(items, how);
-    } catch (error) {
-      if (error instanceof EvregError && MAY_BE_AWAY.has(error.code)) isKnown = false;
+export function onlyTo(dataId: string, publish: PublishItems): PublishItems {
+  return (items, how) =>
+    publish(items, { ...how, data_id: dataId }).catch((error: unknown) => {
+      if (error instanceof EvregError && error.code === "conflict" && error.details["field"] === "data_id") {
+        throw hasChanged();
+      }
       throw error;
-    }
-  };
+    });
 }
-
-const MAY_BE_AWAY = new Set(["unreachable", "unavailable"]);
 
 function hasChanged(): EvregError {
   return usage(
-    "The server came back with other data than before: another data folder, or the one from before a restore. Nothing more was published. The same command tells how to go on.",
+    "The server has other data than before: another data folder, or the one from before a restore. Nothing more was published. The same command tells how to go on.",
   );
 }

@@ -96,8 +96,7 @@ async function opening({
   }
   const source = new BulkSource(path);
   const open = async (evreg: Evreg, target: string): Promise<Opened> => {
-    const ask = () => dataIdOf(evreg, target);
-    const dataId = await ask();
+    const dataId = await dataIdOf(evreg, target);
     const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
     const { state: from, rejectsBytes } = checkpoint;
     return {
@@ -105,7 +104,7 @@ async function opening({
       from,
       checkpoint,
       rejects: rejectsFrom(rejectsBytes),
-      publish: onlyTo(dataId, { publish: batchesOf(evreg), ask }),
+      publish: onlyTo(dataId, batchesOf(evreg)),
     };
   };
   return { open, close: () => source.close() };

@@ -62,6 +62,8 @@ export interface BatchOptions {
   readonly atomic?: boolean;
   /** Leaves the events out, which are half of what a large batch costs: what is not among `errors` was accepted. */
   readonly minimal?: boolean;
+  /** The data this is for (`Identity.data_id`): other data takes none of it. */
+  readonly data_id?: string | undefined;
 }
 
 export interface BatchResult {

@@ -11,6 +11,7 @@ import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { Access } from "./access.ts";
 import { checkId, given, notFound, timeRange } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
+import { otherData } from "./publish-checks.ts";
 import { Publisher } from "./publisher.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
@@ -27,7 +28,8 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   return {
     publish: (input) => publisher.publish(input),
     async publishBatch(items, options = {}, gone) {
-      const { atomic = false, minimal = false } = checkQuery(BATCH_OPTIONS, options);
+      const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
+      if (dataId !== undefined && dataId !== store.dataId) throw otherData(dataId);
       const result = await publisher.publishBatch(items, atomic, gone);
       return minimal ? { ...result, data: [] } : result;
     },

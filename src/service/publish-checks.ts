@@ -94,6 +94,16 @@ export function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
   });
 }
 
+/** Its `details.field` tells it from a repeated key. */
+export function otherData(dataId: string): EvregError {
+  const message = "is of other data than there is here: of another data folder, or from before a restore";
+  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, {
+    field: "data_id",
+    message,
+    value: dataId,
+  });
+}
+
 export function restless(action: string): EvregError {
   return new EvregError(
     "unavailable",

@@ -184,27 +184,21 @@ const busy = (retryAfterMs?: number) =>
   Object.assign(new EvregError("unavailable", "The store cannot commit."), { retryAfterMs });
 const unreachable = (cause: string) => new EvregError("unreachable", "No.", { cause });
 
-describe("a target that was away", () => {
-  test.each([
-    ["unreachable", "a", true],
-    ["unreachable", "b", false],
-    ["unavailable", "b", false],
-    ["rate_limited", "b", true],
-  ] as const)("%s, and then with the data %s: goes on %s", async (code, then, goesOn) => {
-    let tries = 0;
-    const publish = onlyTo("a", {
-      publish: (items) => {
-        tries += 1;
-        return tries === 2 ? Promise.reject(new EvregError(code, "No.")) : Promise.resolve(taken(items));
-      },
-      ask: () => Promise.resolve(then),
-    });
-    await publish(KEYED, {});
-    await expect(publish(KEYED, {})).rejects.toMatchObject({ code });
-    if (goesOn) await publish(KEYED, {});
-    else await expect(publish(KEYED, {})).rejects.toThrow("came back with other data than before");
-    expect(tries).toBe(goesOn ? 3 : 2);
+test("what is published names its data, and a server that has other data ends the bulk", async () => {
+  const asked: unknown[] = [];
+  const publish = onlyTo("a", (items, how) => {
+    asked.push(how);
+    if (asked.length < 2) return Promise.resolve(taken(items));
+    const field = asked.length === 2 ? "data_id" : "idempotency_key";
+    return Promise.reject(new EvregError("conflict", "No.", { field }));
   });
+  await publish(KEYED, { minimal: true });
+  await expect(publish(KEYED, {})).rejects.toMatchObject({
+    code: "usage",
+    message: expect.stringContaining("has other data than before"),
+  });
+  await expect(publish(KEYED, {})).rejects.toMatchObject({ code: "conflict" });
+  expect(asked).toEqual([{ minimal: true, data_id: "a" }, { data_id: "a" }, { data_id: "a" }]);
 });
 
 describe("patience", () => {

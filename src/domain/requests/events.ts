@@ -35,6 +35,12 @@ export const BATCH: BodySchema = {
 
 export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
+  data_id: {
+    type: "string",
+    maxLength: 64,
+    description:
+      "The identity of the data that this is for, as `GET /v1/whoami` told it; 409 where it is other data.",
+  },
 });
 
 /** What can be asked of the port; `minimal` is a header of the request. */
