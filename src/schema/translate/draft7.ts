@@ -110,7 +110,7 @@ class Translation {
         }
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(leftOutAs(keyword, dialect));
+      else note(leftOutAs(keyword, schema, dialect));
     }
     const translated = Object.fromEntries(entries);
     if (dialect === "draft-07") return translated;
