@@ -151,7 +151,8 @@ class Translation {
   }
 
   #lose(pointer: string, message: string): void {
-    if (!this.#options.loosen) throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`);
+    if (!this.#options.loosen)
+      throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`, true);
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }
 }
