@@ -12,7 +12,7 @@ import type {
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
-import { Inheritance, toldAgainst } from "./older-breaks.ts";
+import { countRevision, Inheritance, toldAgainst } from "./older-breaks.ts";
 import type { FoundBreak } from "./older-breaks.ts";
 import type { SchemaTurns } from "./schema-work.ts";
 
@@ -59,7 +59,7 @@ export async function breaksOf(
     left -= text.length / CHARACTERS_PER_STEP;
     const digest = createHash("sha256").update(text).digest("base64");
     const known = compared.get(digest);
-    for (const key of known ?? []) found.get(key)?.revisions.push(revision);
+    for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
     const { breaks, steps } = await turns.goOn(comparing(schemata, next, { mode }));
     left -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
@@ -69,8 +69,8 @@ export async function breaksOf(
     const isInherited = isNew ? await inheritance.of(revision, schemata) : () => false;
     for (const [key, broken] of keyed) {
       const before = found.get(key);
-      if (before !== undefined) before.revisions.push(revision);
-      else found.set(key, { broken, revisions: [revision], isInherited: isInherited(broken) });
+      if (before !== undefined) countRevision(before, revision);
+      else found.set(key, { broken, revisions: [revision], count: 1, isInherited: isInherited(broken) });
     }
   }
   return told();

@@ -12,10 +12,17 @@ const MOST_NAMED = 5;
 
 export interface FoundBreak {
   readonly broken: SchemaBreak;
-  /** Those it breaks with, newest first. */
+  /** The newest of those it breaks with, newest first, and how many there are. */
   readonly revisions: number[];
+  count: number;
   /** The last revision breaks with the newest of them in the same way. */
   readonly isInherited: boolean;
+}
+
+/** Counts one more, older revision that it breaks with. */
+export function countRevision(found: FoundBreak, revision: number): void {
+  found.count += 1;
+  if (found.revisions.length < MOST_NAMED) found.revisions.push(revision);
 }
 
 /** Tells what an older revision promised that the last one gave up already: to mend that is no matter of a change. */
@@ -50,11 +57,11 @@ function placeOf({ side, pointer, message }: SchemaBreak): string {
 export function toldAgainst(
   last: StoredAction,
   mode: CompatibilityMode,
-  { broken, revisions, isInherited }: FoundBreak,
+  { broken, revisions, count, isInherited }: FoundBreak,
 ): RevisionBreak {
   const revision = revisions[0]!;
   if (revision === last.revision) return { revision, ...broken };
-  const message = `Against ${named(revisions)}: ${broken.message}`;
+  const message = `Against ${named(revisions, count)}: ${broken.message}`;
   return { revision, ...broken, message, ...(isInherited ? { remedy: advice(last, mode, revision) } : {}) };
 }
 
@@ -68,13 +75,13 @@ function advice({ revision: last }: StoredAction, mode: CompatibilityMode, revis
 export function historyWarnings(breaks: readonly RevisionBreak[]): SchemaWarning[] {
   const revisions = [...new Set(breaks.map(({ revision }) => revision))];
   if (revisions.length === 0) return [];
-  const message = `the schema in force breaks with ${named(revisions)} already, so that a change which leaves it so is refused when it is compared with all revisions; compatibility_against: last (--against last) compares with the last one only`;
+  const message = `the schema in force breaks with ${named(revisions, revisions.length)} already, so that a change which leaves it so is refused when it is compared with all revisions; compatibility_against: last (--against last) compares with the last one only`;
   return [{ pointer: "", message }];
 }
 
-function named(revisions: readonly number[]): string {
+function named(revisions: readonly number[], count: number): string {
   const names = revisions.slice(0, MOST_NAMED).map((revision) => revision.toLocaleString("en"));
-  const more = revisions.length - names.length;
+  const more = count - names.length;
   if (more > 0) names.push(`${more.toLocaleString("en")} more`);
   const last = names.pop()!;
   return names.length === 0 ? `revision ${last}` : `revisions ${names.join(", ")} and ${last}`;

@@ -68,6 +68,15 @@ test("a schema that was in force several times is compared once", async () => {
   ]);
 });
 
+test("of many revisions the newest are named and the others counted", async () => {
+  const titled = Array.from({ length: 8 }, (_, index) => ({ ...having("a"), title: `no. ${index}` }));
+  await withHistory([...titled, having("b")]);
+  const { breaks } = await judge(having("b"));
+  expect(breaks.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^Against revisions 8, 7, 6, 5, 4 and 3 more: The property "a" is gone\./),
+  ]);
+});
+
 const status = (...values: string[]): Schemata => ({
   type: "object",
   properties: { status: { enum: values } },
