@@ -56,12 +56,22 @@ function detailLines(error: EvregError): string[] {
     } else if (
       name === "value" &&
       value !== null &&
-      !(typeof value === "string" && error.message.includes(value))
+      !(typeof value === "string" && tells(error.message, value))
     ) {
       lines.push(`value: ${shortDetail(value)}`);
     }
   }
   return lines;
+}
+
+/** Whether a message holds a value as it is, and not inside of a longer word: `string` does not tell `str`. */
+function tells(message: string, value: string): boolean {
+  if (value === "") return true;
+  for (let at = message.indexOf(value); at !== -1; at = message.indexOf(value, at + 1)) {
+    const around = [message.charAt(at - 1), message.charAt(at + value.length)];
+    if (!around.some((character) => /[\p{L}\p{N}_]/u.test(character))) return true;
+  }
+  return false;
 }
 
 function isTold(error: EvregError, item: unknown): boolean {

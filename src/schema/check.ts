@@ -7,6 +7,7 @@ import { isCheckedFormat } from "./formats.ts";
 import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject, patternsIn } from "./keywords.ts";
 import type { JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
+import { insteadOfNullable } from "./nullable.ts";
 import { PatternSyntaxError } from "./pattern-syntax.ts";
 import { PatternCompiler } from "./pattern.ts";
 import { refuseSchema, type SchemaMember, SchemaRefusal } from "./refusal.ts";
@@ -113,7 +114,9 @@ function andMore(count: number): string {
 /** @param hinted whether to look for the keyword that a slip was meant to be */
 function messageFor(keyword: string, schema: JsonObject, hinted: boolean): string | undefined {
   if (keyword === "nullable") {
-    return 'nullable is not part of JSON Schema and checks nothing; write "type": ["string", "null"] instead';
+    const instead = schema["$ref"] === undefined ? insteadOfNullable(schema) : undefined;
+    const hint = instead === undefined ? "" : `; write ${instead} instead`;
+    return `nullable is not part of JSON Schema and checks nothing${hint}`;
   }
   if (!isKnown(keyword)) {
     // By custom such a name marks an extension on purpose.

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Action, ActionUpdate } from "../domain/action.ts";
+import type { Action, ActionUpdate, SchemaWarning } from "../domain/action.ts";
 import { isLooser } from "../domain/compatibility.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
@@ -10,6 +10,7 @@ import { changedSettings, settingsAfter } from "./action-settings.ts";
 import { actionOf, given, notFound, ownAction } from "./answers.ts";
 import { admissionOf, breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
+import { historyWarnings } from "./older-breaks.ts";
 import type { SchemaTurns } from "./schema-work.ts";
 
 /** How often an update follows others that come before it. */
@@ -25,13 +26,19 @@ export interface Update {
   readonly turns: SchemaTurns;
 }
 
+export interface Updated {
+  readonly action: Action;
+  /** Of the rule that changes are held to from now on. */
+  readonly warnings: readonly SchemaWarning[];
+}
+
 /** @throws as `ActionsPort.update` says */
 export async function updateAction(
   context: ServiceContext,
   access: Access,
   name: string,
   update: Update,
-): Promise<Action> {
+): Promise<Updated> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await context.store.findAction(name);
@@ -51,7 +58,7 @@ async function revise(
   access: Access,
   stored: StoredAction,
   { body, forced, turns }: Update,
-): Promise<Action | "stale"> {
+): Promise<Updated | "stale"> {
   const { store, clock, actions } = context;
   const { application = stored.application, schemata = stored.schemata } = body;
   access.require("write", stored.application);
@@ -72,7 +79,7 @@ async function revise(
     }),
   };
   // Nothing but the two members that name what is changed.
-  if (Object.keys(change).length === 2) return actionOf(stored);
+  if (Object.keys(change).length === 2) return { action: actionOf(stored), warnings: [] };
   if (hasNewSchema && !forced) {
     const changes = await breaksOf(store, turns, stored, schemata, settings);
     if (changes.length > 0) {
@@ -84,11 +91,19 @@ async function revise(
       );
     }
   }
+  const isComparedWithAll =
+    settings.compatibility_against === "all" && stored.compatibility_against !== "all";
+  // Each comparison waits for its turn as a first one does: without a schema none was let in yet.
+  const begin: SchemaTurns["begin"] = (task) => turns.begin(task);
+  const warnings =
+    isComparedWithAll && (forced || !hasNewSchema)
+      ? historyWarnings(await breaksOf(store, { begin, goOn: begin }, stored, schemata, settings))
+      : [];
   const admission = await admissionOf(turns, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const revised = await store.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
-    return revised;
+    return revised === "stale" ? revised : { action: revised, warnings };
   } finally {
     actions.forget(stored.action);
     if (change.settings !== undefined) actions.forgetLeading();

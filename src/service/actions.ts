@@ -81,7 +81,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const turns = schemaWork.for("change", access.principal, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(turns, "schemata", body.schemata);
-      return withWarnings(await updateAction(context, access, name, { body, forced, turns }), warnings);
+      const updated = await updateAction(context, access, name, { body, forced, turns });
+      return withWarnings(updated.action, [...warnings, ...updated.warnings]);
     },
     async revisions(name, query = {}) {
       const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);

@@ -12,6 +12,8 @@ import type {
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { StoredAction } from "../store/actions.ts";
 import type { Store } from "../store/store.ts";
+import { countRevision, Inheritance, toldAgainst } from "./older-breaks.ts";
+import type { FoundBreak } from "./older-breaks.ts";
 import type { SchemaTurns } from "./schema-work.ts";
 
 /** Revisions read at once, each of up to 64 KiB. */
@@ -27,8 +29,9 @@ const STEPS_PER_COMPARISON = 1_000;
 const CHARACTERS_PER_STEP = 10;
 
 /**
- * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them.
- * Where all revisions are asked about and not all are compared, a break of each side tells which are left.
+ * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them,
+ * and says which they are where the last is not among them. Where all revisions are asked about and not all are compared, a
+ * break of each side tells which are left.
  * @param stepsOverAll how much work all revisions may take; the answer does not depend on the machine
  */
 export async function breaksOf(
@@ -40,29 +43,41 @@ export async function breaksOf(
   stepsOverAll = STEPS_OVER_ALL,
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
-  const found = new Map<string, RevisionBreak>();
+  const found = new Map<string, FoundBreak>();
+  const inheritance = new Inheritance(turns, stored, mode);
   // An action goes back to an earlier schema, or moves to another application: the same schema under two numbers.
-  const compared = new Set<string>();
+  const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let left = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(store, stored.action);
+  const told = () => [...found.values()].map((one) => toldAgainst(stored, mode, one));
   for await (const { revision, schemata } of revisions) {
     if (left <= 0 || found.size >= CHECK_LIMITS.breaks) {
-      return [...found.values(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
+      return [...told(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
     }
     const text = JSON.stringify(schemata);
     left -= text.length / CHARACTERS_PER_STEP;
     const digest = createHash("sha256").update(text).digest("base64");
-    if (compared.has(digest)) continue;
-    compared.add(digest);
+    const known = compared.get(digest);
+    for (const key of known ?? []) countRevision(found.get(key)!, revision);
+    if (known !== undefined) continue;
     const { breaks, steps } = await turns.goOn(comparing(schemata, next, { mode }));
     left -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
-    for (const broken of breaks) {
-      const key = JSON.stringify([broken.side, broken.pointer, broken.message]);
-      if (!found.has(key)) found.set(key, { revision, ...broken });
+    const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
+    compared.set(digest, [...keyed.keys()]);
+    const isNew = [...keyed.keys()].some((key) => !found.has(key));
+    const isInherited = isNew ? await inheritance.of(revision, schemata) : () => false;
+    for (const [key, broken] of keyed) {
+      const before = found.get(key);
+      if (before !== undefined) countRevision(before, revision);
+      else found.set(key, { broken, revisions: [revision], count: 1, isInherited: isInherited(broken) });
     }
   }
-  return [...found.values()];
+  return told();
+}
+
+function keyOf({ side, pointer, message }: SchemaBreak): string {
+  return JSON.stringify([side, pointer, message]);
 }
 
 /** Stands for the revisions up to this one. */

@@ -137,6 +137,17 @@ test("a breaking update names the command for a new version, and a list is shown
   expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(/ must be an object\n  value: \[1\]\n/);
 });
 
+test("a value is shown that the message holds as a part of a word only", async () => {
+  const part = await run([
+    "actions",
+    "update",
+    "a.alike",
+    "--schema",
+    file("part.json", '{ "type": "str" }'),
+  ]);
+  expect(part.stderr).toMatch(/ must be one of .*"string".*\n  value: str\n/);
+});
+
 test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
   await served.evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
   await served.evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });

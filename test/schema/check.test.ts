@@ -122,6 +122,25 @@ describe("warnings", () => {
     });
   });
 
+  test.each([
+    [{ type: "integer", nullable: true }, `; write "type": ["integer", "null"] instead`],
+    [
+      { type: "string", enum: ["a"], nullable: true },
+      `; write "type": ["string", "null"], with null in enum, instead`,
+    ],
+    [{ type: ["string", "null"], nullable: true }, ""],
+    [{ type: "string", nullable: false }, ""],
+    [{ nullable: true }, ""],
+    [{ $ref: "#/definitions/b", nullable: true }, ""],
+  ])("of nullable in %j no more is said than is so", (a, hint) => {
+    expect(warnings({ properties: { a }, definitions: { b: { type: "null" } } })).toEqual([
+      {
+        pointer: "/properties/a/nullable",
+        message: `nullable is not part of JSON Schema and checks nothing${hint}`,
+      },
+    ]);
+  });
+
   test("what stands beside a $ref is ignored, and said so", () => {
     const schemata = {
       properties: { a: { $ref: "#/definitions/text", maxLength: 2, description: "fine" } },

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { checkSchema } from "../../src/schema/check.ts";
+import type { Schemata } from "../../src/domain/action.ts";
 import { compileSchema } from "../../src/schema/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/formats.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
+import { finish } from "../../src/schema/task.ts";
+import { schemaWarnings } from "../../src/service/schema-warnings.ts";
+import type { SchemaTurns } from "../../src/service/schema-work.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.
@@ -45,8 +48,14 @@ test("the limits are those that are enforced", () => {
   expect(told).toEqual([bytes, depth, subschemas, expandedSubschemas, enumValues, branches, patternLength]);
 });
 
-test.each(examples("Accepted with a warning"))("warned of: %s", (_, schemata) => {
-  expect(checkSchema(schemata).warnings).toHaveLength(1);
+/** At once, as nothing else waits. */
+const TURNS: SchemaTurns = {
+  begin: (task) => Promise.resolve(finish(task)),
+  goOn: (task) => Promise.resolve(finish(task)),
+};
+
+test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schemata) => {
+  expect(await schemaWarnings(TURNS, "schemata", schemata as Schemata)).toHaveLength(1);
 });
 
 test("the formats are those that are checked", () => {

@@ -56,11 +56,59 @@ test("a schema that was in force several times is compared once", async () => {
   const [one, two] = [having("a"), having("b")];
   await withHistory([one, two, one, two, two, one]);
   const { breaks, comparisons } = await judge(having("c"));
-  expect(comparisons).toBe(2);
+  // Once with the new schema each, and revision 5 with the last one, for what to advise.
+  expect(comparisons).toBe(3);
   expect(breaks.map(({ revision, pointer }) => `${revision} ${pointer}`)).toEqual([
     "6 /properties/a",
     "5 /properties/b",
   ]);
+  expect(breaks.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^The property "a" is gone\./),
+    expect.stringMatching(/^Against revisions 5, 4 and 2: The property "b" is gone\./),
+  ]);
+});
+
+test("of many revisions the newest are named and the others counted", async () => {
+  const titled = Array.from({ length: 8 }, (_, index) => ({ ...having("a"), title: `no. ${index}` }));
+  await withHistory([...titled, having("b")]);
+  const { breaks } = await judge(having("b"));
+  expect(breaks.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^Against revisions 8, 7, 6, 5, 4 and 3 more: The property "a" is gone\./),
+  ]);
+});
+
+const status = (...values: string[]): Schemata => ({
+  type: "object",
+  properties: { status: { enum: values } },
+});
+
+test("where the last revision breaks with an older one already, no advice is given to leave it so", async () => {
+  await withHistory([having("z"), status("a", "lost"), status("a")]);
+  const next = { ...status("a"), title: "New" };
+  const { breaks } = await judge(next);
+  const ofStatus = breaks.filter(({ pointer }) => pointer === "/properties/status/enum");
+  expect(ofStatus).toMatchObject([
+    {
+      revision: 2,
+      side: "producer",
+      message: expect.stringMatching(/^Against revision 2: status must be "?/),
+    },
+  ]);
+  for (const { remedy } of ofStatus) {
+    expect(remedy).toMatch(/^Revision 3 breaks with revision 2 here already, .* --against last\)/);
+    expect(remedy).not.toContain("say again");
+  }
+  const producer = { ...ALL, compatibility: "producer" } as const;
+  expect((await judge(next, undefined, producer)).breaks[0]?.remedy).toContain(
+    "say again what revision 2 says",
+  );
+});
+
+test("what the last revision still says is to be left as it is, in an older one as well", async () => {
+  await withHistory([status("a", "b"), { type: "object" }, having("status"), status("a", "b")]);
+  const { breaks } = await judge(status("a"));
+  expect(breaks[0]).toMatchObject({ revision: 4, remedy: expect.stringContaining("Leave enum as it is") });
+  expect(breaks[0]?.message).toMatch(/^status must/);
 });
 
 test("when the steps are over, each side is told which revisions were not compared", async () => {
@@ -93,7 +141,7 @@ test("with a thousand breaks older revisions are not compared, and that is told"
     having(...Array.from({ length: 100 }, (_, index) => `r${revision}-${index}`));
   await withHistory(Array.from({ length: 12 }, (_, index) => own(index + 1)));
   const { breaks, comparisons } = await judge(having("c"));
-  expect(comparisons).toBe(10);
+  expect(comparisons).toBe(19);
   expect(breaks).toHaveLength(1_002);
   expect(breaks.slice(-2)).toMatchObject([
     { revision: 2, side: "producer", message: expect.stringMatching(/^Revisions 1 to 2 .* 1,000 breaks/) },

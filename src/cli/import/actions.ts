@@ -48,7 +48,8 @@ export function actionsIn(
       byName.set(action, [...(byName.get(action) ?? []), imported]);
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error;
-      left.push({ name: message.name, place: error.pointer, message: error.message });
+      const way = error.isLoosenable ? "; --loosen leaves that out, so that more is accepted" : "";
+      left.push({ name: message.name, place: error.pointer, message: error.message + way });
     }
   }
   const actions: ImportedAction[] = [];

@@ -96,13 +96,17 @@ function isEdited(folder: string, names: readonly string[]): EvregError {
   const which = more.length === 0 ? first : `${first} and ${more.length} more`;
   return new EvregError(
     "conflict",
-    `${printableLine(folder)} holds another ${printableLine(which)} than this export. Nothing was written. Name another folder, or replace what differs with --force.`,
+    `${printableLine(folder)} holds ${printableLine(which)} with other contents. Nothing was written. Name another folder, or replace what differs with --force.`,
   );
 }
 
-/** An application's name is any text; what could be a path, a hidden file or a schema's is written as `%2F`. */
+/**
+ * An application's name is any text; what could be a path, a hidden file or a schema's is written as `%2F`, and a space,
+ * which people type in names, as a dash.
+ */
 function fileStem(application: string): string {
   const stem = application
+    .replaceAll(" ", "-")
     .replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character))
     .replace(/^\.|\.(?=schema$)/gi, "%2E");
   return stem.length <= LONGEST_NAME ? stem : `${stem.slice(0, LONGEST_NAME - 17)}-${digest(application)}`;

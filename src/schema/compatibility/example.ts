@@ -6,6 +6,7 @@ import { NAME } from "./goal.ts";
 import type { Finding, Place } from "./goal.ts";
 import { otherNames } from "./other-names.ts";
 import { NONE, Sampler } from "./sample.ts";
+import type { Shape } from "./shape.ts";
 import type { Task } from "../task.ts";
 import type { TextSearch } from "./text-search.ts";
 
@@ -55,7 +56,7 @@ export class Examples {
     yield* this.#sampler.samples(left);
     const optional = left.shapes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#having(left, name);
-    for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
+    yield* this.#havingOthers(left, right);
     for (const index of [0, 1]) {
       const item = yield* this.#sampler.sample(left.item(index));
       if (item !== NONE) yield* this.#sampler.samples(left, { items: new Map([[index, item]]) });
@@ -107,6 +108,8 @@ export class Examples {
       case "additionalProperties":
       case "properties":
         if (part !== undefined) yield* this.#having(left, String(part));
+        // Those with listed members only are accepted still, and may be as many as are tried.
+        else if (keyword === "additionalProperties") yield* this.#havingOthers(left, right);
         return;
       default:
     }
@@ -131,6 +134,10 @@ export class Examples {
       if (value === undefined) yield;
       else yield* this.#sampler.samples(left, { members: { [name]: value } });
     }
+  }
+
+  *#havingOthers(left: Case, right: Shape): Generator {
+    for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
   }
 
   *#longer(left: Case, length: number): Generator {

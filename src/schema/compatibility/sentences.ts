@@ -11,7 +11,8 @@ export function messageFor(told: Told, isProven: boolean): string {
 }
 
 function whatChanged({ side, keyword, finding, was, is }: Told): string {
-  const where = placeName(finding.place);
+  const about = placeName(finding.place);
+  const where = pathTo(finding.place)?.length ? about : capitalized(about);
   const property = `The property ${quoted(finding.part)}${within(finding.place)}`;
   if (finding.isGone === true) {
     return keyword === "additionalProperties" &&
@@ -27,7 +28,7 @@ function whatChanged({ side, keyword, finding, was, is }: Told): string {
     case "additionalProperties":
       return is === false
         ? `${where} no longer takes properties that the schema does not list.`
-        : `What ${where} may hold beside the listed properties has changed.`;
+        : `What ${about} may hold beside the listed properties has changed.`;
     case "uniqueItems":
       return side === "producer"
         ? `${where} must not hold the same item twice.`
@@ -37,8 +38,9 @@ function whatChanged({ side, keyword, finding, was, is }: Told): string {
       if (now !== undefined && before !== undefined)
         return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
       if (now !== undefined) return `${where} ${now}, which is new.`;
-      if (before !== undefined) return `No longer asked for: ${where} ${before}.`;
-      return `What ${keyword} says about ${where} has changed.`;
+      if (before !== undefined) return `No longer asked for: ${about} ${before}.`;
+      const change = was === undefined ? "is new" : is === undefined ? "is gone" : "has changed";
+      return `What ${keyword} says about ${about} ${change}.`;
     }
   }
 }
@@ -81,10 +83,15 @@ export function remedyFor({ side, keyword, finding, old, was, is }: Told): strin
   }
 }
 
+/** As it stands inside of a sentence. */
 function placeName(place: Place): string {
   const path = pathTo(place);
-  if (path === undefined) return "A property's name";
-  return path.length === 0 ? "The payload" : fieldName(path);
+  if (path === undefined) return "a property's name";
+  return path.length === 0 ? "the payload" : fieldName(path);
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function within(place: Place): string {

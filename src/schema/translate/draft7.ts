@@ -115,7 +115,7 @@ class Translation {
         }
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(leftOutAs(keyword, dialect));
+      else note(leftOutAs(keyword, schema, dialect));
     }
     const translated = Object.fromEntries(entries);
     if (dialect === "draft-07") return translated;
@@ -157,7 +157,8 @@ class Translation {
   }
 
   #lose(pointer: string, message: string): void {
-    if (!this.#options.loosen) throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`);
+    if (!this.#options.loosen)
+      throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`, true);
     this.#lost.push({ pointer, message });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }

@@ -5,10 +5,13 @@ import { dialectAt, dialectOfFormat, type Dialect } from "./dialect.ts";
 /** Why something cannot be translated: a place in the source, and a sentence. */
 export class Untranslatable extends Error {
   readonly pointer: string;
+  /** Whether it is translated where it may come to accept more. */
+  readonly isLoosenable: boolean;
 
-  constructor(pointer: string, message: string) {
+  constructor(pointer: string, message: string, isLoosenable = false) {
     super(message);
     this.pointer = pointer;
+    this.isLoosenable = isLoosenable;
   }
 }
 

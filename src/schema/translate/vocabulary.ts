@@ -1,4 +1,6 @@
 import { closestKeyword, isAnnotation, isAssertion } from "../keywords.ts";
+import type { JsonObject } from "../keywords.ts";
+import { insteadOfNullable } from "../nullable.ts";
 import type { Dialect } from "./dialect.ts";
 
 type Holds = "schema" | "list" | "map" | "schema or list";
@@ -50,7 +52,6 @@ const STRUCTURE = new Set([
 /** What no payload is checked by; the others have a sentence of their own. */
 const UNCHECKED: ReadonlyMap<string, string> = new Map([
   ["discriminator", "discriminator only hints at a branch and checks nothing"],
-  ["nullable", 'nullable means nothing here, so null is not allowed; "type": [..., "null"] allows it'],
   ...["contentSchema", "deprecated", "externalDocs", "xml"].map(
     (word) => [word, `${word} checks nothing`] as const,
   ),
@@ -87,8 +88,13 @@ export function isKept(keyword: string, dialect: Dialect): boolean {
   return isNewer || isAssertion(keyword) || isAnnotation(keyword) || keyword.startsWith("x-");
 }
 
-/** Why a keyword is left out that is none of the above. */
-export function leftOutAs(keyword: string, dialect: Dialect): string {
+/** Why a keyword of a schema is left out that is none of the above. */
+export function leftOutAs(keyword: string, schema: JsonObject, dialect: Dialect): string {
+  if (keyword === "nullable") {
+    const instead = insteadOfNullable(schema);
+    const hint = instead === undefined ? "" : `, and the type rules null out; ${instead} lets it pass`;
+    return `left out: nullable checks nothing${hint}`;
+  }
   const shown = keyword.length > 64 ? `${keyword.slice(0, 64).toWellFormed()}…` : keyword;
   const meant = closestKeyword(keyword);
   const hint = meant === undefined || meant === keyword ? "" : `; did you mean ${meant}?`;

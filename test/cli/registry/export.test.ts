@@ -257,6 +257,8 @@ test("a file's name is safe whatever its application is called, and no two share
     "shop",
     "a/b",
     "x.schema",
+    "Parcel Service",
+    "Parcel-Service",
     "é".repeat(128),
     `${"é".repeat(127)}e`,
   ];
@@ -270,8 +272,9 @@ test("a file's name is safe whatever its application is called, and no two share
   const { actions: read } = await loadDeclarations([folder.path], undefined);
   expect(read.map(({ values }) => String(values["application"])).toSorted()).toEqual(applications.toSorted());
   expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
+  expect(readFileSync(join(folder.path, "Parcel-Service.yaml"), "utf8")).toContain("Parcel Service");
 
-  const fewer = byApplication({ actions: actions.slice(0, 7), subscriptions: [] });
+  const fewer = byApplication({ actions: actions.slice(0, -1), subscriptions: [] });
   expect(await writeExports(folder.path, fewer, { format: "yaml" })).toEqual({
     written: [],
     unchanged: expect.any(Array),

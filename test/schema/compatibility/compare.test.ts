@@ -41,14 +41,49 @@ test("what was optional and is only required now is to be left out of the list a
   ]);
 });
 
+const listed = (count: number): Json => ({
+  enum: Array.from({ length: count }, (_, index) => `value ${index}`),
+});
+
+test.each([
+  ["texts", Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`p${index}`, text])), "unlisted"],
+  ["anything", { a: {} }, "unlisted"],
+  ["listed values", { a: listed(80) }, "unlisted"],
+  ["of the name that is tried first", { unlisted: text }, "unlisted1"],
+])("a member that is not listed shows that an object was closed whose others are %s", (_, members, name) => {
+  const open = object({ id: text, ...members }, { required: ["id"] });
+  const { breaks } = compare(open, { ...open, additionalProperties: false });
+  expect(breaks).toMatchObject([{ pointer: "/additionalProperties", certainty: "proven" }]);
+  expect(breaks[0]?.example).toEqual({ id: "text", [name]: "text" });
+});
+
 const MESSAGES: [string, Json, Json, string][] = [
   ["a type", at(text), at(whole), "p must be an integer; before, it had to be a string."],
+  [
+    "a new choice",
+    object({ a: text, b: text }),
+    object({ a: text, b: text }, { oneOf: [{ required: ["a"] }, { required: ["b"] }] }),
+    "What oneOf says about the payload is new.",
+  ],
+  [
+    "another choice",
+    at({ not: { const: 1 } }),
+    at({ not: { enum: [1, 2] } }),
+    "What not says about p has changed.",
+  ],
+  ["a choice gone", at({ not: { const: 1 } }), at({}), "What not says about p is gone."],
   ["a new bound", at(text), at({ ...text, maxLength: 5 }), "p must have at most 5 characters, which is new."],
   [
     "a bound gone",
     at({ ...text, maxLength: 5 }),
     at(text),
     "No longer asked for: p must have at most 5 characters.",
+  ],
+  [
+    "a bound of the payload gone",
+    object({}, { minProperties: 2 }),
+    object({}),
+    "No longer asked for: the payload must have at least 2 properties.",
   ],
   ["a property gone", object({ a: text, b: text }), object({ a: text }), 'The property "b" is gone.'],
   [

@@ -203,6 +203,24 @@ describe("2020-12", () => {
     expect(refusal(schema, { loosen: true })).toContain("inside not, if or oneOf, less would be accepted");
   });
 
+  test.each([
+    [
+      { type: "string", nullable: true },
+      `, and the type rules null out; "type": ["string", "null"] lets it pass`,
+    ],
+    [
+      { type: ["string", "integer"], enum: ["a", 1], nullable: true },
+      `, and the type rules null out; "type": ["string", "integer", "null"], with null in enum, lets it pass`,
+    ],
+    [{ type: ["string", "null"], nullable: true }, ""],
+    [{ anyOf: [{ type: "string" }, { type: "null" }], nullable: true }, ""],
+    [{ $ref: "#/schema/$defs/b", nullable: true }, ""],
+    [{ type: "string", nullable: false }, ""],
+  ])("of nullable in %j only what is so is told", (a, hint) => {
+    const { notes } = translated({ properties: { a }, $defs: { b: { type: ["string", "null"] } } });
+    expect(notes).toEqual([`/schema/properties/a/nullable: left out: nullable checks nothing${hint}`]);
+  });
+
   test("what checks nothing is left out, and told", () => {
     const schema = {
       properties: {
@@ -214,7 +232,7 @@ describe("2020-12", () => {
     const at = "/schema/properties/a";
     expect(notes).toEqual([
       `${at}/xml: left out: xml checks nothing`,
-      `${at}/nullable: left out: nullable means nothing here, so null is not allowed; "type": [..., "null"] allows it`,
+      `${at}/nullable: left out: nullable checks nothing`,
       `${at}/requird: left out: requird is no keyword of 2020-12 and checks nothing; did you mean required?`,
       `${at}/additionalItems: left out: additionalItems is no keyword of 2020-12 and checks nothing`,
       `${at}/examples: left out: examples must be a list`,
