@@ -160,6 +160,18 @@ describe("what the doctor finds", () => {
     expect(JSON.stringify(findings)).not.toContain("secret-path");
   });
 
+  it("says how many deliveries wait where a handler fails", () => {
+    const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
+    const of = (patient: Patient) => findingsOf(patient).find(({ check }) => check === "backlog");
+    expect(of({ ...WELL, backlog })?.status).toBe("ok");
+    const subscriptions = [subscription({ failing_since: inHours(-0.1) })];
+    expect(of({ ...WELL, backlog, subscriptions })).toMatchObject({
+      status: "warning",
+      found: expect.stringMatching(/^19992 deliveries wait while handlers fail\./),
+    });
+    expect(of({ ...WELL, subscriptions })?.status).toBe("ok");
+  });
+
   it("is fine with no token where none is needed", () => {
     const found = findingsOf({ ...WELL, tokens: [], isOpen: true }).find(({ check }) => check === "tokens");
     expect(found?.status).toBe("ok");
