@@ -102,3 +102,22 @@ test("a backup goes into a pipe and comes from one, without a server as well", a
   expect(await run(["restore", "raw.db", "--data", at("raw")])).toMatchObject({ code: 2 });
   expect(await run(["backup", at("no/where.db"), "--data", at("piped")])).toMatchObject({ code: 2 });
 });
+
+test("a backup that cannot be made says why", async () => {
+  const words = ["backup", "--data", at("piped")];
+  for (const force of [[], ["--force"]]) {
+    const toFolder = await run([...words, at("piped"), ...force]);
+    expect(toFolder).toMatchObject({ code: 2, stderr: expect.stringContaining("is a folder; name a file") });
+  }
+  const file = readFileSync(at("piped/evreg.db"));
+  // The number of free pages, of which there are fewer.
+  file.writeUInt32BE(5_000, 36);
+  writeFileSync(at("piped/evreg.db"), file);
+  const damaged = await run([...words, at("none.db")]);
+  expect(damaged).toMatchObject({ code: 1, stdout: "" });
+  expect(damaged.stderr).toMatch(
+    /^Error: The data at \S+\/piped is damaged: \*\*\* in database main \*\*\*; \w/,
+  );
+  expect(damaged.stderr).not.toContain("\\n");
+  expect(existsSync(at("none.db"))).toBe(false);
+});

@@ -50,6 +50,8 @@ const WELL: Patient = {
   nowMs: NOW,
 };
 
+const backlogOf = (patient: Patient) => findingsOf(patient).find(({ check }) => check === "backlog");
+
 describe("what the doctor finds", () => {
   it("is nothing where all is well, with nothing to do", () => {
     for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
@@ -162,14 +164,13 @@ describe("what the doctor finds", () => {
 
   it("says how many deliveries wait where a handler fails", () => {
     const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
-    const of = (patient: Patient) => findingsOf(patient).find(({ check }) => check === "backlog");
-    expect(of({ ...WELL, backlog })?.status).toBe("ok");
+    expect(backlogOf({ ...WELL, backlog })?.status).toBe("ok");
     const subscriptions = [subscription({ failing_since: inHours(-0.1) })];
-    expect(of({ ...WELL, backlog, subscriptions })).toMatchObject({
+    expect(backlogOf({ ...WELL, backlog, subscriptions })).toMatchObject({
       status: "warning",
       found: expect.stringMatching(/^19992 deliveries wait while handlers fail\./),
     });
-    expect(of({ ...WELL, subscriptions })?.status).toBe("ok");
+    expect(backlogOf({ ...WELL, subscriptions })?.status).toBe("ok");
   });
 
   it("is fine with no token where none is needed", () => {

@@ -90,7 +90,8 @@ function formOf(sql: Sql, name: string): number {
 function mustBeWhole(sql: Sql, name: string): void {
   const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
   const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
-  if (problems.length > 0) throw damaged(name, problems.join("; "));
+  // One of the engine's may be several lines.
+  if (problems.length > 0) throw damaged(name, problems.join("\n").trim().split(/\s*\n\s*/).join("; "));
 }
 
 function factsOf(sql: Sql, path: string, form: number): FileFacts {
