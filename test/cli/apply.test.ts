@@ -207,7 +207,7 @@ test("mistakes are told all at once, with their places, before anything is asked
   const { code, stdout, stderr } = await run(["apply", "-f", "bad.yaml", "--url", "http://127.0.0.1:9"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(
-    /^Error: The files have 2 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/,
+    /^Error: The files have 4 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\n  bad\.yaml:3: application: is required\n  bad\.yaml:3: schemata: is required\nNothing was changed\.\n/,
   );
   expect(await run(["apply", "-f", "gone.yaml"])).toMatchObject({
     code: 2,
