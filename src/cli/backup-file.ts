@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import type { Backup } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
@@ -10,9 +10,13 @@ import { usage } from "./usage.ts";
 
 const SYNC_BYTES = 8 * 1024 * 1024;
 
-/** @throws EvregError `conflict` when the file is there already */
-export function mustBeNew(path: string): void {
-  if (existsSync(path)) throw isThere(path);
+/**
+ * Whether a backup can get the name, as far as that is known before there is one.
+ * @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder
+ */
+export function mustBeFree(path: string, { force }: { readonly force: boolean }): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw isFolder(path);
+  if (!force && existsSync(path)) throw isThere(path);
 }
 
 /**
@@ -72,7 +76,7 @@ async function nameIt(part: string, path: string): Promise<void> {
     if (code === "EEXIST") throw isThere(path);
     // A file system without second names.
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
-    mustBeNew(path);
+    mustBeFree(path, { force: false });
     await rename(part, path);
   }
 }
@@ -84,13 +88,17 @@ function isThere(path: string): EvregError {
   );
 }
 
+function isFolder(path: string): EvregError {
+  return usage(`${printableLine(path)} is a folder; name a file.`);
+}
+
 function asFailure(error: unknown, path: string): unknown {
   if (error instanceof EvregError || !(error instanceof Error)) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined || error.name === "AbortError") return error;
   const shown = printableLine(path);
   if (code === "ENOENT") return usage(`There is no folder for ${shown}; make it first.`);
-  if (code === "EISDIR") return usage(`${shown} is a folder; name a file.`);
+  if (code === "EISDIR") return isFolder(path);
   const [why = code] = message.split(", ");
   return new EvregError("unavailable", `${shown} could not be written (${why}).`, {}, { cause: error });
 }

@@ -1,13 +1,24 @@
+import { relative, resolve, sep } from "node:path";
 import { printableLine } from "./printable.ts";
 
 /** One annotation of a file, as a GitHub workflow reads it from the log. */
 export interface Annotation {
-  readonly level: "error" | "warning";
-  /** Left out when the text came from stdin. */
+  readonly level: "error" | "warning" | "notice";
+  /** From the root of the repository; left out when the text came from stdin. */
   readonly file: string | undefined;
   readonly line: number;
   readonly title: string;
   readonly message: string;
+}
+
+/**
+ * A path as annotations name it: from the root of the repository, wherever in it the command runs.
+ * @param workspace where the repository is (`GITHUB_WORKSPACE`); without one, and outside it, the path is as typed
+ */
+export function pathInWorkspace(path: string, workspace: string | undefined): string {
+  if (workspace === undefined || workspace === "") return path;
+  const inside = relative(workspace, resolve(path)).split(sep).join("/");
+  return inside === "" || inside.startsWith("../") || inside === ".." ? path : inside;
 }
 
 /** `::error file=a.json,line=7,title=…::message`, on one line. */

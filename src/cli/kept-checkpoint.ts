@@ -102,7 +102,7 @@ export function mustGoOn(kept: Kept, path: string, { source, dataId, target }: P
         ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
         : `is of the data at ${kept.target}, and at ${target} there is other data`;
     throw usage(
-      `The checkpoint ${path} ${whose}. Nothing was published. To go on with that, name where it is now (--url, --context or --data); or name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
+      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
     );
   }
   return place;
@@ -126,7 +126,7 @@ function difference(before: FileIdentity, now: FileIdentity): string {
 function fromItsBeginning({ keys }: Kept, { path, file }: BulkSource): string {
   const published = `${path} is then published from its first line on.`;
   return keys === keysOf(file)
-    ? `${published} What of it is there already is not stored twice.`
+    ? `${published} What of it is there already is not stored twice; what a restore has lost is stored again.`
     : `${published} It has grown, so what of it is there already is stored twice, except lines with an idempotency_key of their own.`;
 }
 

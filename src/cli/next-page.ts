@@ -18,12 +18,13 @@ export interface ShownPage {
   readonly hasMore: (after: number) => Promise<boolean>;
 }
 
-/** Tells a person at a terminal how much of a listing is there to be seen, and how to see what comes next. */
+/** Tells how to see what comes next, as half a listing in a pipe looks whole; a person at a terminal also that nothing does. */
 export async function tellPage(page: ShownPage, output: Output): Promise<void> {
   const last = page.records.at(-1);
-  const isWatched = process.stdout.isTTY && process.stderr.isTTY;
-  if (output.format !== "table" || !isWatched || last === undefined) return;
+  if (output.format !== "table" || last === undefined) return;
   const isMore = page.records.length >= page.limit && (await page.hasMore(last.rowid));
+  const isWatched = process.stdout.isTTY && process.stderr.isTTY;
+  if (!isMore && !isWatched) return;
   note(printableLine(pageLine(page, isMore ? last.rowid : undefined)));
 }
 

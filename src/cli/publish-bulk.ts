@@ -191,20 +191,23 @@ function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | u
 
 async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishBulk): Promise<number> {
   const { atomic, output } = options;
-  const { refused, end } = outcome;
+  const { end } = outcome;
+  const ofThisRun = behind(from, outcome);
   if (output.format === "json") {
     const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...counted(from) } };
-    await output.document({ meta: { ...counted(behind(from, outcome)), ...before } });
+    await output.document({ meta: { ...counted(ofThisRun), ...before } });
   }
   if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
-  if (refused === 0) return EXIT.done;
+  // What a run before was refused has been told by that one, and may have been mended since.
+  if (ofThisRun.refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
 }
 
+/** Of a batch's answer, with what a person is told: `published` is what is new among the accepted. */
 function counted({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
-  return { accepted, rejected: refused, replayed };
+  return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
 
 /** A refused line for a program: the API's error with the line's number. */

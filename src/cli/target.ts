@@ -54,6 +54,8 @@ export interface TargetNeeds {
 export interface FolderTarget {
   readonly kind: "folder";
   readonly config: Config;
+  /** Whether a flag, the environment or a file names the folder, and it is not the default one. */
+  readonly isNamed: boolean;
 }
 
 /** A server that a command asks, with the token for it. */
@@ -92,7 +94,8 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const loaded = await readSettings({ ...flags, token });
   const server = await serverFor({ ...flags, token }, loaded, configFolder);
-  return server === undefined ? { kind: "folder", config: loaded.config } : connected(server);
+  if (server !== undefined) return connected(server);
+  return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
 }
 
 /**

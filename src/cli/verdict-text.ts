@@ -39,7 +39,8 @@ export function verdictText(verdict: SchemaVerdict, judged: Judged): string {
 }
 
 /** For the log of a GitHub workflow. */
-export function verdictAnnotations(verdict: SchemaVerdict, { action, file, lineOf }: Judged): string {
+export function verdictAnnotations(verdict: SchemaVerdict, judged: Judged): string {
+  const { action, file, lineOf } = judged;
   const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
     annotationLine({
       level: "error",
@@ -54,7 +55,16 @@ export function verdictAnnotations(verdict: SchemaVerdict, { action, file, lineO
   );
   const { replay } = verdict;
   const events = replay === null || replay.failed === 0 ? [] : [eventsAnnotation(replay, action, file)];
-  return [...breaks, ...warnings, ...events].join("");
+  const isWell = breaks.length === 0 && events.length === 0;
+  // Else nothing would tell a check that passed from one that was not made.
+  const passed = isWell ? [passedAnnotation(verdict, judged)] : [];
+  return [...breaks, ...warnings, ...events, ...passed].join("");
+}
+
+function passedAnnotation(verdict: SchemaVerdict, judged: Judged): string {
+  const { action, file } = judged;
+  const message = summary(verdict, judged);
+  return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
 }
 
 /** What keeps a file from being a schema that can be judged, or it from being judged. */

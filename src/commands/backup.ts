@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
-import { mustBeNew, writeBackup } from "../cli/backup-file.ts";
+import { mustBeFree, writeBackup } from "../cli/backup-file.ts";
 import { withProgress } from "../cli/byte-progress.ts";
 import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
@@ -40,17 +40,17 @@ The file is looked through before it gets its name: what is there by the end is 
     if (path === "-") {
       if (process.stdout.isTTY) throw usage("A backup is no text: name a file, or send it into a pipe.");
       if (this.outputFor(flags).format !== "table") throw usage("With - the output is the backup itself.");
-    } else if (!flags.force) mustBeNew(path);
+    } else mustBeFree(path, { force: flags.force });
     const signal = interruption();
     try {
-      return await this.withEvreg(flags, async (evreg) => {
+      return await this.withEvreg(flags, async (evreg, { where }) => {
         if (process.stderr.isTTY) note("Copying the data, beside it…");
         const backup = await evreg.backup(signal);
         try {
           if (path === "-") await toStdout(backup, signal);
           else
             await this.outputFor(flags).record(
-              { data: await toFile(path, backup, flags.force, signal) },
+              { data: await toFile(path, backup, { from: where, force: flags.force, signal }) },
               COLUMNS,
             );
         } finally {
@@ -79,10 +79,16 @@ async function toStdout(backup: Copied, signal: AbortSignal): Promise<void> {
   note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
 }
 
-async function toFile(path: string, backup: Copied, force: boolean, signal: AbortSignal): Promise<Shown> {
+/** @param options `from`: where the data is that was copied; its digest was right, so damage is damage there */
+async function toFile(
+  path: string,
+  backup: Copied,
+  options: { readonly from: string; readonly force: boolean; readonly signal: AbortSignal },
+): Promise<Shown> {
+  const { from, force, signal } = options;
   const { loadFileChecks } = await import("../app.ts");
   const { checkFile } = await loadFileChecks();
-  const check = (part: string) => checkFile(part, { name: `The copy for ${printableLine(path)}` });
+  const check = (part: string) => checkFile(part, { name: `The data at ${printableLine(from)}` });
   const facts = await writeBackup(path, backup, { force, check, signal });
   return { file: path, ...facts, sha256: backup.sha256 };
 }

@@ -42,7 +42,10 @@ export default class Complete extends Command {
     const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);
     const found = await Promise.race([names, late.promise]);
     clearTimeout(timer);
-    return found.map(({ value, about }) => ({ value: `${slot.prefix}${value}`, about }));
+    const except = slot.except === undefined ? undefined : unquoted(slot.except);
+    return found
+      .filter(({ value }) => value !== except)
+      .map(({ value, about }) => ({ value: `${slot.prefix}${value}`, about }));
   }
 }
 

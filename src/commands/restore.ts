@@ -17,7 +17,7 @@ export default class Restore extends BaseCommand {
   static override summary = "Make a backup the data of a folder.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
-All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
+All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again; how many is told, and subscriptions that are paused before the start hold theirs. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
   static override examples = [
     { description: "Into a new folder", command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg" },
     {
@@ -56,6 +56,7 @@ All is then as it was when the backup was made, the tokens too: those of the bac
     );
     await this.outputFor(flags).record({ data }, COLUMNS);
     if (config.auth.mode === "token") note(printableLine(tokensNote(data)));
+    for (const line of nextNotes(data)) note(line);
     note(`Start it with: ${serveCommand()}`);
     return EXIT.done;
   }
@@ -75,6 +76,25 @@ function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Shown):
   return `The tokens that hold are those of the backup.${aside} ${next}`;
 }
 
+/** What the next start will do with the data that its owner may not want, or may take for a mistake. */
+function nextNotes({ waiting_deliveries: waiting, last_event: last, next_event: next }: Shown): string[] {
+  const deliveries =
+    waiting === 1
+      ? "1 delivery waits; the server sends it when it starts, even if it was delivered"
+      : `${waiting.toLocaleString("en")} deliveries wait; the server sends them when it starts, even those that were delivered`;
+  const pause = nextCommand("subscriptions update ID --no-active");
+  return [
+    ...(waiting === 0
+      ? []
+      : [`${deliveries} since the backup. To hold them, pause their subscriptions before: ${pause}`]),
+    ...(next <= last + 1
+      ? []
+      : [
+          "Numbers of events and deliveries go on far beyond the last ones, so that none is given out twice; they may pass 32 bits.",
+        ]),
+  ];
+}
+
 interface Shown {
   readonly file: string;
   readonly bytes: number;
@@ -85,6 +105,7 @@ interface Shown {
   readonly last_event: number;
   readonly last_event_at: string | null;
   readonly next_event: number;
+  readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly kept: string | null;
   readonly token_file: string | null;
@@ -106,6 +127,7 @@ const COLUMNS: readonly Column<Shown>[] = [
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
   { title: "Next event", of: ({ next_event: id }) => id },
+  { title: "Waiting deliveries", of: ({ waiting_deliveries: count }) => count },
   { title: "Tokens", of: ({ tokens }) => tokens },
   { title: "Before", of: ({ kept }) => kept ?? undefined, block: true },
 ];

@@ -37,7 +37,7 @@ export function findingsOf(patient: Patient): readonly Finding[] {
     tokens(patient),
     handlers(patient),
     ...blocks(patient.subscriptions),
-    backlog(patient.backlog, patient.nowMs),
+    backlog(patient),
   ];
 }
 
@@ -171,9 +171,19 @@ function nameOf({ rowid, application, subscription }: Subscription): string {
   return `${rowid} (${application}/${subscription})`;
 }
 
-function backlog({ due, busy, delivering, waiting, held }: Backlog, nowMs: number): Finding {
+function backlog({ backlog: counts, subscriptions, nowMs }: Patient): Finding {
+  const { due, busy, delivering, waiting, held } = counts;
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
-  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", found);
+  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
+    const behind = due.deliveries + busy.deliveries + waiting.deliveries;
+    const fails = subscriptions.some((one) => one.active && one.failing_since !== null);
+    if (!fails || behind === 0) return fine("backlog", found);
+    return warning(
+      "backlog",
+      `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,
+      "Mend the handlers; those that wait are then sent by themselves, and those that failed for good by `evreg deliveries retry ID` or a replay.",
+    );
+  }
   return warning(
     "backlog",
     `${found} The first has been due since ${toIso(due.sinceMs)}.`,

@@ -1,9 +1,7 @@
 import type { Schemata, SchemaWarning } from "../domain/action.ts";
+import { payloadTypeWarnings, type SchemaHolder } from "../domain/payload-type.ts";
 import { checkingSchema } from "../schema/check.ts";
 import type { SchemaTurns } from "./schema-work.ts";
-
-/** What becomes of payloads that do not conform, by the member that holds the schema. */
-const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
 
 /**
  * What is legal in a schema and is probably a slip.
@@ -12,13 +10,9 @@ const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing i
  */
 export async function schemaWarnings(
   turns: SchemaTurns,
-  member: keyof typeof NONE_CONFORMS,
+  member: SchemaHolder,
   schemata: Schemata,
 ): Promise<SchemaWarning[]> {
   const { warnings } = await turns.begin(checkingSchema(schemata, member));
-  const { $ref: reference, type } = schemata;
-  // Beside a $ref the type is ignored, which is a warning of its own.
-  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return warnings;
-  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and ${NONE_CONFORMS[member]}; make it "object"`;
-  return [{ pointer: "/type", message }, ...warnings];
+  return [...payloadTypeWarnings(schemata, member), ...warnings];
 }

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useServed } from "./served.ts";
@@ -99,6 +99,25 @@ test("check tells breaks beside the lines of the file, and ends with 5", async (
   expect(own.stdout).toMatch(/\nNot compatible: \d+ breaks; an update of a\.b with it would be refused\.\n$/);
   expect(unread.code).toBe(5);
   expect((await served.evreg.actions.get("a.b")).data.revision).toBe(2);
+});
+
+test("in a workflow files are named from the repository's root, and a check that passed is told", async () => {
+  const words = ["actions", "check", "a.b", "--format", "github", "--schema"];
+  const inFolder = { env: { GITHUB_WORKSPACE: join(folder, "..") } };
+  const elsewhere = { env: { GITHUB_WORKSPACE: join(folder, "other") } };
+  const broken = file("root.json", '{\n  "type": "object",\n  "required": ["id"]\n}\n');
+  const [inside, outside, torn, passed] = await Promise.all([
+    run([...words, broken], inFolder),
+    run([...words, broken], elsewhere),
+    run([...words, file("torn.json", "{")], inFolder),
+    run([...words, file("passes.json", JSON.stringify({ ...WIDER, title: "x" }))]),
+  ]);
+  const name = basename(folder);
+  expect(inside.stdout).toContain(`::error file=${name}/root.json,line=3,`);
+  expect(outside.stdout).toContain("::error file=root.json,line=3,");
+  expect(torn.stdout).toContain(`::error file=${name}/torn.json,line=1,`);
+  expect(passed).toMatchObject({ code: 0, stderr: "" });
+  expect(passed.stdout).toMatch(/^::notice file=passes\.json,line=1,title=Checked a\.b::Compatible: .*\n$/);
 });
 
 test("in a workflow what is no schema is an annotation too, and events that fail alike share a line", async () => {

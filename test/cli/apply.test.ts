@@ -108,6 +108,17 @@ test.runIf(existsSync("/dev/full"))(
   },
 );
 
+test("a dry run tells what a schema says to no effect, with its line, and asks nothing else", async () => {
+  const schema = "{ type: object,\n      properties: { at: { format: daytime } } }";
+  const name = `${application}.slip`;
+  const text = `actions:\n  - { action: ${name}, application: ${application}, schemata: ${schema} }`;
+  const dry = await run(["apply", "-f", "-", "--dry-run"], { input: text });
+  expect(dry.stderr).toMatch(/^Warning: stdin:3: \S+\.slip \/properties\/at\/format: .*daytime.*\n$/);
+  const told = /\S+\.slip .*$/m.exec(dry.stderr)?.[0];
+  const done = await run(["apply", "-f", "-"], { input: text });
+  expect(done.stderr).toContain(`Warning: ${told}`);
+});
+
 test("--json is one document of the plan with what became of it", async () => {
   const text = registry("[]", "one");
   const dry = await json(["apply", "-f", "-", "--dry-run"], { input: text });
@@ -207,7 +218,7 @@ test("mistakes are told all at once, with their places, before anything is asked
   const { code, stdout, stderr } = await run(["apply", "-f", "bad.yaml", "--url", "http://127.0.0.1:9"]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(
-    /^Error: The files have 2 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/,
+    /^Error: The files have 4 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\n  bad\.yaml:3: application: is required\n  bad\.yaml:3: schemata: is required\nNothing was changed\.\n/,
   );
   expect(await run(["apply", "-f", "gone.yaml"])).toMatchObject({
     code: 2,

@@ -58,9 +58,9 @@ test("what was published by a checkpoint is not published again, with it or with
     ) as string,
   });
   expect(await bulk(checkpoint, rejects, "--json")).toEqual({
-    code: 7,
+    code: 0,
     stdout:
-      '{"meta":{"accepted":0,"rejected":0,"replayed":0,"before":{"line":5,"accepted":2,"rejected":2,"replayed":0}}}\n',
+      '{"meta":{"accepted":0,"published":0,"rejected":0,"replayed":0,"before":{"line":5,"accepted":2,"published":2,"rejected":2,"replayed":0}}}\n',
     stderr: "",
   });
   expect((await bulk(checkpoint, rejects)).stderr).toMatch(

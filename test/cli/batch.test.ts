@@ -135,6 +135,7 @@ test("for a program, accepted events are on stdout and refusals on stderr, each 
     accepted: 1,
     rejected: 0,
     replayed: 0,
+    published: 1,
   });
 });
 
@@ -196,7 +197,12 @@ test("lines with an idempotency key can be sent again without harm", async () =>
     "0 events published, 3 already there, 0 lines refused.\n",
     "1 event published, 3 already there, 0 lines refused.\n",
   ]);
-  expect((await json(publish, { input })).meta).toEqual({ accepted: 3, rejected: 0, replayed: 3 });
+  expect((await json(publish, { input })).meta).toEqual({
+    accepted: 3,
+    published: 0,
+    rejected: 0,
+    replayed: 3,
+  });
   expect(await idsOf(name)).toEqual([1, 2, 3, 4, 4]);
 });
 

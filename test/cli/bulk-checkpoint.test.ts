@@ -150,7 +150,7 @@ test("one of other data is refused, whatever the address; the same data may be a
   expect((await Checkpoint.open(options({ target: "/srv/data" }))).state).toEqual(STATE);
   const elsewhere = { dataId: "b", target: "https://b.example" };
   await expect(Checkpoint.open(options(elsewhere))).rejects.toThrow(
-    /is of the data at \/srv\/data, and at https:\/\/b\.example there is other data\. .* \(--url, --context or --data\); .* is not stored twice\.$/,
+    /is of the data at \/srv\/data, and at https:\/\/b\.example there is other data\. .* To go on with the data that the checkpoint is of, .* \(--url, --context or --data\)\. To publish to the data at https:\/\/b\.example, .* is not stored twice; what a restore has lost is stored again\.$/,
   );
   const restored = { dataId: "b", target: "/srv/data" };
   await expect(Checkpoint.open(options(restored))).rejects.toThrow(

@@ -70,7 +70,8 @@ describe("what can be typed next", () => {
     ["actions create ", "a new name"],
     ["events --action ", { of: "action", prefix: "" }],
     ["events --action=or", { of: "action", prefix: "--action=" }],
-    ["actions retire a --successor ", { of: "action" }],
+    ["actions retire a --successor ", { of: "successor", except: "a" }],
+    ["actions retire --successor=b", { of: "successor", prefix: "--successor=" }],
     ["actions list --application ", { of: "application" }],
     ["subscriptions update ", { of: "subscription" }],
     ["deliveries --subscription ", { of: "subscription" }],
@@ -150,7 +151,7 @@ describe("names", () => {
     const elsewhere = { EVREG_CONFIG_DIR: settingsFolder };
     writeFileSync(join(folder.path, "token"), env["EVREG_TOKEN"]!);
     const typed = ["--url", `"${harness.url}"`, "--token-file", "to\\ken"];
-    const [actions, prefix, application, subscription, token, byFlags, , context] = await runMany(
+    const [actions, prefix, application, subscription, token, byFlags, successor, , context] = await runMany(
       [
         [ask("actions", "get", "or"), env],
         [ask("events", "--action=user"), env],
@@ -158,6 +159,7 @@ describe("names", () => {
         [ask("deliveries", "--subscription", ""), env],
         [ask("tokens", "revoke", ""), env],
         ask("actions", "get", ...typed, "user"),
+        [ask("actions", "retire", '"order.created"', "--successor", ""), env],
         [["context", "add", "prod", "--url", harness.url, "--no-check"], elsewhere],
         [ask("events", "--context", "p"), elsewhere],
       ],
@@ -172,6 +174,8 @@ describe("names", () => {
     expect(application?.stdout).toBe(`billing\t\nevreg\t\n${EVIL}\t\n`);
     expect(subscription?.stdout).toBe("1\tbilling/invoices order.created\n");
     expect(token?.stdout).toMatch(/^\d+\tadmin admin\n$/);
+    // Neither itself, nor what the service keeps for its own events.
+    expect(successor?.stdout).toBe(`order.shipped\t${EVIL}\nuser.created\t${EVIL}\n`);
     expect(byFlags?.stdout).toBe(`user.created\t${EVIL}\n`);
     expect(context?.stdout).toBe(`prod\t${harness.url}\n`);
   });

@@ -32,8 +32,11 @@ async function looked(
 
 test("a data folder is looked through, and what is damaged in it is a problem", async () => {
   const missing = await looked();
-  expect(missing.code).toBe(0);
-  expect(missing.of("folder")).toMatchObject({ status: "warning", found: expect.stringContaining(data) });
+  expect(missing.code).toBe(1);
+  expect(missing.of("folder")).toMatchObject({ status: "problem", found: expect.stringContaining(data) });
+  const inHome = commandLine(folder.path, { EVREG_PORT: "0" });
+  const unnamed = await inHome.run(["doctor"]);
+  expect(unnamed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning  folder .*\.evreg/m) });
 
   const elsewhere = join(folder.path, "none");
   const told = await run(["doctor", "--data", elsewhere]);

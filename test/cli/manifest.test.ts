@@ -72,3 +72,13 @@ test("a usage line shows every flag that is not everywhere, and those that must 
     }
   }
 });
+
+test("what help does not wrap fits into 80 columns", () => {
+  for (const [id, { summary = "", examples = [] }] of Object.entries(built.commands)) {
+    expect(summary.length, id).toBeLessThanOrEqual(80);
+    for (const example of examples) {
+      if (typeof example !== "string") continue;
+      expect(`  $ ${example.replace("<%= config.bin %>", "evreg")}`.length, example).toBeLessThanOrEqual(80);
+    }
+  }
+});

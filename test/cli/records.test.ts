@@ -237,3 +237,24 @@ test("names and payloads from outside cannot steer the terminal", async () => {
   for (const { stdout } of [record, list]) expect(stdout).not.toMatch(/[\u001b\u0007\u009b]/);
   expect((await run(["events", "get", String(event.rowid), "--json"])).stdout).toContain(evil);
 });
+
+test("a table that is not all there is says so in a pipe too, and a page beyond the last names that", async () => {
+  const { evreg } = served;
+  const event = { action: "order.shipped", payload: RawJson.fromValue({ id: 5 }) };
+  await evreg.events.publishBatch([event, event, event]);
+  const words = ["events", "--action", "order.shipped", "--limit", "2"];
+  const { meta } = await json<unknown[]>(words);
+  const [all, two, program, beyond] = await Promise.all([
+    run(["events", "--action", "order.shipped"]),
+    run(words),
+    run([...words, "--output", "jsonl"]),
+    run([...words, "--page", "900"]),
+  ]);
+  expect([all.stderr, program.stderr]).toEqual(["", ""]);
+  expect(two.stderr).toMatch(
+    /^2 of \d+ events shown\. Next page: evreg events --action order\.shipped --limit 2 --after \d+\n$/,
+  );
+  const last = Math.ceil(Number(meta?.["total"]) / 2);
+  const told = `There is no page 900: of ${Number(meta?.["total"])} events the last is --page ${last}.\n`;
+  expect(beyond).toMatchObject({ code: 0, stdout: "", stderr: told });
+});

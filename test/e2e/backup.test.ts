@@ -61,6 +61,8 @@ test("a backup under load has every event acknowledged before it, and restores w
   expect(restored.stderr).toMatch(
     /^The tokens that hold are those of the backup\. To make another, before .* --data /,
   );
+  expect(restored.stderr).toContain("Numbers of events and deliveries go on far beyond the last ones");
+  expect(restored.stderr).not.toContain("deliveries wait");
   expect(restored.stderr).toContain("Start it with: evreg serve --data");
   const again = await startProgram(at("elsewhere"));
   const other = connect({ url: again.url, token: readFileSync(join(data, "token"), "utf8").trim() });
@@ -79,6 +81,15 @@ test("a backup under load has every event acknowledged before it, and restores w
 });
 
 test("a backup goes into a pipe and comes from one, without a server as well", async () => {
+  const there = ["--data", at("elsewhere"), "--action", "order.created", "--application", "shop"];
+  const handled = [...there, "--handler", "https://a.example"];
+  for (const paused of [[], ["--no-active"]]) {
+    const create = ["subscriptions", "create", "--subscription", `s${paused.length}`, ...handled, ...paused];
+    expect(await run(create)).toMatchObject({ code: 0 });
+  }
+  const publish = ["publish", "--batch", "-", "--data", at("elsewhere")];
+  const input = '{"action":"order.created","payload":{}}\n'.repeat(2);
+  expect(await run(publish, { input })).toMatchObject({ code: 0 });
   const { stdout, code, stderr } = await run(["backup", "--data", at("elsewhere")]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const [, file = ""] = /^File +(\S+)$/m.exec(stdout) ?? [];
@@ -89,7 +100,11 @@ test("a backup goes into a pipe and comes from one, without a server as well", a
   expect(refused).toMatchObject({ code: 2 });
 
   const restored = await run(["restore", "-", "--data", at("piped"), "--json"], { input: source });
-  expect(JSON.parse(restored.stdout)).toMatchObject({ data: { file: at("piped/evreg.db"), kept: null } });
+  expect(JSON.parse(restored.stdout)).toMatchObject({
+    data: { file: at("piped/evreg.db"), kept: null, waiting_deliveries: 2 },
+  });
+  expect(restored.stderr).toContain("2 deliveries wait; the server sends them when it starts");
+  expect(restored.stderr).toMatch(/evreg subscriptions update ID --no-active --data /);
   const occupied = await run(["restore", "-", "--data", at("piped")], { input: source });
   expect(occupied).toMatchObject({ code: 5, stdout: "" });
   const torn = await run(["restore", "-", "--data", at("torn")], { input: source.subarray(0, 50_000) });
@@ -101,4 +116,23 @@ test("a backup goes into a pipe and comes from one, without a server as well", a
   writeFileSync(at("raw.db-wal"), "newest");
   expect(await run(["restore", "raw.db", "--data", at("raw")])).toMatchObject({ code: 2 });
   expect(await run(["backup", at("no/where.db"), "--data", at("piped")])).toMatchObject({ code: 2 });
+});
+
+test("a backup that cannot be made says why", async () => {
+  const words = ["backup", "--data", at("piped")];
+  for (const force of [[], ["--force"]]) {
+    const toFolder = await run([...words, at("piped"), ...force]);
+    expect(toFolder).toMatchObject({ code: 2, stderr: expect.stringContaining("is a folder; name a file") });
+  }
+  const file = readFileSync(at("piped/evreg.db"));
+  // The number of free pages, of which there are fewer.
+  file.writeUInt32BE(5_000, 36);
+  writeFileSync(at("piped/evreg.db"), file);
+  const damaged = await run([...words, at("none.db")]);
+  expect(damaged).toMatchObject({ code: 1, stdout: "" });
+  expect(damaged.stderr).toMatch(
+    /^Error: The data at \S+\/piped is damaged: \*\*\* in database main \*\*\*; \w/,
+  );
+  expect(damaged.stderr).not.toContain("\\n");
+  expect(existsSync(at("none.db"))).toBe(false);
 });

@@ -50,6 +50,8 @@ const WELL: Patient = {
   nowMs: NOW,
 };
 
+const backlogOf = (patient: Patient) => findingsOf(patient).find(({ check }) => check === "backlog");
+
 describe("what the doctor finds", () => {
   it("is nothing where all is well, with nothing to do", () => {
     for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
@@ -158,6 +160,17 @@ describe("what the doctor finds", () => {
       { check, status, found: expect.stringContaining(found), remedy: expect.stringMatching(/^[A-Z].*\.$/) },
     ]);
     expect(JSON.stringify(findings)).not.toContain("secret-path");
+  });
+
+  it("says how many deliveries wait where a handler fails", () => {
+    const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
+    expect(backlogOf({ ...WELL, backlog })?.status).toBe("ok");
+    const subscriptions = [subscription({ failing_since: inHours(-0.1) })];
+    expect(backlogOf({ ...WELL, backlog, subscriptions })).toMatchObject({
+      status: "warning",
+      found: expect.stringMatching(/^19992 deliveries wait while handlers fail\./),
+    });
+    expect(backlogOf({ ...WELL, subscriptions })?.status).toBe("ok");
   });
 
   it("is fine with no token where none is needed", () => {

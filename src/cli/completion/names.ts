@@ -1,3 +1,4 @@
+import { isReservedName } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import type { Candidate, NameKind } from "./slot.ts";
 
@@ -8,6 +9,12 @@ export const NAMES: Readonly<
   action: async (evreg) => {
     const { data } = await evreg.actions.list();
     return data.map(({ action, application }) => ({ value: action, about: application }));
+  },
+  successor: async (evreg) => {
+    const { data } = await evreg.actions.list();
+    return data
+      .filter(({ action, retired }) => !retired && !isReservedName(action))
+      .map(({ action, application }) => ({ value: action, about: application }));
   },
   application: async (evreg) => {
     const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);

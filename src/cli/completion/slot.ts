@@ -16,13 +16,27 @@ export interface Candidate {
 }
 
 /** What is named by numbers or names that only a server knows, or by those of the user's contexts. */
-export type NameKind = "action" | "application" | "subscription" | "token" | "replay" | "context";
+export type NameKind =
+  | "action"
+  | "successor"
+  | "application"
+  | "subscription"
+  | "token"
+  | "replay"
+  | "context";
 
 /** What can stand where the cursor is. */
 export type Slot =
   | { readonly kind: "words"; readonly candidates: readonly Candidate[] }
   /** @see NameKind; `prefix` is what the word begins with before the name, such as `--action=`. */
-  | { readonly kind: "names"; readonly of: NameKind; readonly prefix: string; readonly flags: GivenFlags }
+  | {
+      readonly kind: "names";
+      readonly of: NameKind;
+      readonly prefix: string;
+      readonly flags: GivenFlags;
+      /** The command's first argument, quoted as it is typed: nothing is its own successor. */
+      readonly except?: string;
+    }
   | { readonly kind: "files" }
   | { readonly kind: "folders" };
 
@@ -45,7 +59,7 @@ const ARGUMENTS: Readonly<Record<string, NameKind | "files">> = {
 /** Flags by name and the value that their help shows. */
 const FLAGS: Readonly<Record<string, NameKind>> = {
   "action NAME": "action",
-  "successor NAME": "action",
+  "successor NAME": "successor",
   "application NAME": "application",
   "subscription ID": "subscription",
   "context NAME": "context",
@@ -105,12 +119,12 @@ function slotOf(command: CommandShape, before: readonly string[], typed: string)
   const given: Record<string, string> = {};
   let waiting: FlagShape | undefined;
   let onlyArguments = false;
-  let place = 0;
+  const typedArgs: string[] = [];
   for (const word of before) {
     if (waiting !== undefined) {
       given[waiting.name] = word;
       waiting = undefined;
-    } else if (onlyArguments || !/^-./.test(word)) place += 1;
+    } else if (onlyArguments || !/^-./.test(word)) typedArgs.push(word);
     else if (word === "--") onlyArguments = true;
     else {
       const { flag, value } = flagOf(word, command);
@@ -119,15 +133,17 @@ function slotOf(command: CommandShape, before: readonly string[], typed: string)
       if (flag.type === "option" && value === undefined) waiting = flag;
     }
   }
-  if (waiting !== undefined) return valueSlot(waiting, "", given);
+  if (waiting !== undefined) return valueSlot(waiting, "", given, typedArgs[0]);
   if (!onlyArguments && typed.startsWith("-")) {
     const { flag, value } = flagOf(typed, command);
     if (value === undefined) return wordSlot(flagWords(command, given));
-    return flag === undefined ? NOTHING : valueSlot(flag, typed.slice(0, typed.indexOf("=") + 1), given);
+    return flag === undefined
+      ? NOTHING
+      : valueSlot(flag, typed.slice(0, typed.indexOf("=") + 1), given, typedArgs[0]);
   }
   const args = Object.entries(command.args);
   const last = args.at(-1);
-  const [name, arg] = args[place] ?? (last?.[1].multiple === true ? last : []);
+  const [name, arg] = args[typedArgs.length] ?? (last?.[1].multiple === true ? last : []);
   if (name === undefined) return onlyArguments ? NOTHING : wordSlot(flagWords(command, given));
   if (arg?.options !== undefined) return wordSlot(arg.options.map((value) => ({ value })));
   const kind = NAMING.has(command.id) ? undefined : ARGUMENTS[`${command.id.split(":")[0]}.${name}`];
@@ -162,12 +178,15 @@ function flagWords(command: CommandShape, given: GivenFlags): Candidate[] {
   return [...words, { value: "--help", about: "Show help." }];
 }
 
-function valueSlot(flag: FlagShape, prefix: string, flags: GivenFlags): Slot {
+function valueSlot(flag: FlagShape, prefix: string, flags: GivenFlags, argument: string | undefined): Slot {
   if (flag.type !== "option") return NOTHING;
   const { options } = flag;
   if (options !== undefined) return wordSlot(options.map((option) => ({ value: `${prefix}${option}` })));
   const shown = [flag.helpValue ?? []].flat().join(" ");
   const of = FLAGS[`${flag.name} ${shown}`];
+  if (of === "successor" && argument !== undefined) {
+    return { kind: "names", of, prefix, flags, except: argument };
+  }
   if (of !== undefined) return { kind: "names", of, prefix, flags };
   if (/\bFILE\b/.test(shown)) return { kind: "files" };
   return /\b(?:FOLDER|DIR)\b/.test(shown) ? { kind: "folders" } : NOTHING;

@@ -20,7 +20,7 @@ export async function examine(
   }
   if (target.kind === "folder") {
     const { folderTargetFindings } = await import("./folder-target-findings.ts");
-    return folderTargetFindings(target.config, version);
+    return folderTargetFindings(target, version);
   }
   const { evreg, where } = target;
   const { serverFindings } = await import("./server-findings.ts");

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
 import { encryptionKeys } from "../../config/encryption-keys.ts";
 import { EvregError } from "../../domain/error.ts";
@@ -6,16 +6,25 @@ import { fine, type Finding, problem, warning } from "../../domain/finding.ts";
 import { folderFindings } from "../../runtime/folder-findings.ts";
 import { endingAtOnce } from "../interruption.ts";
 import { stderrLogger } from "../stderr-logger.ts";
+import type { FolderTarget } from "../target.ts";
 
 /** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
-export async function folderTargetFindings(config: Config, version: string): Promise<readonly Finding[]> {
+export async function folderTargetFindings(
+  { config, isNamed }: FolderTarget,
+  version: string,
+): Promise<readonly Finding[]> {
   const { data: folder } = config;
   const app = await import("../../app.ts");
   const listening = await portFinding(config);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) {
-    const found = `There is no data folder ${folder}.`;
-    const remedy = "Start a server with `evreg serve`, which makes it; or name another with --data.";
-    return [warning("folder", found, remedy), listening];
+  const there = statSync(folder, { throwIfNoEntry: false });
+  if (there === undefined || !there.isDirectory()) {
+    const found = there === undefined ? `There is no data folder ${folder}.` : `${folder} is no folder.`;
+    const begins = "Start a server with `evreg serve`, which makes it";
+    const remedy =
+      there === undefined ? `${begins}; or name another with --data.` : "Name another with --data.";
+    // Whoever names a folder means one that is there; in the default one nothing may have begun yet.
+    const isMistake = isNamed || there !== undefined;
+    return [(isMistake ? problem : warning)("folder", found, remedy), listening];
   }
   const about = [
     warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),

@@ -10,7 +10,10 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
   [4, "Not allowed: no token, one that is not valid, or one whose scopes do not reach this."],
   [5, "Conflict: a name that is taken, a breaking change, a data folder that another process holds."],
   [6, "Unreachable: no evreg answered. Trying again later may help."],
-  [7, "Of a bulk, some items were refused; the others are done."],
+  [
+    7,
+    "Of a bulk, some items were refused; the others are done. With a checkpoint only what this run was refused counts.",
+  ],
   [130, "Interrupted (Ctrl-C)."],
 ];
 

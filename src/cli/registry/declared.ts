@@ -111,6 +111,8 @@ function doubles(records: readonly Declared[]): Problem[] {
   const problems: Problem[] = [];
   for (const record of records) {
     const { kind, values, place } = record;
+    // What it is cannot be told; that it must say so is told already.
+    if (kind.identity.some((name) => typeof values[name] !== "string")) continue;
     const key = kind.noun + keyOf(kind, values);
     const before = first.get(key);
     if (before === undefined) first.set(key, record);

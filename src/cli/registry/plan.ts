@@ -6,7 +6,7 @@ import { keyOf, nameOf, type Declarations } from "./declared.ts";
 import type { Problem } from "./document.ts";
 import { ACTION, AS_NEW, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
 import type { Declared } from "./record.ts";
-import { schemaProblems } from "./schemas.ts";
+import { schemaProblems, type PlacedWarning } from "./schemas.ts";
 import { splitState, stateProblems } from "./states.ts";
 
 /** What there is. */
@@ -39,6 +39,8 @@ export interface Step {
   /** What a bearer's `own` value is to be; sent beside the body and never shown. */
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
+  /** What its schema, or its filter, would say to no effect. */
+  readonly warnings: readonly PlacedWarning[];
   /** Why the changed schema would break someone; a plan has them once it was judged. */
   readonly breaks: readonly RevisionBreak[];
   /** A name under which it would break nobody. */
@@ -117,10 +119,11 @@ function stepsFor(
     const present = byKey.get(keyOf(kind, record.values));
     const changes = present === undefined ? additions(record) : differences(record, valuesOf(present));
     if (changes.length === 0) continue;
-    const wrong = schemaProblems(changed(changes), record);
+    const { problems: wrong, warnings } = schemaProblems(changed(changes), record);
     problems.push(...wrong);
     if (wrong.length > 0) continue;
-    const step = present === undefined ? creationOf(record, changes) : changeOf(record, changes, present);
+    const made = present === undefined ? creationOf(record, changes) : changeOf(record, changes, present);
+    const step = { ...made, warnings };
     if (step.body["bearer"] === "own" && step.bearerToken === undefined) {
       const message = `${step.name} has no value of its own for bearer yet; name the file that holds it as bearer_token_file`;
       problems.push({ place: record.place(["bearer"]), message });
@@ -188,9 +191,17 @@ function stepOf(
   kind: Declarable,
   operation: Step["operation"],
   values: Values,
-): Pick<Step, "operation" | "noun" | "name" | "identity" | "state" | "breaks"> {
+): Pick<Step, "operation" | "noun" | "name" | "identity" | "state" | "breaks" | "warnings"> {
   const identity = Object.fromEntries(kind.identity.map((name) => [name, values[name]]));
-  return { operation, noun: kind.noun, name: nameOf(kind, values), identity, state: {}, breaks: [] };
+  return {
+    operation,
+    noun: kind.noun,
+    name: nameOf(kind, values),
+    identity,
+    state: {},
+    breaks: [],
+    warnings: [],
+  };
 }
 
 function strangers(

@@ -1,13 +1,11 @@
+import { nearest } from "../../config/nearest.ts";
 import { checkBearerToken } from "../../domain/bearer-token.ts";
 import { EvregError, invalidField } from "../../domain/error.ts";
-import { checkExtraHeaders } from "../../domain/extra-headers.ts";
-import { checkHandlerForm } from "../../domain/handler-url.ts";
-import { checkActionName, checkLabel } from "../../domain/names.ts";
-import { compileSchema, type Validator } from "../../schema/compile.ts";
 import { pathNamed, type FieldPath } from "../../schema/field-path.ts";
 import { readRegularFile } from "../input.ts";
 import { parseDocuments, type Problem } from "./document.ts";
 import { referredFile, type RegistryFile } from "./files.ts";
+import { memberMistakes } from "./member-mistakes.ts";
 import { memberNames, unknownMember, type Declarable, type Values } from "./members.ts";
 
 /** A record as a file declares it. */
@@ -34,42 +32,63 @@ interface Raw {
   readonly file: RegistryFile;
 }
 
+/** A record as far as it is read, to be told from others; whether it is one to apply is for `problems` to say. */
+export interface CheckedRecord {
+  /** `undefined` for what is no mapping. */
+  readonly record?: Declared;
+  readonly problems: readonly Problem[];
+}
+
 /**
  * Holds one record to what the service takes, so that a mistake is found before anything is changed. What only the service
  * knows, such as the networks that handlers may be in, is left to it.
  */
-export async function checkRecord(
-  raw: Raw,
-  references: References,
-): Promise<{ record?: Declared; problems: Problem[] }> {
+export async function checkRecord(raw: Raw, references: References): Promise<CheckedRecord> {
   const { kind, value, place, file } = raw;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return {
       problems: [{ place: place([]), message: `must be a mapping, which declares one ${kind.noun}` }],
     };
   }
+  const known = memberNames(kind);
   const problems = strangers(raw, value);
-  if (problems.length > 0) return { problems };
-  const values: Record<string, unknown> = { ...value };
+  // Without the members that are not known, so that those do not hide the mistakes in the others.
+  const values = Object.fromEntries<unknown>(Object.entries(value).filter(([name]) => known.includes(name)));
   let placeOf = place;
-  try {
-    if (typeof values["schemata"] === "string") {
-      const schema = await schemaIn(values["schemata"], file);
-      values["schemata"] = schema.value;
-      // Places inside the schema are those of its own file.
-      placeOf = (path) => (path[0] === "schemata" ? schema.place(path.slice(1)) : place(path));
+  let bearerToken: string | undefined;
+  const trying = async (act: () => unknown): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      problems.push(problemOf(error, placeOf));
     }
-    const bearerToken = await bearerTokenOf(values, file, references);
-    checkMembers(kind, values);
-    const record = { kind, values, place: placeOf };
-    return { record: bearerToken === undefined ? record : { ...record, bearerToken }, problems };
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    const field = error.details["field"];
-    const path = typeof field === "string" ? pathNamed(field) : [];
-    const known = error instanceof PlacedError ? error.place : undefined;
-    return { problems: [{ place: known ?? placeOf(path), message: error.message }] };
-  }
+  };
+  // A member that could not be read is left out of what follows, which would only tell of it again.
+  await trying(async () => {
+    const path = values["schemata"];
+    if (typeof path !== "string") return;
+    values["schemata"] = {};
+    const schema = await schemaIn(path, file);
+    values["schemata"] = schema.value;
+    // Places inside the schema are those of its own file.
+    placeOf = (inside) => (inside[0] === "schemata" ? schema.place(inside.slice(1)) : place(inside));
+  });
+  await trying(async () => {
+    bearerToken = await bearerTokenOf(values, file, references);
+  });
+  delete values["bearer_token_file"];
+  const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
+  problems.push(...memberMistakes(kind, values, meant).map((error) => problemOf(error, placeOf)));
+  const record = { kind, values, place: placeOf };
+  return { record: bearerToken === undefined ? record : { ...record, bearerToken }, problems };
+}
+
+function problemOf(error: unknown, place: Declared["place"]): Problem {
+  if (!(error instanceof EvregError)) throw error;
+  const field = error.details["field"];
+  const path = typeof field === "string" ? pathNamed(field) : [];
+  const known = error instanceof PlacedError ? error.place : undefined;
+  return { place: known ?? place(path), message: error.message };
 }
 
 /** Where its own place is another file than that of the record. */
@@ -139,36 +158,4 @@ async function inField<T>(field: string, act: () => Promise<T>): Promise<T> {
     if (error instanceof EvregError && error.code !== "usage") throw error;
     throw invalidField(field, error instanceof Error ? error.message : String(error));
   }
-}
-
-/** As the service checks a request, in the same order; names come out trimmed. */
-function checkMembers(kind: Declarable, values: Record<string, unknown>): void {
-  const checks: Readonly<Record<string, (field: string, value: string) => unknown>> = {
-    action: checkActionName,
-    successor: checkActionName,
-    application: checkLabel,
-    subscription: checkLabel,
-    handler: checkHandlerForm,
-  };
-  for (const [name, check] of Object.entries(checks)) {
-    const value = values[name];
-    if (typeof value !== "string") continue;
-    const checked = check(name, value);
-    if (typeof checked === "string") values[name] = checked;
-  }
-  const fault = validatorOf(kind).validate(values);
-  if (fault !== undefined) throw invalidField(fault.field, fault.message);
-  const { headers, ordered, on_exhausted: exhausted } = values as Values;
-  if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
-  if (ordered !== true && (exhausted ?? null) !== null) {
-    throw invalidField("on_exhausted", "is for subscriptions that are ordered only");
-  }
-}
-
-const validators = new Map<Declarable, Validator>();
-
-function validatorOf(kind: Declarable): Validator {
-  let validator = validators.get(kind);
-  if (validator === undefined) validators.set(kind, (validator = compileSchema(kind.body)));
-  return validator;
 }

@@ -54,6 +54,7 @@ export async function tellResult(plan: Plan, run: Run | undefined, options: Appl
     return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
   }
   if (run !== undefined) return tellRun(run, options);
+  if (options.dryRun) for (const step of plan.steps) tellWarnings(step);
   if (options.dryRun || plan.steps.length === 0) return;
   note("Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.");
 }
@@ -71,10 +72,17 @@ function record(step: Step, run: Run | undefined): object {
     breaks,
     suggestion,
     result: outcome?.result ?? "planned",
-    warnings: done?.warnings,
+    // Of what is done the service's own; they have no place in the files.
+    warnings: done?.warnings ?? step.warnings,
     error: outcome?.result === "failed" ? outcome.error.body() : undefined,
     secret: done === undefined || noun !== "subscription" ? undefined : run?.secrets.get(done.rowid),
   };
+}
+
+function tellWarnings({ name, warnings }: Step): void {
+  for (const { place, pointer, message } of warnings) {
+    note(`Warning: ${printableLine(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
+  }
 }
 
 function tellRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {

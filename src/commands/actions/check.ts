@@ -2,6 +2,7 @@ import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
+import { pathInWorkspace } from "../../cli/github-annotation.ts";
 import { writeOut } from "../../cli/output.ts";
 import { readSchemaSource } from "../../cli/schema-file.ts";
 import { faultAnnotation, verdictAnnotations, verdictText } from "../../cli/verdict-text.ts";
@@ -10,7 +11,7 @@ import { EvregError } from "../../domain/error.ts";
 export default class ActionsCheck extends EvregCommand {
   static override summary = "Tell what a schema would break of an action, and change nothing.";
   static override description =
-    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file.";
+    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file, named from the root of the repository, and a notice where all is well.";
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
   static override examples = [
@@ -56,7 +57,7 @@ export default class ActionsCheck extends EvregCommand {
     if (output.format === "json") await output.document(answer);
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
-      const file = flags.schema === "-" ? undefined : flags.schema;
+      const file = shownFile(flags);
       const modes = asked === undefined || own === undefined || own === asked ? undefined : { asked, own };
       const judged = { action: args.name, file, lineOf: await lineOf(), ...given({ modes }) };
       const write = flags.format === "github" ? verdictAnnotations : verdictText;
@@ -76,10 +77,22 @@ export default class ActionsCheck extends EvregCommand {
     } catch (error) {
       if (format === "github" && error instanceof EvregError) {
         await writeOut(
-          faultAnnotation(error, schema === "-" ? undefined : schema, (await lineOf?.()) ?? (() => 1)),
+          faultAnnotation(error, shownFile({ format, schema }), (await lineOf?.()) ?? (() => 1)),
         );
       }
       throw error;
     }
   }
+}
+
+/** The file as its reader knows it; `undefined` for stdin. */
+function shownFile({
+  format,
+  schema,
+}: {
+  readonly format?: string | undefined;
+  readonly schema: string;
+}): string | undefined {
+  if (schema === "-") return undefined;
+  return format === "github" ? pathInWorkspace(schema, process.env["GITHUB_WORKSPACE"]) : schema;
 }

@@ -6,8 +6,7 @@ import { againstFlag, given, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
 
 export default class ActionsCreate extends EvregCommand {
-  static override summary =
-    "Create an action: a name, its owner, and the JSON Schema (Draft 7) of its payloads.";
+  static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
   static override description =
     "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
   static override usage =

@@ -52,8 +52,9 @@ export default class EventsList extends EvregCommand {
       const query = given({ action, from, to, order, limit, page, after });
       if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
       const answer = await evreg.events.list(query);
+      const beyond = pastTheLastPage({ page, limit, total: answer.meta.total });
       const empty = isNarrowed(query)
-        ? () => noMatch("No event matches.", evreg, query)
+        ? async () => beyond ?? (await noMatch("No event matches.", evreg, query))
         : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
       await output.list(answer, EVENT_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> => {
@@ -69,4 +70,19 @@ export default class EventsList extends EvregCommand {
     });
     return EXIT.done;
   }
+}
+
+/** What to tell of a page that is empty, though there are events. */
+function pastTheLastPage({
+  page,
+  limit = EVENT_LIMITS.listDefault,
+  total,
+}: {
+  readonly page: number | undefined;
+  readonly limit: number | undefined;
+  readonly total: number;
+}): string | undefined {
+  const last = Math.ceil(total / limit);
+  if (page === undefined || last === 0 || page <= last) return undefined;
+  return `There is no page ${page}: of ${total.toLocaleString("en")} events the last is --page ${last}.`;
 }

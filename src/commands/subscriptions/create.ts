@@ -14,7 +14,11 @@ export default class SubscriptionsCreate extends EvregCommand {
   static override usage =
     "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
   static override examples = [
-    "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+    {
+      description: "Send each event of order.created to the handler of billing",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+    },
     {
       description: "Send only those whose payload conforms to a JSON Schema",
       command:

@@ -31,6 +31,8 @@ export interface FileFacts {
   readonly last_event: number;
   /** When that was published. */
   readonly last_event_at: string | null;
+  /** Unfinished ones of subscriptions that are active: a server on the data sends them. */
+  readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly encrypted: boolean;
 }
@@ -90,7 +92,16 @@ function formOf(sql: Sql, name: string): number {
 function mustBeWhole(sql: Sql, name: string): void {
   const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
   const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
-  if (problems.length > 0) throw damaged(name, problems.join("; "));
+  // One of the engine's may be several lines.
+  if (problems.length > 0)
+    throw damaged(
+      name,
+      problems
+        .join("\n")
+        .trim()
+        .split(/\s*\n\s*/)
+        .join("; "),
+    );
 }
 
 function factsOf(sql: Sql, path: string, form: number): FileFacts {
@@ -106,6 +117,10 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
     subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
     last_event: last?.id ?? 0,
     last_event_at: last === undefined ? null : toIso(last.ms),
+    waiting_deliveries: count(
+      `SELECT count(*) AS n FROM subscription s JOIN delivery d ON d.subscription_id = s.rowid
+        WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,
+    ),
     tokens: count("SELECT count(*) AS n FROM token"),
     encrypted: isEncrypted(sql),
   };

@@ -185,7 +185,7 @@ describe("on a data folder", () => {
       const none = ["--data", join(empty, "none")];
       const outcome = await run([...wordsOf(id, format), ...row.ok(world, 0), ...none], row.input?.(0));
       if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
-      else if (row.tellsOfServer) expect(outcome).toMatchObject({ code: EXIT.done, stderr: "" });
+      else if (row.tellsOfServer) expect(outcome).toMatchObject({ code: EXIT.failed, stderr: "" });
       else expectFailure(outcome, EXIT.notFound, format);
     }
     rmSync(empty, { recursive: true });

@@ -115,6 +115,40 @@ describe("a mistake is told with its line", () => {
     expect(told.join()).not.toContain("hidden-value");
   });
 
+  test("together with all others of the record, and with its second declaration", async () => {
+    const told = lines(
+      await declaredBy(`
+subscriptions:
+  - application: billing
+    subscription: invoices
+    action: a..b
+    handlr: https://a.example
+    max_retries: 21
+    headers: { Host: a }
+    timeout_ms: [no]
+    bearer_token: hidden-value
+    bearer_token_file: missing
+  - { application: billing, subscription: invoices, action: a..b, handler: https://a.example }
+  - { application: billing }`),
+    );
+    expect(told).toEqual([
+      expect.stringMatching(/^registry\.yaml:6: handlr is not known here; did you mean handler\?$/),
+      expect.stringMatching(/^registry\.yaml:10: bearer_token must not stand in a file/),
+      expect.stringMatching(/^registry\.yaml:11: bearer_token_file: There is no file missing/),
+      expect.stringMatching(/^registry\.yaml:5: action: .*single dots/),
+      expect.stringMatching(/^registry\.yaml:7: max_retries: /),
+      expect.stringMatching(/^registry\.yaml:9: timeout_ms: /),
+      expect.stringMatching(/^registry\.yaml:8: headers.*Host/),
+      expect.stringMatching(/^registry\.yaml:12: action: .*single dots/),
+      expect.stringMatching(/^registry\.yaml:13: subscription: is required$/),
+      expect.stringMatching(/^registry\.yaml:13: action: is required$/),
+      expect.stringMatching(/^registry\.yaml:13: handler: is required$/),
+      expect.stringMatching(
+        /^registry\.yaml:12: the subscription .* is declared already, at registry\.yaml:3$/,
+      ),
+    ]);
+  });
+
   test("in JSON as well, which goes by the rules of a request", async () => {
     const json =
       '{\n  "actions": [\n    { "action": "a",\n      "applicatoin": "b", "schemata": {} }\n  ]\n}';
@@ -131,8 +165,12 @@ describe("a mistake is told with its line", () => {
       await declaredBy("actions:\n  - { action: 1 }\n  - { action: b, nope: 1, application: [] }\n"),
     );
     expect(told).toEqual([
-      expect.stringMatching(/^registry\.yaml:2: /),
+      expect.stringMatching(/^registry\.yaml:2: application: is required$/),
+      expect.stringMatching(/^registry\.yaml:2: schemata: is required$/),
+      expect.stringMatching(/^registry\.yaml:2: action: must be a string$/),
       expect.stringMatching(/^registry\.yaml:3: nope/),
+      expect.stringMatching(/^registry\.yaml:3: schemata: is required$/),
+      expect.stringMatching(/^registry\.yaml:3: application: must be a string$/),
     ]);
   });
 });
