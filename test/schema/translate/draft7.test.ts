@@ -1,3 +1,4 @@
+/* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../src/schema/translate/dialect.ts";
 import { toDraft7 } from "../../../src/schema/translate/draft7.ts";
