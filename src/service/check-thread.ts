@@ -91,10 +91,11 @@ export class CheckThread implements LongChecks {
 
   #rest(): void {
     const thread = this.#thread;
-    thread?.unref();
+    if (thread === undefined) return;
+    thread.unref();
     this.#cancelEnd = this.#clock.setTimer(() => {
       this.#thread = undefined;
-      void thread?.terminate();
+      void thread.terminate();
     }, IDLE_MS);
   }
 
