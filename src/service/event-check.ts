@@ -81,7 +81,8 @@ export class EventChecks {
     const { store, clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
-    const validator = await loopPace.walk(compilingSchema(schemata));
+    const candidate = { schemata, validator: await loopPace.walk(compilingSchema(schemata)) };
+    const asker = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
     let checked = 0;
@@ -106,12 +107,7 @@ export class EventChecks {
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
         signal?.throwIfAborted();
-        const asker = { caller, gone: signal };
-        const failure = await payloadChecks.failureUnder(
-          { schemata, validator },
-          new RawJson(payload),
-          asker,
-        );
+        const failure = await payloadChecks.failureUnder(candidate, new RawJson(payload), asker);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;
