@@ -20,6 +20,8 @@ const SLICE_BYTES = 4 * 1024 * 1024;
  * Adds the payloads to `out`, each event's once however often it is asked for, and answers where they lie by event; one
  * that was deleted between two steps is missing. Of one that is damaged nothing is added.
  *
+ * @param hasChecksums not in files of the first forms, which are only looked through
+ *
  * The engine joins them into one BLOB a slice, as each BLOB that crosses from the driver by itself costs about as much
  * as 2 KiB of payload. Joined as text, which for the engine is any bytes with a length.
  */
@@ -27,6 +29,7 @@ export function* readPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
   out: BytesOut,
+  hasChecksums = true,
 ): Steps<ReadonlyMap<number, PayloadSpan>> {
   const spans = new Map<number, PayloadSpan>();
   // Nobody could publish one that is larger, and it may be more than there is memory.
@@ -36,7 +39,7 @@ export function* readPayloads(
   for (const slice of slices(readable)) {
     if (!isFirst) yield;
     isFirst = false;
-    readSlice(sql, slice, out, spans);
+    readSlice(sql, slice, out, spans, hasChecksums);
   }
   return spans;
 }
@@ -50,11 +53,13 @@ export function addPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
   out: BytesOut,
+  hasChecksums = true,
 ): ReadonlyMap<number, PayloadSpan> {
-  return complete(readPayloads(sql, asked, out));
+  return complete(readPayloads(sql, asked, out, hasChecksums));
 }
 
-function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<number, number>> {
+/** As many at once as come to some megabytes: lengths by event. */
+export function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<number, number>> {
   let slice = new Map<number, number>();
   let sliceBytes = 0;
   const seen = new Set<number>();
@@ -78,9 +83,10 @@ function readSlice(
   lengths: ReadonlyMap<number, number>,
   out: BytesOut,
   spans: Map<number, PayloadSpan>,
+  hasChecksums: boolean,
 ): void {
   const row = sql.first<{ bytes: ArrayBuffer | null; kept: string }>(
-    `SELECT json_group_array(json_array(e.rowid, e.action_id, e.checksum)) AS kept,
+    `SELECT json_group_array(json_array(e.rowid, e.action_id, ${hasChecksums ? "e.checksum" : "NULL"})) AS kept,
         CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes
       FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value`,
     JSON.stringify([...lengths.keys()]),
