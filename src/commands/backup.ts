@@ -6,6 +6,7 @@ import { byteCount } from "../domain/byte-count.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { optionalArg } from "../cli/flags.ts";
 import { interruption } from "../cli/interruption.ts";
+import { nextCommand } from "../cli/next-command.ts";
 import { note, writeBytes } from "../cli/output.ts";
 import { printableLine } from "../cli/printable.ts";
 import type { Column } from "../cli/table.ts";
@@ -89,7 +90,13 @@ async function toFile(
   const { loadFileChecks } = await import("../app.ts");
   const { checkFile } = await loadFileChecks();
   const check = (part: string) => checkFile(part, { name: `The data at ${printableLine(from)}` });
-  const facts = await writeBackup(path, backup, { force, check, signal });
+  const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });
+  const damaged = facts.damaged_events.length;
+  if (impossible.length + damaged > 0) {
+    note(
+      `Warning: the data is damaged, and so is the backup: ${impossible.length > 0 ? `it holds what evreg could not have written, and cannot be restored` : `${damaged === 1 ? "1 event is" : `${damaged} events are`} not as published`}. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
+    );
+  }
   return { file: path, ...facts, sha256: backup.sha256 };
 }
 

@@ -76,14 +76,23 @@ function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Shown):
   return `The tokens that hold are those of the backup.${aside} ${next}`;
 }
 
+const MOST_NAMED = 5;
+
 /** What the next start will do with the data that its owner may not want, or may take for a mistake. */
-function nextNotes({ waiting_deliveries: waiting, last_event: last, next_event: next }: Shown): string[] {
+function nextNotes(restored: Shown): string[] {
+  const { waiting_deliveries: waiting, last_event: last, next_event: next } = restored;
+  const damaged = restored.damaged_events;
   const deliveries =
     waiting === 1
       ? "1 delivery waits; the server sends it when it starts, even if it was delivered"
       : `${waiting.toLocaleString("en")} deliveries wait; the server sends them when it starts, even those that were delivered`;
   const pause = nextCommand("subscriptions update ID --no-active");
   return [
+    ...(damaged.length === 0
+      ? []
+      : [
+          `Warning: ${damaged.length === 1 ? "1 event of the backup is" : `${damaged.length} events of the backup are`} damaged, and will be neither shown nor sent: ${damaged.slice(0, MOST_NAMED).join(", ")}${damaged.length > MOST_NAMED ? " and more" : ""}. An older backup may have them whole.`,
+        ]),
     ...(waiting === 0
       ? []
       : [`${deliveries} since the backup. To hold them, pause their subscriptions before: ${pause}`]),
@@ -106,6 +115,7 @@ interface Shown {
   readonly last_event_at: string | null;
   readonly next_event: number;
   readonly waiting_deliveries: number;
+  readonly damaged_events: readonly number[];
   readonly tokens: number;
   readonly kept: string | null;
   readonly token_file: string | null;

@@ -1,3 +1,5 @@
+import { EVENT_LIMITS } from "../domain/event.ts";
+
 /** How a key's value is read and checked; see `values.ts` for each kind's rules. */
 export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
@@ -126,7 +128,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   },
   {
     path: "limits.payloadBytes",
-    type: { kind: "integer", min: 2, max: 16 * MIB },
+    type: { kind: "integer", min: 2, max: EVENT_LIMITS.payloadMaxBytes },
     default: MIB,
     description: "Most bytes in the payload of one event.",
     env: "EVREG_ENVELOPE",

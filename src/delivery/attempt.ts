@@ -61,7 +61,6 @@ export class Attempts {
     };
     // Past its own retries an attempt is another's wish, or one more after a stop or crash.
     const isSentAgain = claim.isLate === true || attempt > claim.failures + 1;
-    const body = this.#body(event, attempt);
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
       const result = attemptResult(begun, sent, nowMs, random.fraction());
@@ -74,6 +73,11 @@ export class Attempts {
       finish({ kind: "error", errorCode: "secret_unreadable" });
       return NOTHING_SENT;
     }
+    if (event.payload === undefined) {
+      finish({ kind: "error", errorCode: "event_damaged" });
+      return NOTHING_SENT;
+    }
+    const body = this.#body(event, event.payload, attempt);
     const headers = deliveryHeaders({
       eventId: event.eventId,
       subscriptionId: subscription.subscriptionId,
@@ -94,7 +98,7 @@ export class Attempts {
     return sender.send(timeoutMs === null ? request : { ...request, timeoutMs }, finish);
   }
 
-  #body({ eventId, action, payload, timestampedMs }: ClaimedEvent, attempt: number): Buffer {
+  #body({ eventId, action, timestampedMs }: ClaimedEvent, payload: Uint8Array, attempt: number): Buffer {
     if (this.#last?.eventId === eventId && this.#last.attempt === attempt) return this.#last.body;
     const body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
     this.#last = { eventId, attempt, body };

@@ -66,9 +66,9 @@ export class Filters {
   prepare(claim: Claim): Promise<void> | undefined {
     const { failures, event, subscription } = claim;
     const { filter } = subscription.settings;
-    if (filter === null || failures > 0) return undefined;
+    if (filter === null || failures > 0 || event.payload === undefined) return undefined;
     const { subscriptionId } = subscription;
-    if (isLarge(event)) return this.#large.prepare(claim, filter);
+    if (isLarge(event.payload)) return this.#large.prepare(claim, event.payload, filter);
     return this.#keptOf(subscriptionId, filter) === undefined
       ? this.#compile(subscriptionId, filter)
       : undefined;
@@ -81,9 +81,13 @@ export class Filters {
   keepsBack(claim: Claim): boolean {
     const { deliveryId, failures, event, subscription } = claim;
     const { filter } = subscription.settings;
-    if (filter === null || failures > 0) return false;
+    const { payload } = event;
+    // One that is damaged fails as an attempt, where it can be seen.
+    if (filter === null || failures > 0 || payload === undefined) return false;
     const { subscriptionId } = subscription;
-    const conforms = isLarge(event) ? this.#large.take(claim) : this.#verdict(subscriptionId, filter, event);
+    const conforms = isLarge(payload)
+      ? this.#large.take(claim)
+      : this.#verdict(subscriptionId, filter, event, payload);
     if (conforms === undefined) {
       this.#logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
@@ -93,11 +97,11 @@ export class Filters {
     return conforms === false;
   }
 
-  #verdict(subscriptionId: number, filter: Schemata, event: ClaimedEvent): Verdict {
+  #verdict(subscriptionId: number, filter: Schemata, event: ClaimedEvent, payload: Uint8Array): Verdict {
     const kept = this.#keptOf(subscriptionId, filter);
     if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
     if (kept.validator === undefined) return true;
-    return kept.validator.conforms(this.#payloadOf(event), FILTER_STEPS);
+    return kept.validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
   }
 
   #keptOf(subscriptionId: number, filter: Schemata): Kept | undefined {
@@ -151,9 +155,8 @@ export class Filters {
     this.#keep({ subscriptionId, filter, validator, bytes: validator?.bytes ?? UNUSABLE_BYTES });
   }
 
-  #payloadOf(event: ClaimedEvent): unknown {
+  #payloadOf(event: ClaimedEvent, { buffer, byteOffset, byteLength }: Uint8Array): unknown {
     if (this.#last?.event !== event) {
-      const { buffer, byteOffset, byteLength } = event.payload;
       const text = Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
       this.#last = { event, value: JSON.parse(text) as unknown };
     }
@@ -161,6 +164,6 @@ export class Filters {
   }
 }
 
-function isLarge({ payload }: ClaimedEvent): boolean {
+function isLarge(payload: Uint8Array): boolean {
   return payload.byteLength > SHORT_CHECK_BYTES;
 }

@@ -31,14 +31,14 @@ export class LargeVerdicts {
   }
 
   /** @returns `undefined` once there is a verdict; else it resolves when that may be so, and is to be asked again */
-  prepare(claim: Claim, filter: Schemata): Promise<void> | undefined {
+  prepare(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<void> | undefined {
     const known = this.#asked.get(claim.deliveryId);
     if (known !== undefined && isDeepStrictEqual(known.filter, filter)) return known.asking;
     const asked: Asked = { filter, asking: undefined, conforms: undefined };
     // The one asked about longest ago was handed back, and is asked about anew when it comes again.
     if (this.#asked.size >= MOST_KEPT) this.#asked.delete(this.#asked.keys().next().value!);
     this.#asked.set(claim.deliveryId, asked);
-    return (asked.asking = this.#ask(claim, asked));
+    return (asked.asking = this.#ask(claim, payload, asked));
   }
 
   /** The verdict, which is not kept any longer. */
@@ -48,8 +48,11 @@ export class LargeVerdicts {
     return asked?.conforms;
   }
 
-  async #ask({ deliveryId, event, subscription }: Claim, asked: Asked): Promise<void> {
-    const { buffer, byteOffset, byteLength } = event.payload;
+  async #ask(
+    { deliveryId, subscription }: Claim,
+    { buffer, byteOffset, byteLength }: Uint8Array,
+    asked: Asked,
+  ): Promise<void> {
     const payload = new Uint8Array(buffer, byteOffset, byteLength);
     const check = { schemata: asked.filter, payload, maxSteps: FILTER_STEPS };
     try {

@@ -80,7 +80,7 @@ export class LocalQueue {
       flow.settle(claim.subscription.settings);
       flow.lease({ claim, sinceMs });
       this.#waiting += 1;
-      this.#payloadBytes += claim.event.payload.byteLength;
+      this.#payloadBytes += claim.event.payload?.byteLength ?? 0;
       this.#turns.add(flow);
     }
     if (refused.length > 0) handBack(refused);
@@ -212,7 +212,7 @@ export class LocalQueue {
 
   #gone({ event }: Claim): void {
     this.#waiting -= 1;
-    this.#payloadBytes -= event.payload.byteLength;
+    this.#payloadBytes -= event.payload?.byteLength ?? 0;
   }
 
   #check(): void {

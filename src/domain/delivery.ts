@@ -77,6 +77,7 @@ export const ATTEMPT_ERROR_CODES = [
   "protocol_error",
   "interrupted",
   "secret_unreadable",
+  "event_damaged",
   "network_error",
 ] as const;
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];

@@ -6,7 +6,7 @@ import type { ErrorBody } from "./error.ts";
 export interface Event {
   readonly rowid: number;
   readonly action: string;
-  /** Exactly as published, byte for byte. */
+  /** Exactly as published, byte for byte; `null` in a listing whose `meta.damaged` names the event. */
   readonly payload: RawJson;
   /** The schema revision the payload was validated against. */
   readonly revision: number;
@@ -41,6 +41,11 @@ export interface PageMeta {
   readonly total: number;
   readonly page: number;
   readonly per_page: number;
+  /**
+   * Events of this page that are damaged in the data file: their payloads are `null` here, are not sent, and are refused
+   * where one event is asked for. Absent when there is none.
+   */
+  readonly damaged?: readonly number[];
 }
 
 export interface BatchItemError extends ErrorBody {
@@ -78,6 +83,8 @@ export const EVENT_LIMITS = {
   batchItems: 1_000,
   /** Bytes in the body of one batch. */
   batchBytes: 16 * 1024 * 1024,
+  /** The most that `limits.payloadBytes` can be set to. */
+  payloadMaxBytes: 16 * 1024 * 1024,
   listDefault: 50,
   listMax: 500,
 } as const;

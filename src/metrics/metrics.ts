@@ -15,7 +15,7 @@ import { addStoreMetrics } from "./store-metrics.ts";
 export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: DeliveryCounts;
-  readonly store: Pick<Store, "commits" | "condition" | "countBacklog">;
+  readonly store: Pick<Store, "commits" | "condition" | "countBacklog" | "damagedEvents">;
   readonly engineState: () => Health["engine"];
   readonly loop: LoopWatch;
   readonly clock: Clock;

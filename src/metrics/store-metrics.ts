@@ -4,7 +4,7 @@ import { type Instruments, only } from "./instruments.ts";
 /** Whether it works, and what committing takes. */
 export function addStoreMetrics(
   instruments: Instruments,
-  store: Pick<Store, "commits" | "condition">,
+  store: Pick<Store, "commits" | "condition" | "damagedEvents">,
   isDelivering: () => boolean,
 ): void {
   instruments.gauge({ name: "evreg_store_available", help: "1 while the store commits." }, () =>
@@ -12,6 +12,13 @@ export function addStoreMetrics(
   );
   instruments.gauge({ name: "evreg_engine_running", help: "1 while deliveries are sent." }, () =>
     only(isDelivering() ? 1 : 0),
+  );
+  instruments.gauge(
+    {
+      name: "evreg_store_damaged_events",
+      help: "Events found damaged in the data file since the start; at most 1,000 are counted.",
+    },
+    () => only(store.damagedEvents().length),
   );
   const { commitSeconds, transactionSeconds, writes } = store.commits();
   instruments.histogram(

@@ -39,6 +39,7 @@ export async function diagnose(
       allowHttp: delivery.allowHttp,
       allowNetworks: delivery.allowNetworks,
       backlog,
+      damagedEvents: store.damagedEvents(),
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),
       encrypts,

@@ -13,6 +13,8 @@ export interface Patient {
   readonly allowHttp: boolean;
   readonly allowNetworks: readonly string[];
   readonly backlog: Backlog;
+  /** Events that were found damaged. */
+  readonly damagedEvents: readonly number[];
   /** When the newest event says that it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
   /** How far the clock was set, in either direction, since the process began. */
@@ -38,6 +40,7 @@ export function findingsOf(patient: Patient): readonly Finding[] {
     handlers(patient),
     ...blocks(patient.subscriptions),
     backlog(patient),
+    ...damage(patient.damagedEvents),
   ];
 }
 
@@ -163,6 +166,18 @@ function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
       "order",
       `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
       `See why with \`evreg deliveries get ${first}\`. It is tried on: mend the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
+    ),
+  ];
+}
+
+/** Of what was read since the start; only a deep look reads all. */
+function damage(events: readonly number[]): readonly Finding[] {
+  if (events.length === 0) return [];
+  return [
+    problem(
+      "events",
+      `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
+      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
     ),
   ];
 }

@@ -85,6 +85,8 @@ export class EventChecks {
     const asker = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
+    /** With those that are damaged, which cannot be checked. */
+    let looked = 0;
     let checked = 0;
     let failed = 0;
     let after: number | undefined;
@@ -95,7 +97,7 @@ export class EventChecks {
         if (checked === 0) throw tooBusy();
         return false;
       }
-      const limit = Math.min(atOnce, most - checked);
+      const limit = Math.min(atOnce, most - looked);
       const page = {
         action,
         order: "desc",
@@ -107,6 +109,7 @@ export class EventChecks {
       for (const { rowid, payload } of events) {
         if (!loopPace.mayGoOn()) await loopPace.breathe();
         signal?.throwIfAborted();
+        if (payload === undefined) continue;
         const failure = await payloadChecks.failureUnder(candidate, new RawJson(payload), asker);
         checked += 1;
         if (failure === undefined) continue;
@@ -115,7 +118,8 @@ export class EventChecks {
         if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
       }
       after = events.at(-1)?.rowid;
-      return events.length === limit && checked < most;
+      looked += events.length;
+      return events.length === limit && looked < most;
     };
     while (await this.#inTurn(checkPage));
     return { checked, failed, failures };

@@ -1,5 +1,6 @@
 import { DELIVERY_LIMITS } from "../domain/delivery.ts";
 import type { Delivery } from "../domain/delivery.ts";
+import { EvregError } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import type { Event } from "../domain/event.ts";
 import { checkQuery, malformedField } from "../domain/query.ts";
@@ -47,10 +48,14 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       const page = query.page ?? 1;
       const selection = { action, applications, ...timeRange(query), order, limit, page, after };
       const { events, total } = await store.listEvents(given<EventSelection>(selection));
-      return { data: events.map(eventOf), meta: { total, page, per_page: limit } };
+      const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
+      const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
+      return { data: events.map(eventOf), meta };
     },
     async get(id) {
-      return { data: eventOf(await readable(id)) };
+      const event = await readable(id);
+      if (event.payload === undefined) throw damagedEvent(id);
+      return { data: eventOf(event) };
     },
     async deliveries(id) {
       await readable(id);
@@ -68,6 +73,18 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   };
 }
 
+/** In a listing, the place of a payload that is damaged. No other payload is `null`, as each is an object. */
+const NO_PAYLOAD = RawJson.fromText("null");
+
 function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
-  return { rowid, action, payload: new RawJson(payload), revision, timestamped };
+  const shown = payload === undefined ? NO_PAYLOAD : new RawJson(payload);
+  return { rowid, action, payload: shown, revision, timestamped };
+}
+
+function damagedEvent(id: number): EvregError {
+  return new EvregError(
+    "internal",
+    `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` tells what else is damaged.`,
+    { event: id },
+  );
 }

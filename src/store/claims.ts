@@ -64,7 +64,8 @@ export interface Claim {
 export interface ClaimedEvent {
   readonly eventId: number;
   readonly action: string;
-  readonly payload: Uint8Array;
+  /** `undefined` where what is kept is not what was accepted: nothing can be sent. */
+  readonly payload: Uint8Array | undefined;
   readonly timestampedMs: number;
 }
 

@@ -36,7 +36,8 @@ export type RecordOutcome =
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload"> & {
-  readonly payload: Uint8Array;
+  /** `undefined` where what is kept is not what was accepted: see `Store.damagedEvents`. */
+  readonly payload: Uint8Array | undefined;
   readonly application: string;
 };
 

@@ -203,6 +203,11 @@ export interface Store {
   backup(signal?: AbortSignal): Promise<Backup>;
 
   // Condition
+  /**
+   * The events that were found damaged since the store was opened: what is kept of them is not what was accepted. Of very
+   * many, the first thousand. Asks nothing of the engine behind.
+   */
+  damagedEvents(): readonly number[];
   /** What is unfinished. Its cost has a bound that does not grow with what there is, and no write waits for it. */
   countBacklog(nowMs: number): Promise<Backlog>;
   /** What committing took since the store was opened; asks nothing of the engine behind. */

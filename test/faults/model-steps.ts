@@ -280,7 +280,7 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
         (each) =>
           each.event.rowid === event.eventId && each.subscription.rowid === subscription.subscriptionId,
       )!;
-      expect([attempt, failures, subscription.handler, Buffer.from(event.payload).toString()]).toEqual([
+      expect([attempt, failures, subscription.handler, Buffer.from(event.payload!).toString()]).toEqual([
         delivery.outcomes.length + 1,
         delivery.failures,
         delivery.subscription.handler,

@@ -38,6 +38,7 @@ describe("the metrics", () => {
       const store = {
         commits: () => local.store.commits(),
         condition: () => local.store.condition(),
+        damagedEvents: () => [],
         countBacklog: (nowMs: number) => ((asked += 1), local.store.countBacklog(nowMs)),
       };
       const read = metricsOf(local, { store });
@@ -58,6 +59,7 @@ describe("the metrics", () => {
       const store = {
         commits: () => local.store.commits(),
         condition: () => ({ status: "unavailable", reason: "x" }) as const,
+        damagedEvents: () => [],
         countBacklog: () => Promise.reject(new EvregError("unavailable", "No.")),
       };
       const metrics = await metricsOf(local, { store })();

@@ -44,6 +44,7 @@ const WELL: Patient = {
   allowNetworks: [],
   backlog: { due: none, busy: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
   newestEvent: inHours(-1),
+  damagedEvents: [],
   clockShiftMs: 20,
   encrypts: true,
   isOpen: false,

@@ -30,7 +30,7 @@ describe("kill -9 in the middle of writing", () => {
       const stored = new Map<number, string>();
       for (let after = 0; ;) {
         const { events } = await store.listEvents({ order: "asc", limit: 500, page: 1, after });
-        for (const { rowid, payload } of events) stored.set(rowid, Buffer.from(payload).toString());
+        for (const { rowid, payload } of events) stored.set(rowid, Buffer.from(payload!).toString());
         const last = events.at(-1);
         if (last === undefined) break;
         after = last.rowid;

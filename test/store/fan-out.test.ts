@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { CommitCounts } from "../../src/store/commit-counts.ts";
+import { DamagedEvents } from "../../src/store/damaged-events.ts";
 import { Backups } from "../../src/store/libsql/backups.ts";
 import { FlightQueue } from "../../src/store/libsql/flight-queue.ts";
 import { Keeper } from "../../src/store/libsql/keeper.ts";
@@ -29,6 +30,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     keeper,
     queue,
     commits: new CommitCounts(),
+    damaged: new DamagedEvents(silentLogger),
     backups: new Backups(setup.path, worker.report.file, keeper, systemClock),
     dataId: worker.report.dataId,
     key: undefined,

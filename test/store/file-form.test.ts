@@ -74,7 +74,7 @@ describe("a file this evreg must not touch", () => {
 });
 
 function next(statements: readonly string[], version = LATEST_VERSION + 1): Migration {
-  return { version, name: `test ${version}`, statements };
+  return { version, name: `test ${version}`, statements, schemaDigest: "" };
 }
 
 function openConnection(file: string): Connection {

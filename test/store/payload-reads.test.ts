@@ -32,7 +32,7 @@ it("a page of large payloads comes in steps, without an event that was deleted i
   const { events } = step.value;
   const all = out.pack();
   const found = events.map(({ rowid, payload }) => {
-    const text = Buffer.from(bytesAt(all, payload)).toString();
+    const text = Buffer.from(bytesAt(all, payload!)).toString();
     return [rowid, text === String(rowid).repeat(BYTES)];
   });
   expect(before.slice(-2)).toEqual([2 * BYTES, 3 * BYTES]);

@@ -7,6 +7,7 @@ import { folderFindings } from "../../runtime/folder-findings.ts";
 import { endingAtOnce } from "../interruption.ts";
 import { stderrLogger } from "../stderr-logger.ts";
 import type { FolderTarget } from "../target.ts";
+import { fileFindings } from "./file-findings.ts";
 
 /** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
 export async function folderTargetFindings(
@@ -38,19 +39,19 @@ export async function folderTargetFindings(
       return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
     }
     const encryption = { keys: encryptionKeys(config.encryption) };
-    await endingAtOnce(() => checkFile(status.file, { encryption }));
-    const whole = fine("integrity", "Every page and index of the data file is whole.");
+    const looked = await endingAtOnce(() => checkFile(status.file, { encryption }));
+    const whole = fileFindings("The data file", looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
       const found = `The data file has form ${status.current}; still to do: ${steps}.`;
       const remedy = "The next start does it; `evreg migrate` does it now.";
-      return [...about, ...folderFindings(folder), whole, warning("form", found, remedy)];
+      return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
     }
     const form = fine("form", `The data file has form ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {
       const { data } = await evreg.doctor();
-      return [...about, ...data, whole, form];
+      return [...about, ...data, ...whole, form];
     } finally {
       await evreg.close();
     }

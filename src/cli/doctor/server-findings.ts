@@ -6,6 +6,7 @@ import { fine, type Finding, problem, warning } from "../../domain/finding.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../interruption.ts";
 import { writeBackup } from "../backup-file.ts";
+import { fileFindings } from "./file-findings.ts";
 
 /** Apart by less, nothing that goes by a clock goes wrong. */
 const TOLERANCE_MS = 2_000;
@@ -25,7 +26,7 @@ export async function serverFindings(
       versions(health.version, version),
       clocks(Date.parse(meta.time), askedMs, answeredMs),
       ...data,
-      ...(deep ? [await integrity(evreg)] : []),
+      ...(deep ? await integrity(evreg) : []),
     ];
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
@@ -59,7 +60,7 @@ function clocks(serverMs: number, askedMs: number, answeredMs: number): Finding 
 }
 
 /** The server makes a backup and its digest; reading it here finds out whether all of it can be read. */
-async function integrity(evreg: Evreg): Promise<Finding> {
+async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   const { loadFileChecks } = await import("../../app.ts");
   const { checkFile } = await loadFileChecks();
   let folder: string;
@@ -68,22 +69,25 @@ async function integrity(evreg: Evreg): Promise<Finding> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const found = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
-    return warning("integrity", found, "Set TMPDIR to a folder that can be written to.");
+    return [warning("integrity", found, "Set TMPDIR to a folder that can be written to.")];
   }
   try {
     const backup = await evreg.backup();
     try {
       const check = (path: string) => checkFile(path, { name: "The server's data file" });
-      await writeBackup(join(folder, "copy.db"), backup, { force: false, check, signal: interruption() });
+      const copy = join(folder, "copy.db");
+      const looked = await writeBackup(copy, backup, { force: false, check, signal: interruption() });
+      return fileFindings("The server's data file", looked);
     } finally {
       await backup.close();
     }
-    return fine("integrity", "Every page and index of the server's data is whole.");
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     if (error.code !== "invalid")
-      return warning("integrity", error.message, "Try again once that is mended.");
-    return problem("integrity", error.message, "Stop the server, and restore the last backup that is whole.");
+      return [warning("integrity", error.message, "Try again once that is mended.")];
+    return [
+      problem("integrity", error.message, "Stop the server, and restore the last backup that is whole."),
+    ];
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

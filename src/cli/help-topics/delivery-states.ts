@@ -32,6 +32,8 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
   protocol_error: "What came was no HTTP answer.",
   interrupted: "The server ended during the attempt. It counts for nothing and is made again.",
   secret_unreadable: "The subscription's secret is encrypted with a key that the server was not given.",
+  event_damaged:
+    "The event is damaged in the data file, and was not sent. Restore a backup; evreg doctor --deep tells more.",
   network_error: "Any other failure of the network.",
 };
 

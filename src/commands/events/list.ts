@@ -4,10 +4,11 @@ import { EVENT_LIST } from "../../cli/columns/events.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { tellPage } from "../../cli/next-page.ts";
+import { note } from "../../cli/output.ts";
 import { noMatch } from "../../cli/no-match.ts";
 import { checkWalk, walk } from "../../cli/walk.ts";
 import { nextCommand } from "../../cli/next-command.ts";
-import { EVENT_LIMITS } from "../../domain/event.ts";
+import { EVENT_LIMITS, type EventQuery, type PageMeta } from "../../domain/event.ts";
 
 export default class EventsList extends EvregCommand {
   static override aliases = ["events"];
@@ -50,8 +51,13 @@ export default class EventsList extends EvregCommand {
     const output = this.outputFor(flags);
     await this.withEvreg(flags, async (evreg) => {
       const query = given({ action, from, to, order, limit, page, after });
-      if (flags.all) return walk((next) => evreg.events.list({ ...query, ...next }), output, after);
-      const answer = await evreg.events.list(query);
+      const read = async (next: EventQuery): ReturnType<typeof evreg.events.list> => {
+        const answer = await evreg.events.list({ ...query, ...next });
+        tellDamaged(answer.meta);
+        return answer;
+      };
+      if (flags.all) return walk(read, output, after);
+      const answer = await read({});
       const beyond = pastTheLastPage({ page, limit, total: answer.meta.total });
       const empty = isNarrowed(query)
         ? async () => beyond ?? (await noMatch("No event matches.", evreg, query))
@@ -70,6 +76,15 @@ export default class EventsList extends EvregCommand {
     });
     return EXIT.done;
   }
+}
+
+/** Their payloads are `null` in the page. */
+function tellDamaged({ damaged = [] }: PageMeta): void {
+  if (damaged.length === 0) return;
+  const are = damaged.length === 1 ? "Event {} is" : "Events {} are";
+  note(
+    `Warning: ${are.replace("{}", damaged.join(", "))} damaged in the data file, and shown without a payload. See: ${nextCommand("doctor --deep")}`,
+  );
 }
 
 /** What to tell of a page that is empty, though there are events. */

@@ -7,8 +7,9 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
     rowid,
     action: text,
     payload: {
-      type: "object",
-      description: "Exactly as published, byte for byte.",
+      type: ["object", "null"],
+      description:
+        "Exactly as published, byte for byte. `null` only in a listing whose `meta.damaged` names the event.",
       additionalProperties: true,
     },
     revision: {
@@ -18,11 +19,20 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     timestamped: timestamp,
   }),
-  PageMeta: record({
-    total: count,
-    page: { type: "integer", minimum: 1 },
-    per_page: { type: "integer", minimum: 1 },
-  }),
+  PageMeta: record(
+    {
+      total: count,
+      page: { type: "integer", minimum: 1 },
+      per_page: { type: "integer", minimum: 1 },
+      damaged: {
+        type: "array",
+        items: rowid,
+        description:
+          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent when there is none.",
+      },
+    },
+    ["damaged"],
+  ),
   BatchItemError: record({ index: { ...count, description: "Place in the batch, from 0." }, ...failure }),
 };
 

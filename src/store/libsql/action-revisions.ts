@@ -3,7 +3,7 @@ import type { CompatibilityMode } from "../../domain/compatibility.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { RevisionSelection } from "../actions.ts";
 import type { Sql } from "./sql.ts";
-import { isRowid } from "./text.ts";
+import { isRowid, parseKept } from "./text.ts";
 
 interface RevisionRow {
   readonly action: string;
@@ -41,7 +41,7 @@ function revisionOf(row: RevisionRow): ActionRevision {
   return {
     action: row.action,
     revision: row.revision,
-    schemata: JSON.parse(row.schemata) as Schemata,
+    schemata: parseKept(row.schemata) as Schemata,
     admission: compatibility === null || breaks === null ? null : { compatibility, breaks },
     timestamped: toIso(row.created_ms),
   };

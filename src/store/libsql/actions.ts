@@ -5,6 +5,7 @@ import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { ActionChange, ActionRecord, ActionSelection, StoredAction } from "../actions.ts";
 import type { Sql } from "./sql.ts";
+import { parseKept } from "./text.ts";
 
 interface ActionRow extends SettingsRow {
   readonly id: number;
@@ -161,5 +162,5 @@ function actionOf(row: ActionRow): Action {
 }
 
 function parsed(schemata: string): Schemata {
-  return JSON.parse(schemata) as Schemata;
+  return parseKept(schemata) as Schemata;
 }

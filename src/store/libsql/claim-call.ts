@@ -26,6 +26,8 @@ export interface ClaimLanding {
   readonly subscriptions: string;
   /** Where their payloads begin in the answer's bytes, each event's once, in the order of the rows. */
   readonly offset: number;
+  /** Events of the rows whose payloads are damaged, and not among the bytes. */
+  readonly damaged: readonly number[];
   readonly nextDueAtMs: number | undefined;
   readonly limitedTiers: readonly number[];
 }
@@ -98,6 +100,7 @@ export function claimAnswer(
     });
   }
   const events = new Map<number, ClaimedEvent>();
+  const damaged = new Set(landing.damaged);
   let { offset } = landing;
   const claims = (JSON.parse(landing.rows) as ClaimRow[]).map((row): Claim => {
     const [
@@ -113,9 +116,11 @@ export function claimAnswer(
     ] = row;
     let event = events.get(eventId);
     if (event === undefined) {
-      event = { eventId, action, payload: bytesAt(bytes, [offset, payloadBytes]), timestampedMs };
+      const isDamaged = damaged.has(eventId);
+      const payload = isDamaged ? undefined : bytesAt(bytes, [offset, payloadBytes]);
+      event = { eventId, action, payload, timestampedMs };
       events.set(eventId, event);
-      offset += payloadBytes;
+      if (!isDamaged) offset += payloadBytes;
     }
     // Every delivery has its subscription, which is never removed.
     return {

@@ -47,12 +47,13 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
     rows.map(([, , , , eventId, payloadBytes]) => ({ eventId, payloadBytes })),
     out,
   );
-  const [first] = spans.values();
+  const first = [...spans.values()].find((span) => span !== null);
   return {
     claimId,
     rows: JSON.stringify(rows),
     subscriptions: loadSubscriptions(sql, rows),
-    offset: first === undefined ? 0 : first[0],
+    offset: first?.[0] ?? 0,
+    damaged: [...spans].flatMap(([eventId, span]) => (span === null ? [eventId] : [])),
     nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
     limitedTiers: [
       ...new Set([

@@ -10,6 +10,7 @@ import { toIso } from "../../runtime/clock.ts";
 import { askedDueMs, deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-row.ts";
 import { forgetWait } from "./handler-standing.ts";
 import { isFirstInOrder } from "./publication-order.ts";
+import { MOST_RESPONSE_BYTES } from "./row-limits.ts";
 import { type Telling, tellTurns } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
@@ -35,7 +36,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
     `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code,
-        CAST(response AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
+        CAST(substr(response, 1, ${MOST_RESPONSE_BYTES}) AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
@@ -119,7 +120,8 @@ function conflict(row: DeliveryRow, asked: "retried" | "skipped", why: string): 
 
 function findRow(sql: Sql, id: number): DeliveryRow | undefined {
   if (!isRowid(id)) return undefined;
-  return sql.first<DeliveryRow>(`${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`, id);
+  const text = `${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`;
+  return sql.rows<DeliveryRow>(text, id)[0];
 }
 
 function attemptOf(row: AttemptRow): Attempt {

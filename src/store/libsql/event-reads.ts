@@ -1,17 +1,17 @@
 import { toIso } from "../../runtime/clock.ts";
 import type { EventSelection, StoredEvent } from "../events.ts";
-import type { BytesOut, Span } from "./bytes-out.ts";
+import type { BytesOut } from "./bytes-out.ts";
 import { ALL_ACTIONS, BLOCKS, type BlockShape } from "./event-counts.ts";
 import { gatherPage, walkPage } from "./event-page.ts";
 import { countPieces, type Wanted } from "./event-pieces.ts";
-import { type PayloadAsked, readPayloads } from "./payload-reads.ts";
+import { type PayloadAsked, type PayloadSpan, readPayloads } from "./payload-reads.ts";
 import { complete, type Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 import { isRowid } from "./text.ts";
 import { beyond, rowidRanges } from "./time-range.ts";
 
 /** An event as it crosses the thread. */
-export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: Span };
+export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
 
 interface EventRow extends PayloadAsked {
   readonly action: string;

@@ -1,11 +1,17 @@
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { statSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
+import { MAX_NESTING, scanJson } from "../../json/scanner.ts";
 import { toIso } from "../../runtime/clock.ts";
+import { BytesOut, bytesAt } from "./bytes-out.ts";
 import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
+import { mustBeAsMade } from "./foreign-objects.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { addPayloads, type PayloadAsked, slices } from "./payload-reads.ts";
+import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
+import { KEPT_NESTING } from "./text.ts";
 
 /** What is to be looked through. */
 export interface FileCheck {
@@ -35,20 +41,32 @@ export interface FileFacts {
   readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly encrypted: boolean;
+  /** Events whose payloads do not fit their checksums; of very many, the first thousand. */
+  readonly damaged_events: readonly number[];
+  /** Events from before there were checksums: whether their payloads are damaged is not known. */
+  readonly events_without_checksum: number;
 }
 
 /** With what was asked of it. */
 export interface Examined extends FileFacts {
+  /** What evreg could not have written, each as a part of a sentence: some of it, and empty where there is nothing. */
+  readonly impossible: readonly string[];
   /** Whether the token asked for is in it; absent when none was. */
   readonly hasToken?: boolean;
 }
 
 const MOST_PROBLEMS = 5;
+const MOST_DAMAGED = 1_000;
+/** Events whose payloads are asked for together. */
+const EVENTS_AT_ONCE = 1_000;
+/** The form that brought checksums. */
+const CHECKSUMS_SINCE = 11;
 /** In KiB, as the engine takes it; all of an index that is compared with its table should be in it. */
 const CACHE = -65_536;
 
 /**
- * Reads every page of a data file and compares all indexes with their tables. It is opened alone, so that nobody changes
+ * Reads every page of a data file, compares all indexes with their tables and all payloads with their checksums, and holds
+ * each row to what evreg could have written. It is opened alone, so that nobody changes
  * it meanwhile. Blocks its thread for seconds a GB.
  * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong
@@ -61,9 +79,10 @@ export function examineFile({ check: path, name, opensSecrets, encryption, token
     sql.run("PRAGMA query_only = ON");
     sql.run(`PRAGMA cache_size = ${CACHE}`);
     const form = formOf(sql, name);
+    mustBeAsMade(sql, name, form);
     mustBeWhole(sql, name);
     if (opensSecrets) admitKeys(sql, name, encryption);
-    const facts = factsOf(sql, path, form);
+    const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
     if (tokenHash === undefined) return facts;
     return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
   } catch (error) {
@@ -76,7 +95,7 @@ export function examineFile({ check: path, name, opensSecrets, encryption, token
 function formOf(sql: Sql, name: string): number {
   const { application_id: id } = sql.first<{ application_id: number }>("PRAGMA application_id")!;
   const { user_version: form } = sql.first<{ user_version: number }>("PRAGMA user_version")!;
-  if (id !== APPLICATION_ID || form === 0) {
+  if (id !== APPLICATION_ID || form < 1) {
     throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
   }
   if (form > LATEST_VERSION) {
@@ -104,7 +123,69 @@ function mustBeWhole(sql: Sql, name: string): void {
     );
 }
 
-function factsOf(sql: Sql, path: string, form: number): FileFacts {
+/** What is wrong with payloads, and with all other rows. */
+function eventsOf(
+  sql: Sql,
+  form: number,
+): Pick<Examined, "damaged_events" | "events_without_checksum" | "impossible"> {
+  const found = [
+    ...impossibleNumbers(sql),
+    ...impossibleRows(sql, MOST_PROBLEMS),
+    ...danglingRows(sql, MOST_PROBLEMS),
+  ];
+  // Its pages go by the numbers of rows, which must be right for that.
+  for (const { what, text } of found.length === 0 ? keptJson(sql) : []) {
+    if (found.length >= MOST_PROBLEMS) break;
+    if (!isJson(Buffer.from(text), KEPT_NESTING)) found.push(what);
+  }
+  const changed: number[] = [];
+  for (const { eventId, payload } of payloadsOf(sql, form)) {
+    if (payload === null) changed.push(eventId);
+    else if (found.length < MOST_PROBLEMS && !isJson(payload, MAX_NESTING))
+      found.push(`payload of event ${eventId}`);
+    if (changed.length >= MOST_DAMAGED) break;
+  }
+  const unknown = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
+  const { n } = sql.first<{ n: number }>(`SELECT count(*) AS n FROM event${unknown}`)!;
+  return { damaged_events: changed, events_without_checksum: n, impossible: found };
+}
+
+/** `null` where it does not fit its checksum. */
+function* payloadsOf(
+  sql: Sql,
+  form: number,
+): Generator<{ readonly eventId: number; readonly payload: Uint8Array | null }, void> {
+  let after = 0;
+  for (;;) {
+    const next = sql.rows<PayloadAsked>(
+      `SELECT rowid AS eventId, length(payload) AS payloadBytes FROM event
+        WHERE rowid > ? AND rowid <= ${Number.MAX_SAFE_INTEGER} ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
+      after,
+    );
+    for (const part of slices(next)) {
+      const out = new BytesOut();
+      const asked = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
+      const spans = addPayloads(sql, asked, out, form >= CHECKSUMS_SINCE);
+      const bytes = out.pack();
+      for (const [eventId, span] of spans) {
+        yield { eventId, payload: span === null ? null : bytesAt(bytes, span) };
+      }
+    }
+    if (next.length < EVENTS_AT_ONCE) return;
+    after = next.at(-1)!.eventId;
+  }
+}
+
+function isJson(bytes: Uint8Array, maxNesting: number): boolean {
+  try {
+    scanJson(bytes, { maxNesting });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof ReturnType<typeof eventsOf>> {
   const count = (text: string): number => sql.first<{ n: number }>(text)!.n;
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
@@ -116,7 +197,7 @@ function factsOf(sql: Sql, path: string, form: number): FileFacts {
     actions: count("SELECT count(*) AS n FROM action"),
     subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
     last_event: last?.id ?? 0,
-    last_event_at: last === undefined ? null : toIso(last.ms),
+    last_event_at: last === undefined || Number.isNaN(new Date(last.ms).getTime()) ? null : toIso(last.ms),
     waiting_deliveries: count(
       `SELECT count(*) AS n FROM subscription s JOIN delivery d ON d.subscription_id = s.rowid
         WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,

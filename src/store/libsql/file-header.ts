@@ -46,7 +46,7 @@ export function readFileVersion(path: string): number {
   }
   if (length === 0) return 0;
   if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
-  const version = header.readUInt32BE(60);
+  const version = header.readInt32BE(60);
   const applicationId = header.readUInt32BE(68);
   // All zero: made by a first start that was cut off; what is in its log, the engine tells.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
@@ -55,7 +55,7 @@ export function readFileVersion(path: string): number {
 
 /** @throws EvregError `usage` as above */
 export function checkForm(path: string, applicationId: number, version: number): void {
-  if (applicationId !== APPLICATION_ID) throw notEvreg(path);
+  if (applicationId !== APPLICATION_ID || version < 0) throw notEvreg(path);
   if (version > LATEST_VERSION) {
     throw new EvregError(
       "usage",

@@ -1,4 +1,5 @@
 import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
+import { parseKept } from "./text.ts";
 
 /** Settings as they lie in the file: JSON of those that differ from none. */
 export function keptSettings(settings: SubscriptionSettings): string | null {
@@ -18,7 +19,7 @@ export function settingsOf(kept: string | null): SubscriptionSettings {
   if (kept === null) return NO_SETTINGS;
   const known = read.get(kept);
   if (known !== undefined) return known;
-  const settings = { ...NO_SETTINGS, ...(JSON.parse(kept) as Partial<SubscriptionSettings>) };
+  const settings = { ...NO_SETTINGS, ...(parseKept(kept) as Partial<SubscriptionSettings>) };
   if (readLength + kept.length > MOST_READ_LENGTH) {
     read.clear();
     readLength = 0;

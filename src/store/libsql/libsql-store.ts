@@ -1,9 +1,12 @@
 import type { CommitCounts } from "../commit-counts.ts";
+import type { DamagedEvents } from "../damaged-events.ts";
+import type { StoredEvent } from "../events.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
 import type { Store } from "../store.ts";
 import type { Backups } from "./backups.ts";
-import { bytesAt, type Span } from "./bytes-out.ts";
+import { bytesAt } from "./bytes-out.ts";
 import { claimAnswer, claimCall } from "./claim-call.ts";
+import type { WireEvent } from "./event-reads.ts";
 import { FanOut } from "./fan-out.ts";
 import { finishWrite } from "./finish-call.ts";
 import type { FlightQueue, Landed, QueuedWrite } from "./flight-queue.ts";
@@ -35,6 +38,7 @@ export interface StoreParts {
   readonly keeper: Keeper;
   readonly queue: FlightQueue;
   readonly commits: CommitCounts;
+  readonly damaged: DamagedEvents;
   readonly backups: Backups;
   /** See `data-identity.ts`. */
   readonly dataId: string;
@@ -49,7 +53,7 @@ export interface StoreParts {
  * @param listeners as in `OpenOptions`
  */
 export function createLibsqlStore(
-  { keeper, queue, commits, backups, dataId, key, letGo }: StoreParts,
+  { keeper, queue, commits, damaged, backups, dataId, key, letGo }: StoreParts,
   { onServiceEvents, onFailed }: StoreListeners = {},
 ): Store {
   const secrets = new OpenedSecrets(key);
@@ -90,6 +94,11 @@ export function createLibsqlStore(
     return answer;
   }
 
+  function stored({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {
+    if (payload === null) damaged.note(event.rowid);
+    return { ...event, payload: payload === null ? undefined : bytesAt(bytes, payload) };
+  }
+
   return {
     dataId,
 
@@ -112,11 +121,11 @@ export function createLibsqlStore(
     },
     async listEvents(query) {
       const { value, bytes } = await read("listEvents", query);
-      return { events: value.events.map((event) => withPayload(event, bytes)), total: value.total };
+      return { events: value.events.map((event) => stored(event, bytes)), total: value.total };
     },
     async findEvent(id) {
       const { value, bytes } = await read("findEvent", id);
-      return value === undefined ? undefined : withPayload(value, bytes);
+      return value === undefined ? undefined : stored(value, bytes);
     },
 
     findExpired: (query) => ask("findExpired", query),
@@ -147,6 +156,7 @@ export function createLibsqlStore(
 
     async claimDue(request) {
       const { value, bytes } = await writeRows(1, "claimDue", claimCall(request));
+      for (const eventId of value.damaged) damaged.note(eventId);
       return claimAnswer(value, bytes, secrets);
     },
     async finishAttempts(results, nowMs, options) {
@@ -173,6 +183,7 @@ export function createLibsqlStore(
 
     backup: (signal) => backups.make(signal),
 
+    damagedEvents: () => damaged.events,
     countBacklog: (nowMs) => ask("countBacklog", nowMs),
     commits: () => commits,
     condition: () => keeper.condition(),
@@ -184,11 +195,4 @@ function valueOf(outcome: WireOutcome | undefined): unknown {
   if (outcome === undefined) throw new Error("a question was not answered");
   if ("error" in outcome) throw fromWireError(outcome.error);
   return outcome.ok;
-}
-
-function withPayload<T extends { readonly payload: Span }>(
-  value: T,
-  bytes: ArrayBuffer | undefined,
-): Omit<T, "payload"> & { payload: Uint8Array } {
-  return { ...value, payload: bytesAt(bytes, value.payload) };
 }

@@ -2,7 +2,9 @@ import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "n
 import { EvregError } from "../../domain/error.ts";
 import type { Connection } from "./connection.ts";
 import { checkForm, notEvreg } from "./file-header.ts";
+import { mustBeAsMade } from "./foreign-objects.ts";
 import { APPLICATION_ID, MIGRATIONS, type Migration } from "./migrations.ts";
+import { mustBeServable } from "./row-limits.ts";
 import type { Sql } from "./sql.ts";
 
 export interface AppliedMigrations {
@@ -18,6 +20,8 @@ export function admitFile(sql: Sql, path: string): void {
   if (applicationId === 0 && version === 0 && tables === 0) return;
   if (applicationId === 0) throw notEvreg(path);
   checkForm(path, applicationId, version);
+  mustBeAsMade(sql, `The data file ${path}`, version);
+  mustBeServable(sql, path);
 }
 
 /**

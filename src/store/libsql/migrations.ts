@@ -4,6 +4,8 @@ export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
+  /** Of all objects in the file after it, see `foreign-objects.ts`; a test holds each to what the statements make. */
+  readonly schemaDigest: string;
 }
 
 /** Tells an evreg file from any other SQLite file ("EvRg"). */
@@ -13,6 +15,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
     name: "actions, events, subscriptions, deliveries, tokens",
+    schemaDigest: "c96d176940a17b6de7910949116f6552",
     statements: [
       `CREATE TABLE action (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -131,6 +134,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 2,
     name: "counts of events",
+    schemaDigest: "8a695a2bfb98f5e487bc4945679cedbd",
     statements: [
       // How many events of an action are in a sealed block of rowids, and of all actions where action_id is 0; see
       // event-counts.ts. Filled in when the file is opened.
@@ -146,6 +150,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 3,
     name: "secrets apart, rotated, encrypted",
+    schemaDigest: "e0c407803c5a56daf46900fb06ffc427",
     statements: [
       // Texts that may be encrypted, see vault.ts. A deleted subscription has no row here.
       `CREATE TABLE subscription_secret (
@@ -173,6 +178,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 4,
     name: "replays",
+    schemaDigest: "0c066951ff33f6bfc630bbf28eed96f5",
     statements: [
       // ranges: the rowids of events that are still to be gone through, [[low, high], …]; its step takes them off the
       // front in the transaction that makes their deliveries due.
@@ -199,6 +205,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 5,
     name: "what handlers have shown",
+    schemaDigest: "653ce0f6fdc6e3ccd4990b8720abd522",
     statements: [
       // No attempt begins before this, except one that a person asked for.
       "ALTER TABLE subscription ADD COLUMN slowed_until_ms INTEGER",
@@ -215,6 +222,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 6,
     name: "settings of subscriptions",
+    schemaDigest: "3d6eff3454fa45f021f44f8908b5f689",
     statements: [
       // JSON, of the members of `SubscriptionSettings` that say something; NULL where none does.
       "ALTER TABLE subscription ADD COLUMN settings TEXT",
@@ -227,6 +235,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 7,
     name: "actions of the service itself",
+    schemaDigest: "1db6c9c8eb473163b6868dd3916658cb",
     statements: [
       // Whether its events are published by evreg about itself. Those actions are made when the file is opened.
       "ALTER TABLE action ADD COLUMN built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1))",
@@ -235,6 +244,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 8,
     name: "compatibility and the end of actions",
+    schemaDigest: "4b1e4b21e64b670a2c9e5ed2bf55989f",
     statements: [
       // Counts every change of the row: what was decided on an older one is not written.
       "ALTER TABLE action ADD COLUMN edition INTEGER NOT NULL DEFAULT 1",
@@ -251,6 +261,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 9,
     name: "what revisions were admitted under",
+    schemaDigest: "b561e9802644da0a3e1c4cc5e8d4e228",
     statements: [
       // NULL for what nothing was compared with: the first of an action, and those applied before this was kept.
       `ALTER TABLE action_revision ADD COLUMN compatibility TEXT
@@ -261,6 +272,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 10,
     name: "an identity of the data",
+    schemaDigest: "3038942eb68023e9463df42b2526e272",
     statements: [
       // See data-identity.ts.
       `CREATE TABLE data_identity (
@@ -268,6 +280,16 @@ export const MIGRATIONS: readonly Migration[] = [
         id TEXT NOT NULL
       ) STRICT`,
       "INSERT INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))",
+    ],
+  },
+  {
+    version: 11,
+    name: "checksums of events",
+    schemaDigest: "7b60f000f1c933bff9d97e761a2cb8d7",
+    statements: [
+      // See event-checksum.ts. NULL for events of before: made now, it would vouch for what may be damaged already.
+      // Without a CHECK, for which the engine would read every event through.
+      "ALTER TABLE event ADD COLUMN checksum INTEGER",
     ],
   },
 ];

@@ -5,6 +5,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { leftByRestore } from "../../runtime/left-by-restore.ts";
 import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
 import { CommitCounts } from "../commit-counts.ts";
+import { DamagedEvents } from "../damaged-events.ts";
 import type { Store } from "../store.ts";
 import { Backups } from "./backups.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
@@ -67,7 +68,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     if (owner.command === "serve") tellLeft(logger, folder);
     const { dataId } = report;
     const key = options.encryption?.key;
-    return createLibsqlStore({ keeper, queue, commits, backups, dataId, key, letGo }, options);
+    const damaged = new DamagedEvents(logger);
+    return createLibsqlStore({ keeper, queue, commits, damaged, backups, dataId, key, letGo }, options);
   } catch (error) {
     giveBack();
     throw error;

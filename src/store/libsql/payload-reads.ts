@@ -1,4 +1,6 @@
+import { EVENT_LIMITS } from "../../domain/event.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
+import { isWhole } from "./event-checksum.ts";
 import { complete, type Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 
@@ -8,12 +10,17 @@ export interface PayloadAsked {
   readonly payloadBytes: number;
 }
 
+/** Where a payload lies; `null` where it is not the one that was accepted: it is neither shown nor sent. */
+export type PayloadSpan = Span | null;
+
 /** So much is put together inside the engine at once; a single larger payload makes a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Adds the payloads to `out`, each event's once however often it is asked for, and answers where they lie by event; one
- * that was deleted between two steps is missing.
+ * that was deleted between two steps is missing. Of one that is damaged nothing is added.
+ *
+ * @param hasChecksums not in files of the first forms, which are only looked through
  *
  * The engine joins them into one BLOB a slice, as each BLOB that crosses from the driver by itself costs about as much
  * as 2 KiB of payload. Joined as text, which for the engine is any bytes with a length.
@@ -22,13 +29,23 @@ export function* readPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
   out: BytesOut,
-): Steps<ReadonlyMap<number, Span>> {
-  const spans = new Map<number, Span>();
-  for (const slice of slices(asked)) {
-    if (spans.size > 0) yield;
-    readSlice(sql, slice, out, spans);
+  hasChecksums = true,
+): Steps<ReadonlyMap<number, PayloadSpan>> {
+  const spans = new Map<number, PayloadSpan>();
+  // Nobody could publish one that is larger, and it may be more than there is memory.
+  const [readable, tooLarge] = [asked.filter(isPossible), asked.filter((one) => !isPossible(one))];
+  for (const { eventId } of tooLarge) spans.set(eventId, null);
+  let isFirst = true;
+  for (const slice of slices(readable)) {
+    if (!isFirst) yield;
+    isFirst = false;
+    readSlice(sql, slice, out, spans, hasChecksums);
   }
   return spans;
+}
+
+function isPossible({ payloadBytes }: PayloadAsked): boolean {
+  return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
 }
 
 /** The same without a step between, as inside a transaction. */
@@ -36,11 +53,13 @@ export function addPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
   out: BytesOut,
-): ReadonlyMap<number, Span> {
-  return complete(readPayloads(sql, asked, out));
+  hasChecksums = true,
+): ReadonlyMap<number, PayloadSpan> {
+  return complete(readPayloads(sql, asked, out, hasChecksums));
 }
 
-function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<number, number>> {
+/** As many at once as come to some megabytes: lengths by event. */
+export function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<number, number>> {
   let slice = new Map<number, number>();
   let sliceBytes = 0;
   const seen = new Set<number>();
@@ -63,26 +82,29 @@ function readSlice(
   sql: Sql,
   lengths: ReadonlyMap<number, number>,
   out: BytesOut,
-  spans: Map<number, Span>,
+  spans: Map<number, PayloadSpan>,
+  hasChecksums: boolean,
 ): void {
-  const ids = JSON.stringify([...lengths.keys()]);
-  const row = sql.first<{ bytes: ArrayBuffer | null; found: number }>(
-    `SELECT count(*) AS found, CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes
+  const row = sql.first<{ bytes: ArrayBuffer | null; kept: string }>(
+    `SELECT json_group_array(json_array(e.rowid, e.action_id, ${hasChecksums ? "e.checksum" : "NULL"})) AS kept,
+        CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes
       FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value`,
-    ids,
-  );
-  let there: Iterable<number> = lengths.keys();
-  if (row?.found !== lengths.size) {
-    const left = sql.rows<{ id: number }>(
-      "SELECT e.rowid AS id FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value",
-      ids,
-    );
-    there = left.map(({ id }) => id);
+    JSON.stringify([...lengths.keys()]),
+  )!;
+  const bytes = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
+  let at = 0;
+  const found = (JSON.parse(row.kept) as [number, number, number | null][]).map((kept) => {
+    const [eventId, actionId, checksum] = kept;
+    const payload = bytes.subarray(at, (at += lengths.get(eventId) ?? 0));
+    return { eventId, payload, isWhole: isWhole(eventId, actionId, payload, checksum) };
+  });
+  if (found.every((one) => one.isWhole)) {
+    let [offset] = out.add(bytes);
+    for (const { eventId, payload } of found) {
+      spans.set(eventId, [offset, payload.byteLength]);
+      offset += payload.byteLength;
+    }
+    return;
   }
-  let [offset] = out.add(row?.bytes ?? new ArrayBuffer(0));
-  for (const eventId of there) {
-    const length = lengths.get(eventId) ?? 0;
-    spans.set(eventId, [offset, length]);
-    offset += length;
-  }
+  for (const one of found) spans.set(one.eventId, one.isWhole ? out.add(one.payload) : null);
 }

@@ -1,5 +1,6 @@
 import type { RecordOutcome } from "../events.ts";
 import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./clock-steps.ts";
+import { eventChecksum } from "./event-checksum.ts";
 import { sealPassed } from "./event-counts.ts";
 import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";
 import { type ActionState, type KeyUse, loadActionStates, loadEnds, loadKeyUses } from "./record-lookups.ts";
@@ -97,14 +98,17 @@ function decideSome(
 function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
   if (accepted.length === 0) return;
   sql.run(
-    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, idempotency_key)
-      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6
+    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, idempotency_key, checksum)
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6,
+        value ->> 7
       FROM json_each(?1)`,
     JSON.stringify(
-      accepted.map(({ rowid, actionId, revision, timestampedMs, offset, length, key }) =>
+      accepted.map((event) => {
+        const { rowid, actionId, revision, timestampedMs, offset, length, key } = event;
+        const checksum = eventChecksum(rowid, actionId, payload(event, bytes));
         // substr counts from 1.
-        [rowid, actionId, revision, timestampedMs, offset + 1, length, key],
-      ),
+        return [rowid, actionId, revision, timestampedMs, offset + 1, length, key, checksum];
+      }),
     ),
     bytes,
   );

@@ -5,7 +5,7 @@ import type { ServiceEventCounts } from "../finishes.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../replays.ts";
 import { type Telling, tellReplay } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
-import { isRowid } from "./text.ts";
+import { isRowid, parseKept } from "./text.ts";
 
 interface ReplayRow {
   readonly id: number;
@@ -146,7 +146,7 @@ export function loadRunning(sql: Sql, id?: number): readonly (RunningReplay & { 
       selection: row.selection,
       fromMs: row.from_ms,
       toMs: row.to_ms,
-      ranges: (JSON.parse(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
+      ranges: (parseKept(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
     },
     total: row.total,
     isActive: row.active === 1,

@@ -15,6 +15,7 @@ import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
 import type { Sequences } from "./number-gap.ts";
 import { makePlain } from "./plain-format.ts";
+import { impossible } from "./row-limits.ts";
 import { inUse } from "./take-lock.ts";
 import { takeFreePlace, takePlaceOf } from "./take-place.ts";
 
@@ -66,7 +67,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const token = readTokenFile(folder);
     const tokenHash = token === undefined ? undefined : hashToken(token);
     const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
-    const { hasToken = false, ...facts } = examined;
+    const { hasToken = false, impossible: found, ...facts } = examined;
+    if (found.length > 0) throw impossible(name, found);
     const replaced = hasData ? await settleOld(file, folder) : {};
     const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
     const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;

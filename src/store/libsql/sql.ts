@@ -1,4 +1,5 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
+import { EvregError } from "../../domain/error.ts";
 import { engineFailure } from "./engine-failure.ts";
 import { checkText } from "./text.ts";
 
@@ -27,6 +28,12 @@ interface Query {
   readonly gathered: Statement;
 }
 
+/**
+ * More than any page of records comes to. A row that something else made so large would end the process: past 512 MiB the
+ * driver panics.
+ */
+const MOST_GATHERED_BYTES = 64 * 1024 * 1024;
+
 /** What can stand inside another query; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
@@ -45,6 +52,8 @@ export class Statements implements Sql {
 
   constructor(database: Database) {
     this.#database = database;
+    // What a file's own triggers, views and checks may call is then only what can do no harm.
+    database.prepare("PRAGMA trusted_schema = OFF").run();
   }
 
   /**
@@ -55,7 +64,8 @@ export class Statements implements Sql {
     const bound = bindable(values);
     if (!QUERY.test(text)) return attempted(() => this.#statement(text).all(bound)) as T[];
     const { columns, gathered } = attempted(() => this.#query(text));
-    const [row] = attempted(() => gathered.all(bound)) as { gathered: string }[];
+    const [row] = attempted(() => gathered.all(bound)) as { gathered: string | null }[];
+    if (row?.gathered === null) throw tooLarge();
     const rows = JSON.parse(row?.gathered ?? "[]") as unknown[][];
     return rows.map((cells) => {
       const record: Record<string, unknown> = {};
@@ -98,13 +108,21 @@ export class Statements implements Sql {
       const cells = columns.map((name) => `"${name}"`).join(", ");
       // In the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
-        `SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text})`,
+        `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, gathered, NULL) AS gathered
+          FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
       );
       if (this.#queries.size >= KEPT_STATEMENTS) this.#queries.clear();
       this.#queries.set(text, (query = { columns, gathered }));
     }
     return query;
   }
+}
+
+function tooLarge(): EvregError {
+  return new EvregError(
+    "internal",
+    "A record in the data file is larger than evreg could have made it. `evreg doctor --deep` tells which; restore a backup from before.",
+  );
 }
 
 function attempted<T>(act: () => T): T {

@@ -3,7 +3,7 @@ import type { Token } from "../../domain/token.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { TokenRecord } from "../tokens.ts";
 import type { Sql } from "./sql.ts";
-import { isRowid } from "./text.ts";
+import { isRowid, parseKept } from "./text.ts";
 
 interface TokenRow {
   readonly id: number;
@@ -60,7 +60,7 @@ function tokenOf(row: TokenRow): Token {
   return {
     rowid: row.id,
     name: row.name,
-    scopes: JSON.parse(row.scopes) as string[],
+    scopes: parseKept(row.scopes) as string[],
     expires_at: row.expires_ms === null ? null : toIso(row.expires_ms),
     last_used_at: row.last_used_ms === null ? null : toIso(row.last_used_ms),
     timestamped: toIso(row.created_ms),

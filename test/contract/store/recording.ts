@@ -34,12 +34,12 @@ export function recordSuite(open: OpenStore): void {
     await Promise.all(payloads.map((payload) => on.store.recordEvents([eventOf(action, payload)], NOW)));
     const { events } = await on.store.listEvents({ order: "asc", limit: 10, page: 1 });
     expect(
-      events.map(({ payload }) => Buffer.compare(payload, payloads[0] ?? payload)).filter((n) => n === 0),
+      events.map(({ payload }) => Buffer.compare(payload!, payloads[0]!)).filter((n) => n === 0),
     ).toHaveLength(1);
     const { claims } = await on.claim();
-    expect(claims.map(({ event }) => event.payload.byteLength)).toEqual([1_048_576, 1_048_576, 1_048_576]);
+    expect(claims.map(({ event }) => event.payload?.byteLength)).toEqual([1_048_576, 1_048_576, 1_048_576]);
     for (const payload of payloads) {
-      expect(claims.some((claim) => Buffer.compare(claim.event.payload, payload) === 0)).toBe(true);
+      expect(claims.some((claim) => Buffer.compare(claim.event.payload!, payload) === 0)).toBe(true);
     }
   });
 

@@ -37,7 +37,7 @@ export function serviceEventSuite(open: OpenStore): void {
     const { events } = await on.store.listEvents({ action: name, order: "asc", limit: 500, page: 1 });
     const validator = compileSchema(SERVICE_EVENT_SCHEMAS[name]);
     return events.map(({ payload }) => {
-      const value: unknown = JSON.parse(Buffer.from(payload).toString());
+      const value: unknown = JSON.parse(Buffer.from(payload!).toString());
       expect(validator.validate(value)).toBeUndefined();
       return value;
     });

@@ -1,0 +1,93 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Logger } from "../../src/runtime/logger.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { parseMetrics, valueOf } from "../support/prometheus.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { rawSql } from "../store/processes.ts";
+import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
+
+const DELIVERY = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };
+const { action } = ORDER_PLACED;
+
+/** Changes one bit of this text wherever it is in the file. */
+function flip(file: string, text: string): void {
+  const bytes = readFileSync(file);
+  let places = 0;
+  for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at + 1)) {
+    bytes[at]! ^= 1;
+    places += 1;
+  }
+  expect(places).toBeGreaterThan(0);
+  writeFileSync(file, bytes);
+}
+
+test("a payload with a flipped bit, or under another event, is told of, and neither answered nor sent", async () => {
+  const receiver = await startReceiver();
+  const data = dataFolder();
+  const file = join(data, "evreg.db");
+  const first = await start(data);
+  await first.evreg.actions.create(ORDER_PLACED);
+  for (const id of ["one-1", "two-2", "three", "four-4", "five-5"]) {
+    await first.evreg.events.publish({ action, payload: RawJson.fromValue({ id }) });
+  }
+  await first.stop();
+  flip(file, "two-2");
+  // The payload of another event, another action, and a payload that nobody could publish.
+  rawSql(
+    file,
+    "UPDATE event SET payload = (SELECT payload FROM event WHERE rowid = 1) WHERE rowid = 3",
+    "UPDATE event SET action_id = 1 WHERE rowid = 4",
+    "UPDATE event SET payload = zeroblob(16777217) WHERE rowid = 5",
+    "UPDATE event SET checksum = NULL WHERE rowid = 1",
+  );
+
+  const errors: object[] = [];
+  const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
+  const { evreg } = await start(data, { delivery: DELIVERY }, { logger });
+  const listed = await evreg.events.list({ order: "asc" });
+  expect(listed.data.map(({ rowid, payload }) => [rowid, payload.value()])).toEqual([
+    [1, { id: "one-1" }],
+    [2, null],
+    [3, null],
+    [4, null],
+    [5, null],
+  ]);
+  expect(listed.meta).toEqual({ total: 5, page: 1, per_page: 50, damaged: [2, 3, 4, 5] });
+  for (const id of [2, 3, 5]) {
+    await expect(evreg.events.get(id)).rejects.toMatchObject({
+      code: "internal",
+      message: expect.stringMatching(new RegExp(`^Event ${id} is damaged .*Restore a backup`)),
+      details: { event: id },
+    });
+  }
+
+  const subscription = { application: "x", subscription: "y", action, handler: receiver.url, max_retries: 0 };
+  const { data: made } = await evreg.subscriptions.create(subscription);
+  await evreg.replays.start(made.rowid, { from: "2020-01-01T00:00:00Z", status: "missed" });
+  await evreg.events.publish({ action, payload: RawJson.fromValue({ id: "after" }) });
+  const failed = async () => (await evreg.deliveries.list({ status: "failed" })).data;
+  await until("three that failed", async () => (await failed()).length === 3);
+  expect(
+    (await failed()).map(({ event_id, attempt, last_error }) => [event_id, attempt, last_error]),
+  ).toEqual([
+    [5, 1, "event_damaged"],
+    [3, 1, "event_damaged"],
+    [2, 1, "event_damaged"],
+  ]);
+  const sent = await receiver.received(2);
+  expect(
+    sent.map(({ body }) => (JSON.parse(body.toString()) as { event_id: string }).event_id).toSorted(),
+  ).toEqual(["1", "6"]);
+
+  expect(errors).toEqual([{ event: 2 }, { event: 3 }, { event: 4 }, { event: 5 }]);
+  expect(valueOf(parseMetrics(await evreg.metrics()), "evreg_store_damaged_events")).toBe(4);
+  expect((await evreg.doctor()).data.find(({ check }) => check === "events")).toMatchObject({
+    status: "problem",
+    found: expect.stringContaining("4 events are damaged in the data file: 2, 3, 4 and 1 more"),
+  });
+  await receiver.close();
+});
