@@ -1,6 +1,7 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
+import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
+import { openDatabase } from "./open-database.ts";
 import { type Database, type Sql, type Statement, Statements } from "./sql.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB of 4 KiB. */
@@ -54,7 +55,7 @@ export class Connection {
 
   private constructor(path: string) {
     try {
-      this.#pool = new ConnectionPool(path, {}, 1);
+      this.#pool = openDatabase(path);
       this.#database = this.#pool.acquireSync();
     } catch (error) {
       throw engineFailure(error, "begin") ?? error;

@@ -1,10 +1,10 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { statSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { openDatabase } from "./open-database.ts";
 import { type Sql, Statements } from "./sql.ts";
 
 /** What is to be looked through. */
@@ -54,7 +54,7 @@ const CACHE = -65_536;
  * it; `usage` for a key that is missing or wrong
  */
 export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
-  const pool = new ConnectionPool(path, {}, 1);
+  const pool = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");

@@ -1,5 +1,5 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { renewDataIdentity } from "./data-identity.ts";
+import { openDatabase } from "./open-database.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { type Sql, Statements } from "./sql.ts";
 
@@ -40,7 +40,7 @@ export interface NumberMove {
 
 /** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
 export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequences {
-  const pool = new ConnectionPool(path, {}, 1);
+  const pool = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
