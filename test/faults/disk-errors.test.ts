@@ -37,10 +37,9 @@ test.skipIf(!canTrace()).each(CASES)(
     for (let n = 0; n < 50; n += 1) expect(await publish(server.url, ledger, FILLER)).toBe(201);
     const disk = failing(server.child.pid, join(folder.path, file), call, times);
     await until("the tracer is there", () => disk.isTracing());
-    let isOver = false;
-    void server.ended.then(() => (isOver = true));
+    const isOver = (): boolean => server.child.exitCode !== null;
     let after = 0;
-    for (let n = 0; n < MOST_EVENTS && after < EVENTS_AFTER && !isOver; n += 1) {
+    for (let n = 0; n < MOST_EVENTS && after < EVENTS_AFTER && !isOver(); n += 1) {
       await publish(server.url, ledger, FILLER);
       // Only there is anything read from the file that was not written a moment ago.
       if (file === "evreg.db") await fetch(`${server.url}/v1/events/${n}`).catch(() => undefined);
@@ -48,7 +47,7 @@ test.skipIf(!canTrace()).each(CASES)(
     }
     const failed = disk.failures();
     await disk.mend();
-    const hasEnded = isOver;
+    const hasEnded = isOver();
     const { code, stderr } = hasEnded ? await server.ended : await server.end("SIGKILL");
     if (hasEnded) {
       expect(code, stderr).toBe(1);

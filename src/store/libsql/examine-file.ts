@@ -54,7 +54,7 @@ const CACHE = -65_536;
  * it; `usage` for a key that is missing or wrong
  */
 export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
-  const pool = openDatabase(path);
+  const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
