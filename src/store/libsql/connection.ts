@@ -1,6 +1,8 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
+import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
+import { type LogCheck, MOST_UNSYNCED } from "./log-check.ts";
+import { openDatabase } from "./open-database.ts";
 import { type Database, type Sql, type Statement, Statements } from "./sql.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB of 4 KiB. */
@@ -45,6 +47,10 @@ export class Connection {
   readonly #database: Database;
   readonly #steps = new Map<string, Statement>();
   #durable: Durable = "now";
+  /** Commits since the last one that was durable at once. */
+  #unsynced = 0;
+  /** What the log was like before it was opened. */
+  readonly log: LogCheck;
   /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
   /** What the last commit took; whoever wants to know of a certain one clears it before. */
@@ -54,7 +60,7 @@ export class Connection {
 
   private constructor(path: string) {
     try {
-      this.#pool = new ConnectionPool(path, {}, 1);
+      ({ pool: this.#pool, log: this.log } = openDatabase(path));
       this.#database = this.#pool.acquireSync();
     } catch (error) {
       throw engineFailure(error, "begin") ?? error;
@@ -86,11 +92,12 @@ export class Connection {
 
   /**
    * Does `work` in one transaction; returns when it is committed, which means fsync'd unless it may be `later`, into the
-   * file that is found at its path.
+   * file that is found at its path. After `MOST_UNSYNCED` that may be later, the next one is fsync'd all the same.
    * What `work` throws undoes the transaction and comes out as it is; an engine's failure as `EngineFailure`.
    */
-  write<T>(work: (sql: Sql) => T, durable: Durable = "now"): T {
+  write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
+    const durable = this.#unsynced < MOST_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
     this.#durable = durable;
@@ -100,6 +107,7 @@ export class Connection {
       const startedMs = performance.now();
       this.#step("commit", "COMMIT");
       this.lastCommitMs = performance.now() - startedMs;
+      this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
       return result;

@@ -9,6 +9,7 @@ const CODES: Readonly<Record<number, string>> = {
   1: "SQLITE_ERROR",
   5: "SQLITE_BUSY",
   6: "SQLITE_LOCKED",
+  10: "SQLITE_IOERR",
   11: "SQLITE_CORRUPT",
   13: "SQLITE_FULL",
   18: "SQLITE_TOOBIG",
@@ -72,13 +73,17 @@ export function engineFailure(
     );
   }
   if (code === "SQLITE_CORRUPT" || code === "SQLITE_NOTADB") {
-    return new EngineFailure("fatal", `the data file is damaged (${say})`, because);
+    // The engine gives a read that the disk failed (EIO) the same code.
+    return new EngineFailure("fatal", `the disk failed to read the data, or it is damaged (${say})`, because);
   }
   if (code === "SQLITE_FULL") return new EngineFailure("full", "the disk is full", because);
   if (code === "SQLITE_BUSY" || code === "SQLITE_LOCKED") {
     return new EngineFailure("in_use", `the data file is locked by another connection (${say})`, because);
   }
   if (step === "statement" && STATEMENT_CODES.has(code)) return undefined;
+  if (code === "SQLITE_IOERR") {
+    return new EngineFailure("replace", `the disk failed to read or write the data (${say})`, because);
+  }
   return new EngineFailure("replace", `the database engine failed (${say})`, because);
 }
 

@@ -1,4 +1,3 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { statSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import { MAX_NESTING, scanJson } from "../../json/scanner.ts";
@@ -8,6 +7,7 @@ import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { mustBeAsMade } from "./foreign-objects.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { openDatabase } from "./open-database.ts";
 import { addPayloads, type PayloadAsked, slices } from "./payload-reads.ts";
 import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
@@ -72,7 +72,7 @@ const CACHE = -65_536;
  * it; `usage` for a key that is missing or wrong
  */
 export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
-  const pool = new ConnectionPool(path, {}, 1);
+  const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");

@@ -1,5 +1,5 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { renewDataIdentity } from "./data-identity.ts";
+import { openDatabase } from "./open-database.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { type Sql, Statements } from "./sql.ts";
 
@@ -25,6 +25,8 @@ const PER_SECOND = {
   token: 1_000,
 } as const;
 
+/** A cell's place, its length and rowid, and the length of its header and of each column. */
+const LEAST_ROW_BYTES = 8;
 /** By so much the clocks of two machines may differ. */
 const CLOCK_DOUBT_MS = 10 * 60_000;
 /** Nothing gives out a million a second for longer; an age beyond this is rather a wrong clock. */
@@ -40,7 +42,7 @@ export interface NumberMove {
 
 /** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
 export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequences {
-  const pool = new ConnectionPool(path, {}, 1);
+  const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
@@ -81,6 +83,17 @@ function setSequences(sql: Sql, sequences: Sequences): void {
       WHERE EXISTS (SELECT 1 FROM sqlite_schema AS t WHERE t.type = 'table' AND t.name = j.key)`,
     wanted,
   );
+}
+
+/**
+ * Moves all numbers on by what so many pages of the log may have given out that cannot be read any more: no row takes
+ * less than its cell in a page.
+ */
+export function passNumbers(sql: Sql, bytes: number): void {
+  const given = loadSequences(sql);
+  const rows = Math.ceil(bytes / LEAST_ROW_BYTES);
+  const moved = Object.keys(PER_SECOND).map((name) => [name, (given[name as Numbered] ?? 0) + rows] as const);
+  setSequences(sql, Object.fromEntries(moved));
 }
 
 /** How long ago the last number may have been given that is in the file; a little more, and never less. */

@@ -7,6 +7,7 @@ import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts"
 import { CommitCounts } from "../commit-counts.ts";
 import { DamagedEvents } from "../damaged-events.ts";
 import type { Store } from "../store.ts";
+import { acceptLoss } from "./accept-loss.ts";
 import { Backups } from "./backups.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -29,6 +30,8 @@ export interface OpenOptions extends StoreListeners {
   readonly clock?: Clock;
   /** Without them secrets are kept as they are; a file that is encrypted already cannot be opened then. */
   readonly encryption?: EncryptionKeys | undefined;
+  /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
+  readonly acceptsLoss?: boolean;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
 }
@@ -46,6 +49,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   if (giveBack === undefined) throw inUse(folder);
   try {
     if (await isServed(folder)) throw inUse(folder);
+    if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
     const commits = new CommitCounts();
     const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
@@ -85,6 +89,16 @@ async function isServed(folder: string): Promise<boolean> {
   return server !== undefined;
 }
 
+async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): Promise<void> {
+  const accepted = await acceptLoss(dataFileOf(folder), clock.now());
+  if (accepted === undefined) return;
+  const { log, kept } = accepted;
+  logger.warn(
+    { transactions: log.commitsBehind, pages: log.pagesBehind, kept, log: `${kept}-wal` },
+    "The data go on without the transactions behind the damage in the log; both files are kept as they were, and no number is given out again.",
+  );
+}
+
 async function openFile(
   { folder, logger, onFatal, encryption }: OpenOptions,
   clock: Clock,
@@ -117,7 +131,7 @@ function tellLeft(logger: Logger, folder: string): void {
 }
 
 function tell(logger: Logger, report: OpenReport, folder: string): void {
-  const { migrated, copy, released, encrypted, taken } = report;
+  const { migrated, copy, released, encrypted, taken, dropped } = report;
   if (copy !== undefined) {
     logger.info(
       { forms: migrated, copy },
@@ -133,6 +147,12 @@ function tell(logger: Logger, report: OpenReport, folder: string): void {
   }
   if (released > 0) {
     logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
+  }
+  if (dropped > 0) {
+    logger.warn(
+      { transactions: dropped },
+      "The last transactions in the log could not be read and were dropped. After a cut of the power that is as it must be, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
+    );
   }
   if (taken.length > 0) {
     logger.warn(

@@ -22,7 +22,7 @@ import {
   type WorkerSetup,
 } from "./messages.ts";
 import { admitFile, migrateFile } from "./migrate-file.ts";
-import { moveNumbers } from "./number-gap.ts";
+import { moveNumbers, passNumbers } from "./number-gap.ts";
 import { Reading } from "./reading.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { packOutcomes, unpackOps } from "./record-wire.ts";
@@ -88,6 +88,9 @@ function start(): void {
 
 function prepare(connection: Connection): OpenReport {
   const { applied, copy } = migrateFile(connection, setup.path);
+  const { commitsBehind, pagesBehind, pageBytes } = connection.log;
+  // Before anything gets a number.
+  if (commitsBehind > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
   const encrypted = encryptFile(connection, setup.encryption);
   const taken = keepServiceActions(connection, setup.nowMs);
   const released = setup.release ? connection.write(beginAnew) : 0;
@@ -100,6 +103,7 @@ function prepare(connection: Connection): OpenReport {
     migrated: applied,
     released,
     taken,
+    dropped: commitsBehind,
     ...(encrypted === undefined ? {} : { encrypted }),
     ...(copy === undefined ? {} : { copy }),
   };

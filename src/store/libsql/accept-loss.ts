@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import { chmodSync, constants, copyFileSync, rmSync, truncateSync } from "node:fs";
+import { EvregError } from "../../domain/error.ts";
+import { toIso } from "../../runtime/clock.ts";
+import { checkFile, moveNumbers, settleFile } from "./check-file.ts";
+import { checkLog, type LogCheck, logOf } from "./log-check.ts";
+import { takePlaceOf } from "./take-place.ts";
+
+/** What was given up, and where the two files are as they were. */
+export interface AcceptedLoss {
+  readonly log: LogCheck;
+  readonly kept: string;
+}
+
+/**
+ * Goes on without what a damaged log has behind its damage. As with a restore, the data are made whole in a copy that
+ * then takes the place of the file, which is kept beside with its log; cut off anywhere, it leaves the old or the new. The
+ * numbers go on far beyond, so that none that was given out is given again.
+ *
+ * To be called only while this process has no connection to the file, and holds its folder.
+ * @returns what was given up; `undefined` where the log is not damaged, and nothing was done
+ * @throws EvregError `unavailable` when there is no room for a copy, or what is left is not whole
+ */
+export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedLoss | undefined> {
+  const log = checkLog(file);
+  if (!log.isDamaged) return undefined;
+  const copy = `${file}.restore-${randomUUID()}`;
+  try {
+    copyWhole(file, copy, log);
+    await settleFile(copy);
+    await checkFile(copy, { name: `What ${file} holds without the end of its log` });
+    await moveNumbers({ moveOn: copy, nowMs, replaced: {} });
+    const kept = `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+    takePlaceOf(file, copy, kept);
+    return { log, kept };
+  } catch (error) {
+    throw refusal(file, error);
+  } finally {
+    for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
+  }
+}
+
+/** Cut where the engine would end, so that nobody takes what is behind it for anything. */
+function copyWhole(file: string, copy: string, { wholeBytes }: LogCheck): void {
+  copyFileSync(file, copy, constants.COPYFILE_EXCL);
+  chmodSync(copy, 0o600);
+  if (wholeBytes === 0) return;
+  copyFileSync(logOf(file), `${copy}-wal`, constants.COPYFILE_EXCL);
+  truncateSync(`${copy}-wal`, wholeBytes);
+}
+
+function refusal(file: string, error: unknown): EvregError {
+  const { code, message } = error as Error & { code?: string };
+  const why = code === "ENOSPC" ? "there is no room for a copy of it" : message;
+  return new EvregError(
+    "unavailable",
+    `The data of ${file} cannot go on without the end of its log: ${why.replace(/\.$/, "")}. Nothing was changed; ` +
+      "restore a backup with `evreg restore FILE --force`, which keeps the two files.",
+    { file },
+    { cause: error },
+  );
+}

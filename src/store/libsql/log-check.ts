@@ -1,0 +1,243 @@
+import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { endianness } from "node:os";
+import { EvregError } from "../../domain/error.ts";
+import { toIso } from "../../runtime/clock.ts";
+
+// The engine takes the log up to the first frame that is not whole and drops the rest without a word. That is right for
+// what a cut of the power leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the
+// log is read here before the engine sees it.
+//
+// A commit is acknowledged once an fsync of the log has returned, and only then is the next frame written. The only
+// commits whose frames may not be on the disk are the last ones: those that may be durable later, of which no more than
+// `MOST_UNSYNCED` come one after the other (see `connection.ts`), and one whose fsync is under way. A cut of the power may
+// keep any of their 512-byte sectors and lose any others. So where more commits than that lie behind a frame that is not
+// whole, that frame had been stored before the last of them was written: no cut of the power did that, and the log is
+// damaged. With as many or fewer nobody can tell; evreg starts, says so, and gives none of their numbers again.
+//
+// For this a commit counts when its last frame is whole: it follows from the one before it, and has the numbers (salts)
+// of this log. Frames of an earlier round of the log have other ones, and a transaction that was undone has no such frame.
+
+/** Commits one after the other that may be durable later; each further one is durable before it is answered. */
+export const MOST_UNSYNCED = 4;
+
+export interface LogCheck {
+  /** Of the log from its beginning to the last commit that the engine takes. */
+  readonly wholeBytes: number;
+  /** Commits from the first frame that is not whole, themselves whole or not. */
+  readonly commitsBehind: number;
+  /** From that frame to the last of those commits. */
+  readonly pagesBehind: number;
+  readonly pageBytes: number;
+  /** Whether those commits, or all but the last few, were acknowledged. */
+  readonly isDamaged: boolean;
+}
+
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+const BLOCK_FRAMES = 256;
+/** The last bit tells in which order the bytes of a word are added up. */
+const MAGIC = 0x377f0682;
+const FORMAT = 3_007_000;
+/** Where the log's header does not tell: what every file of evreg has. */
+const PAGE_BYTES = 4_096;
+const LOOK_AGAIN_MS = 250;
+
+const NOTHING: LogCheck = {
+  wholeBytes: 0,
+  commitsBehind: 0,
+  pagesBehind: 0,
+  pageBytes: PAGE_BYTES,
+  isDamaged: false,
+};
+
+/**
+ * Reads the log of a data file through, in memory for some hundred frames. Blocks its thread, about a second a GB.
+ *
+ * Another process may be writing it, as nothing is locked yet. So what looks damaged is looked at again; where the log
+ * has changed meanwhile it is in use, and the engine tells that.
+ * @param file the data file; no descriptor of it is opened
+ */
+export function checkLog(file: string, lookAgainMs = LOOK_AGAIN_MS): LogCheck {
+  const log = logOf(file);
+  const found = walk(log);
+  if (!found.isDamaged) return found;
+  const before = look(log);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookAgainMs);
+  const again = walk(log);
+  const after = look(log);
+  const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
+  return isAtRest ? again : { ...again, isDamaged: false };
+}
+
+/** @throws EvregError `unavailable` for a damaged log, telling what is at stake and what can be done */
+export function mustBeUndamaged(file: string): LogCheck {
+  const found = checkLog(file);
+  if (found.isDamaged) throw damagedLog(file, found);
+  return found;
+}
+
+/** The engine follows a link, and puts the log beside the file itself. */
+export function logOf(file: string): string {
+  return `${statSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file)}-wal`;
+}
+
+function look(path: string): { mtimeNs: bigint; size: bigint; mtimeMs: bigint } | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+function damagedLog(file: string, { commitsBehind, pagesBehind }: LogCheck): EvregError {
+  const log = logOf(file);
+  const at = (path: string): string => toIso(Number(look(path)?.mtimeMs ?? 0n));
+  return new EvregError(
+    "unavailable",
+    `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
+      `transactions on ${pagesBehind} pages, which were acknowledged between ${at(file)} and ${at(log)}. ` +
+      "Nothing was changed. Put back the two files from a copy, or restore a backup with `evreg restore FILE --force`; " +
+      "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
+      "which keep both files as they are beside the data.",
+    { file: log, transactions: commitsBehind, pages: pagesBehind },
+  );
+}
+
+interface Header {
+  readonly isWhole: boolean;
+  readonly pageBytes: number;
+  readonly isSwapped: boolean;
+  /** As it stands in frames; absent where the header does not tell. */
+  readonly salts: string | undefined;
+  readonly sum: Sum;
+}
+
+type Sum = readonly [number, number];
+
+function walk(log: string): LogCheck {
+  let descriptor: number;
+  try {
+    // No lock is ever held on the log, so opening and closing it is harmless.
+    descriptor = openSync(log, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return NOTHING;
+    throw unreadable(log, error);
+  }
+  try {
+    const { size } = fstatSync(descriptor);
+    if (size < HEADER_BYTES) return NOTHING;
+    const block = alignedBuffer(HEADER_BYTES);
+    readSync(descriptor, block, 0, HEADER_BYTES, 0);
+    return walkFrames(descriptor, size, readHeader(block));
+  } catch (error) {
+    throw unreadable(log, error);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function readHeader(header: Buffer): Header {
+  const magic = header.readUInt32BE(0);
+  const isSwapped = (magic % 2 === 1) !== (endianness() === "BE");
+  const sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)];
+  const pageBytes = header.readUInt32BE(8);
+  const isWhole =
+    magic - (magic % 2) === MAGIC &&
+    header.readUInt32BE(4) === FORMAT &&
+    isPageSize(pageBytes) &&
+    isSame(sumOf(wordsOf(header, isSwapped), 0, 6, [0, 0]), sum);
+  if (!isWhole) {
+    return { isWhole, pageBytes: PAGE_BYTES, isSwapped: endianness() === "BE", salts: undefined, sum };
+  }
+  return { isWhole, pageBytes, isSwapped, salts: header.toString("latin1", 16, 24), sum };
+}
+
+function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
+  const { pageBytes, isSwapped } = header;
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const frames = Math.floor((size - HEADER_BYTES) / frameBytes);
+  const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
+  let { salts, sum } = header;
+  /** The first frame that is not whole. */
+  let broken = header.isWhole ? undefined : 0;
+  let whole = 0;
+  let commitsBehind = 0;
+  let wholeBehind = 0;
+  let lastBehind = 0;
+  for (let first = 0; first < frames; first += BLOCK_FRAMES) {
+    const count = Math.min(BLOCK_FRAMES, frames - first);
+    readSync(descriptor, block, 0, count * frameBytes, HEADER_BYTES + first * frameBytes);
+    const words = wordsOf(block, isSwapped);
+    for (let index = 0; index < count; index += 1) {
+      const at = index * frameBytes;
+      const stored: Sum = [block.readInt32BE(at + 16), block.readInt32BE(at + 20)];
+      const hasSalts = saltsAt(block, at) === (salts ??= saltsAt(block, at));
+      const follows = isSame(frameSum(words, at, frameBytes, sum), stored);
+      sum = stored;
+      const isWhole = hasSalts && follows;
+      if (!isWhole) broken ??= first + index;
+      const isCommit = (hasSalts || follows) && block.readUInt32BE(at + 4) !== 0;
+      if (!isCommit) continue;
+      if (broken === undefined) whole = first + index + 1;
+      else {
+        commitsBehind += 1;
+        wholeBehind += isWhole ? 1 : 0;
+        lastBehind = first + index;
+      }
+    }
+  }
+  return {
+    wholeBytes: whole === 0 ? 0 : HEADER_BYTES + whole * frameBytes,
+    commitsBehind,
+    pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
+    pageBytes,
+    // The header is stored before any frame is written, and lies within one sector: no cut of the power tears it.
+    isDamaged: wholeBehind > (header.isWhole ? MOST_UNSYNCED + 1 : 0),
+  };
+}
+
+function saltsAt(block: Buffer, frame: number): string {
+  return block.toString("latin1", frame + 8, frame + 16);
+}
+
+/** Over the first two words of a frame's header and its page. */
+function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum): Sum {
+  const word = at / 4;
+  const ofHeader = sumOf(words, word, word + 2, before);
+  return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + frameBytes / 4, ofHeader);
+}
+
+/** The engine's checksum, which each frame carries on from the one before. */
+function sumOf(words: Int32Array, from: number, to: number, [first, second]: Sum): Sum {
+  let one = first;
+  let two = second;
+  for (let at = from; at < to; at += 2) {
+    one = (one + words[at]! + two) | 0;
+    two = (two + words[at + 1]! + one) | 0;
+  }
+  return [one, two];
+}
+
+function isSame(one: Sum, other: Sum): boolean {
+  return one[0] === other[0] && one[1] === other[1];
+}
+
+function isPageSize(bytes: number): boolean {
+  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0;
+}
+
+/** One that begins at a multiple of a word. */
+function alignedBuffer(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(bytes));
+}
+
+function wordsOf(bytes: Buffer, isSwapped: boolean): Int32Array {
+  const { buffer } = isSwapped ? Buffer.from(new Uint8Array(bytes).buffer).swap32() : bytes;
+  return new Int32Array(buffer);
+}
+
+function unreadable(log: string, error: unknown): EvregError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new EvregError(
+    "unavailable",
+    `The log ${log}, which holds the newest part of the data, cannot be read: ${code ?? message}. Nothing was changed.`,
+    { file: log },
+    { cause: error },
+  );
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startProgram, temporaryFolder } from "../support/program.ts";
+import { until } from "../support/until.ts";
+import { Ledger } from "./ledger.ts";
+import { report, someOf } from "./length.ts";
+import { create, publish } from "./load.ts";
+
+// The promise under test: a disk that fails to read or write, for a moment or for longer, costs nothing that was
+// acknowledged. Either evreg goes on, or it ends and says what happened; the data file stays whole.
+
+const CASES = someOf(
+  ["evreg.db-wal", "evreg.db"].flatMap((file) =>
+    ["pread64", "pwrite64"].flatMap((call) => [2, 1, 10].map((times) => ({ file, call, times }))),
+  ),
+  12,
+);
+/** Some 80 of them fill the log, so that it is moved into the file, which is when it is read. */
+const FILLER = "x".repeat(200_000);
+const MOST_EVENTS = 300;
+const EVENTS_AFTER = 20;
+const QUIET = ["--dev", "--log-level", "warn"];
+
+let folder: ReturnType<typeof temporaryFolder>;
+beforeEach(() => void (folder = temporaryFolder()));
+afterEach(() => folder.remove());
+
+test.skipIf(!canTrace()).each(CASES)(
+  "$times failed $call of $file (skipped where strace may not trace)",
+  { timeout: 60_000 },
+  async ({ file, call, times }) => {
+    const ledger = new Ledger();
+    const server = await startProgram(folder.path, QUIET);
+    await create(`${server.url}/v1/actions`, { action: "load.sent", application: "load", schemata: {} });
+    for (let n = 0; n < 50; n += 1) expect(await publish(server.url, ledger, FILLER)).toBe(201);
+    const disk = failing(server.child.pid, join(folder.path, file), call, times);
+    await until("the tracer is there", () => disk.isTracing());
+    const isOver = (): boolean => server.child.exitCode !== null;
+    let after = 0;
+    for (let n = 0; n < MOST_EVENTS && after < EVENTS_AFTER && !isOver(); n += 1) {
+      await publish(server.url, ledger, FILLER);
+      // Only there is anything read from the file that was not written a moment ago.
+      if (file === "evreg.db") await fetch(`${server.url}/v1/events/${n}`).catch(() => undefined);
+      if (disk.failures() >= times) after += 1;
+    }
+    const failed = disk.failures();
+    await disk.mend();
+    const hasEnded = isOver();
+    const { code, stderr } = hasEnded ? await server.ended : await server.end("SIGKILL");
+    if (hasEnded) {
+      expect(code, stderr).toBe(1);
+      expect(stderr).toMatch(/the disk failed|the file system failed/);
+    }
+    expect(failed).toBeGreaterThan(0);
+    const next = await startProgram(folder.path, QUIET);
+    expect(await publish(next.url, ledger)).toBe(201);
+    await next.end("SIGKILL");
+    const delivered = { undelivered: expect.any(Number) as number };
+    const { sent, acknowledged, refused } = ledger.expectWhole(folder.path, delivered);
+    const said = /"reason":"[^"]*"|Error: .*/.exec(stderr)?.[0] ?? "";
+    report(`${call} of ${file}`, { times, failed, ended: hasEnded, sent, acknowledged, refused, said });
+  },
+);
+
+/** From when `isTracing`, so many calls on the file fail with EIO. */
+function failing(pid: number | undefined, path: string, call: string, times: number) {
+  const out = join(folder.path, "strace");
+  const inject = `inject=${call}:error=EIO:when=1..${times}`;
+  const words = ["-f", "-qq", "-o", out, "-P", path, "-e", `trace=${call}`, "-e", inject, "-p", String(pid)];
+  const tracer: ChildProcess = spawn("strace", words, { stdio: "ignore" });
+  const ended = new Promise((resolve) => tracer.once("exit", resolve));
+  return {
+    isTracing: () => /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")),
+    failures: () => (existsSync(out) ? readFileSync(out, "utf8").split("(INJECTED)").length - 1 : 0),
+    mend: async () => {
+      tracer.kill("SIGINT");
+      await ended;
+    },
+  };
+}
+
+function canTrace(): boolean {
+  return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]).status === 0;
+}

@@ -1,0 +1,197 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { checkFile } from "../../src/store/libsql/check-file.ts";
+import type { Connection } from "../../src/store/libsql/connection.ts";
+import { checkLog, MOST_UNSYNCED } from "../../src/store/libsql/log-check.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openFile } from "./open-file.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+// The promise under test: a log that was damaged after it had been stored is refused, or told of; what a cut of the power
+// leaves of it never is refused.
+
+const scratch = useScratch();
+const file = (): string => join(scratch.path, "evreg.db");
+const log = (): string => `${file()}-wal`;
+
+const FRAME = 24 + 4096;
+const SECTOR = 512;
+const COMMITS = 30;
+const PLACES = 100;
+
+/** The same numbers in each run. */
+function pseudoRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const CREATE = `INSERT INTO action (action, application, revision, created_ms)
+  VALUES ('a' || (SELECT count(*) FROM action), 'x', 1, 1)`;
+const write = (connection: Connection, durable?: "later"): number =>
+  connection.write((sql) => sql.run(CREATE), durable);
+
+/** The files as they are after so many commits and a `kill -9`, the log's beginning of an earlier round. */
+function crashed(act: (connection: Connection) => void): { db: Buffer; wal: Buffer } {
+  const folder = join(scratch.path, "running");
+  mkdirSync(folder);
+  const connection = openFile(join(folder, "evreg.db"));
+  try {
+    act(connection);
+    const [db, wal] = ["evreg.db", "evreg.db-wal"].map((name) => readFileSync(join(folder, name)));
+    writeFileSync(file(), db!);
+    return { db: db!, wal: wal! };
+  } finally {
+    connection.close();
+  }
+}
+
+describe("a log of which a byte was changed", () => {
+  it("is refused, or told of where it may be what a cut of the power left", () => {
+    const { wal } = crashed((connection) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+    });
+    writeFileSync(log(), wal);
+    expect(checkLog(file())).toEqual({
+      wholeBytes: wal.length,
+      commitsBehind: 0,
+      pagesBehind: 0,
+      pageBytes: 4096,
+      isDamaged: false,
+    });
+    const random = pseudoRandom(7);
+    const verdicts = { refused: 0, told: 0, silent: 0 };
+    const header = Array.from({ length: 32 }, (_, at) => at);
+    const frames = Array.from({ length: PLACES }, () => 32 + random(wal.length - 32));
+    const lastHeader = Array.from({ length: 24 }, (_, at) => wal.length - FRAME + at);
+    for (const at of [...header, ...frames, ...lastHeader]) {
+      const changed = Buffer.from(wal);
+      changed[at]! ^= 1 + random(255);
+      writeFileSync(log(), changed);
+      const { isDamaged, commitsBehind } = checkLog(file(), 0);
+      verdicts[isDamaged ? "refused" : commitsBehind > 0 ? "told" : "silent"] += 1;
+    }
+    expect(verdicts.silent).toBe(0);
+    expect(verdicts.refused).toBeGreaterThan(header.length + PLACES / 2);
+  });
+
+  it("is not opened by anybody, and stays as it is", async () => {
+    const { db, wal } = crashed((connection) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+    });
+    wal[32 + 5 * FRAME + 1_000]! ^= 1;
+    writeFileSync(log(), wal);
+    const refusal = expect.objectContaining({
+      code: "unavailable",
+      message: expect.stringMatching(
+        /evreg\.db-wal is damaged, .*at least \d+ transactions on \d+ pages.*--accept-loss/,
+      ),
+    }) as unknown;
+    await expect(open()).rejects.toEqual(refusal);
+    await expect(checkFile(file())).rejects.toEqual(refusal);
+    expect(readFileSync(file()).equals(db)).toBe(true);
+    expect(readFileSync(log()).equals(wal)).toBe(true);
+  });
+});
+
+describe("going on without what a damaged log has lost", () => {
+  it("keeps both files as they were, all that is whole, and gives none of the numbers again", async () => {
+    const { db, wal } = crashed((connection) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+    });
+    const [fifth = 0] = commitFrames(wal).slice(4);
+    wal[32 + fifth * FRAME + 2_000]! ^= 1;
+    writeFileSync(log(), wal);
+    const warnings: string[] = [];
+    const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) }, true);
+    await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    await store.close();
+    expect(numbers().filter((rowid) => rowid <= COMMITS)).toEqual([1, 2, 3, 4]);
+    expect(warnings).toEqual([expect.stringContaining("without the transactions")]);
+    const kept = readdirSync(scratch.path).filter((name) => name.includes(".before-restore-"));
+    expect(kept).toHaveLength(2);
+    expect(readFileSync(join(scratch.path, kept[0]!)).equals(db)).toBe(true);
+    expect(readFileSync(join(scratch.path, kept[1]!)).equals(wal)).toBe(true);
+    await checkFile(file());
+  });
+
+  it("changes nothing where the log is whole", async () => {
+    const { wal } = crashed((connection) => write(connection));
+    writeFileSync(log(), wal);
+    const store = await open(silentLogger, true);
+    await store.close();
+    expect(numbers()).toContain(1);
+    expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toEqual([]);
+  });
+});
+
+describe("what a cut of the power leaves", () => {
+  it("is never refused, whatever is kept of what no fsync had stored yet", () => {
+    let synced = Buffer.alloc(0);
+    const { wal } = crashed((connection) => {
+      // A second round of the log, so that older frames lie behind.
+      for (let n = 0; n < 60; n += 1) write(connection);
+      connection.read.run("PRAGMA wal_checkpoint(RESTART)");
+      for (let n = 0; n < 10; n += 1) write(connection);
+      synced = readFileSync(join(scratch.path, "running", "evreg.db-wal"));
+      for (let n = 0; n < MOST_UNSYNCED; n += 1) write(connection, "later");
+      write(connection);
+    });
+    const sectors: number[] = [];
+    for (let at = 0; at < wal.length; at += SECTOR) {
+      if (!wal.subarray(at, at + SECTOR).equals(synced.subarray(at, at + SECTOR))) sectors.push(at);
+    }
+    expect(sectors.length).toBeGreaterThan(MOST_UNSYNCED * 8);
+    const random = pseudoRandom(11);
+    let told = 0;
+    for (let round = 0; round < PLACES * 4; round += 1) {
+      const cut = Buffer.from(wal);
+      const lostShare = 1 + random(20);
+      for (const at of sectors) if (random(20) < lostShare) synced.copy(cut, at, at, at + SECTOR);
+      writeFileSync(log(), cut);
+      const { isDamaged, commitsBehind, wholeBytes } = checkLog(file(), 0);
+      expect(isDamaged).toBe(false);
+      expect(wholeBytes).toBeGreaterThan(32);
+      if (commitsBehind > 0) told += 1;
+    }
+    expect(told).toBeGreaterThan(0);
+  });
+
+  it("starts by itself, tells of it, and gives none of the lost numbers again", async () => {
+    const { wal } = crashed((connection) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+    });
+    // In the last transaction but one.
+    const [last, before] = commitFrames(wal).toReversed();
+    expect(last).toBeGreaterThan(before!);
+    wal[32 + before! * FRAME + 2_000]! ^= 1;
+    writeFileSync(log(), wal);
+    const warnings: string[] = [];
+    const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) });
+    await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    await store.close();
+    expect(numbers().filter((rowid) => rowid <= COMMITS)).toHaveLength(COMMITS - 2);
+    expect(warnings).toEqual([expect.stringContaining("could not be read and were dropped")]);
+  });
+});
+
+/** Of all actions, evreg's own among them, which a start creates with the next numbers. */
+function numbers(): number[] {
+  return rawSql(file(), "SELECT rowid AS id FROM action ORDER BY rowid").map((row) => Number(row["id"]));
+}
+
+function commitFrames(wal: Buffer): number[] {
+  const frames = Array.from({ length: (wal.length - 32) / FRAME }, (_, index) => index);
+  return frames.filter((index) => wal.readUInt32BE(32 + index * FRAME + 4) !== 0);
+}
+
+function open(logger: Logger = silentLogger, acceptsLoss = false): Promise<Store> {
+  return openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger, acceptsLoss });
+}
