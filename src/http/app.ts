@@ -131,21 +131,40 @@ function checkTarget(incoming: Incoming): void {
   if (incoming.path.endsWith("/")) notFound(incoming);
   const request = incoming.nodeRequest;
   if (request === undefined) return;
-  const hosts = countHosts(request.rawHeaders);
-  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
-  if (hosts === 0 && request.httpVersion !== "1.0") {
+  checkSingle(request.rawHeaders);
+  const { host } = request.headers;
+  if (host === undefined) {
+    if (request.httpVersion === "1.0") return;
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
+  if (host === lastHost) return;
+  if (!AUTHORITY.test(host)) {
+    throw new EvregError("malformed", "The `Host` header is not a host with or without a port.", {
+      host: host.slice(0, 255),
+    });
+  }
+  lastHost = host;
 }
 
-/** Node keeps the first one; a proxy in front may have gone by another (RFC 9112, 3.2). */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let name = 0; name < rawHeaders.length; name += 2) {
-    const text = rawHeaders[name];
-    if (text?.length === 4 && text.toLowerCase() === "host") count += 1;
+/** A name, an IPv4 address or an IPv6 one in brackets, and a port (RFC 3986, 3.2; no percent-encoding, no user). */
+const AUTHORITY = /^(?:[\w.~!$&'()*+;=-]{1,255}|\[[\d:.A-Fa-f]{2,45}\])(?::\d{0,5})?$/;
+
+/** Nearly all requests have the host of the one before. */
+let lastHost = "";
+
+/** Node keeps the first of several; a proxy in front may have gone by another (RFC 9112, 3.2). */
+function checkSingle(rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  let authorizations = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const { length } = rawHeaders[at]!;
+    if (length === 4 && rawHeaders[at]!.toLowerCase() === "host") hosts += 1;
+    else if (length === 13 && rawHeaders[at]!.toLowerCase() === "authorization") authorizations += 1;
   }
-  return count;
+  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
+  if (authorizations > 1) {
+    throw new EvregError("malformed", "The request has more than one `Authorization` header; send one.");
+  }
 }
 
 function notFound(incoming: Incoming): never {
