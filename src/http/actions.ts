@@ -8,6 +8,7 @@ import {
   SCHEMA_CANDIDATE,
 } from "../domain/requests/actions.ts";
 import { parseJson } from "../json/parse.ts";
+import { PAGE_BYTES, REGISTRY_BYTES } from "./answer-memory.ts";
 import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
 import { listReply } from "./list-reply.ts";
@@ -29,9 +30,12 @@ export const ACTION_ROUTES: readonly Route[] = [
     query: ACTION_QUERY,
     answers: { 200: { description: "The actions.", schema: many("Action") } },
     failures: [],
-    async handle(evreg, incoming) {
-      const { data } = await evreg.actions.list(incoming.query(ACTION_QUERY));
-      return listReply(200, data);
+    async handle(evreg, incoming, { memory }) {
+      const query = incoming.query(ACTION_QUERY);
+      return memory.answer(incoming, REGISTRY_BYTES, async () => {
+        const { data } = await evreg.actions.list(query);
+        return listReply(200, data);
+      });
     },
   },
   {
@@ -64,8 +68,9 @@ export const ACTION_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The action.", schema: one("Action") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.actions.get(incoming.param("name")));
+    async handle(evreg, incoming, { memory }) {
+      const name = incoming.param("name");
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.actions.get(name)));
     },
   },
   {
@@ -108,10 +113,13 @@ export const ACTION_ROUTES: readonly Route[] = [
     query: REVISION_QUERY,
     answers: { 200: { description: "The revisions.", schema: many("ActionRevision") } },
     failures: [404],
-    async handle(evreg, incoming) {
+    async handle(evreg, incoming, { memory }) {
       const query = incoming.query(REVISION_QUERY);
-      const { data } = await evreg.actions.revisions(incoming.param("name"), query);
-      return listReply(200, data);
+      const name = incoming.param("name");
+      return memory.answer(incoming, REGISTRY_BYTES, async () => {
+        const { data } = await evreg.actions.revisions(name, query);
+        return listReply(200, data);
+      });
     },
   },
   {
@@ -124,8 +132,12 @@ export const ACTION_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The revision.", schema: one("ActionRevision") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.actions.revision(incoming.param("name"), incoming.id()));
+    async handle(evreg, incoming, { memory }) {
+      const name = incoming.param("name");
+      const id = incoming.id();
+      return memory.answer(incoming, PAGE_BYTES, async () =>
+        reply(200, await evreg.actions.revision(name, id)),
+      );
     },
   },
   {

@@ -1,8 +1,10 @@
 import type { Clock } from "../runtime/clock.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import { ByteBudget, type Share } from "./byte-budget.ts";
+import type { Incoming } from "./incoming.ts";
+import { isFlow, type Reply, sizeOf } from "./reply.ts";
 
 export interface AnswerLimits {
-  /** What reads may come to that are under way at once, each taken at its largest. */
+  /** What answers may come to that are made at once, each taken at its largest. */
   readonly readBytes: number;
   /** What large answers hold at once until their callers have taken them. */
   readonly heldBytes: number;
@@ -12,22 +14,32 @@ export interface AnswerLimits {
   readonly waitMs: number;
 }
 
+const MIB = 1024 * 1024;
 const ANSWER_LIMITS: AnswerLimits = {
-  readBytes: 256 * 1024 * 1024,
-  heldBytes: 256 * 1024 * 1024,
-  smallBytes: 256 * 1024,
+  readBytes: 128 * MIB,
+  heldBytes: 96 * MIB,
+  smallBytes: 16 * 1024,
   waitMs: 10_000,
 };
 
-export interface Held<T> {
-  readonly value: T;
-  /** Once the answer made of it is out, or will never be; only for a large one. */
-  readonly release?: () => void;
-}
+/** Callers that wait cost little: what they ask for is not read yet. */
+const WAITING = { maxWaiting: 512, tokenWaiting: 128 };
+
+/** What an answer comes to at most, as far as can be said before it is made: schemas and filters of a whole registry. */
+export const REGISTRY_BYTES = 64 * MIB;
+/** The same of a page of deliveries, of one with its attempts, and of anything smaller. */
+export const PAGE_BYTES = MIB;
+
+const TOO_MUCH =
+  "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
+
+/** Of a request, what its answer needs it for. */
+export type Asking = Pick<Incoming, "taking" | "whileThere" | "nodeRequest">;
 
 /**
- * Bounds the memory that listings take over all requests: a page may come to hundreds of megabytes, and a caller that
- * does not read its answer keeps it there. One page that is larger than a bound has it to itself.
+ * Bounds the memory that answers take over all requests: a page may come to hundreds of megabytes, and a caller that does
+ * not read its answer keeps it there. One page that is larger than a bound has it to itself. No token has more than half
+ * of what is held, and no address more than three quarters.
  */
 export class AnswerMemory {
   readonly #clock: Clock;
@@ -38,67 +50,81 @@ export class AnswerMemory {
   constructor(clock: Clock, limits: Partial<AnswerLimits> = {}) {
     this.#clock = clock;
     this.#limits = { ...ANSWER_LIMITS, ...limits };
-    this.#reading = new ByteBudget(clock, this.#limits.readBytes);
-    this.#held = new ByteBudget(clock, this.#limits.heldBytes);
+    const { readBytes, heldBytes } = this.#limits;
+    // Reading takes as long as evreg does, and no caller can make it longer.
+    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...WAITING };
+    this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
+    const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
+    this.#held = new ByteBudget(clock, { ...held, ...WAITING }, TOO_MUCH);
   }
 
   /**
-   * Reads when there is room for it. What is too large to be held now is let go of, and read again when there is room
-   * for that. `unavailable` when there is none in time.
-   * @param largestBytes what the read can come to at most
+   * Makes an answer when there is room for it. What is too large to be held now is let go of, and made again when there
+   * is room for that. `unavailable` when there is none in time.
+   * @param largestBytes what the answer can come to at most
    */
-  async read<T>(
-    largestBytes: number,
-    read: () => Promise<T>,
-    bytesOf: (value: T) => number,
-  ): Promise<Held<T>> {
+  async answer(incoming: Asking, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
     const untilMs = this.#clock.now() + this.#limits.waitMs;
-    const share: Share = { bytes: 0 };
+    let share: Share | undefined;
     try {
       for (;;) {
-        await this.#reading.take(largestBytes, untilMs - this.#clock.now());
-        const outcome = await this.#readOnce(read, bytesOf, share).finally(() =>
-          this.#reading.giveBack(largestBytes),
-        );
-        if (typeof outcome === "object") return outcome;
-        this.#giveBack(share);
-        await this.#held.take(outcome, untilMs - this.#clock.now());
-        share.bytes = outcome;
+        const reading = await this.#take(this.#reading, incoming, largestBytes, untilMs);
+        const outcome = await this.#makeOnce(incoming, make, share).finally(() => reading.giveBack());
+        if (typeof outcome === "object") {
+          share = undefined;
+          return outcome;
+        }
+        share?.giveBack();
+        share = await this.#take(this.#held, incoming, outcome, untilMs);
       }
     } finally {
-      this.#giveBack(share);
+      share?.giveBack();
     }
   }
 
   /**
-   * What was read, which then has the share; or how many bytes it needs to be held, where they are not free. A function of
+   * The answer, which then has the share; or how many bytes it needs to be held, where they are not free. A function of
    * its own, as otherwise what was let go of would stay in memory for as long as its request waits.
    */
-  async #readOnce<T>(
-    read: () => Promise<T>,
-    bytesOf: (value: T) => number,
-    share: Share,
-  ): Promise<Held<T> | number> {
-    const value = await read();
-    const bytes = Math.min(bytesOf(value), this.#limits.heldBytes);
-    if (bytes <= this.#limits.smallBytes) return { value };
-    // The page may have changed while its request waited.
-    if (bytes > share.bytes) {
-      if (!this.#held.tryTake(bytes - share.bytes)) return bytes;
-      share.bytes = bytes;
+  async #makeOnce(
+    incoming: Asking,
+    make: () => Promise<Reply>,
+    held: Share | undefined,
+  ): Promise<Reply | number> {
+    const reply = await make();
+    const bytes = sizeOf(reply.body);
+    if (bytes <= this.#limits.smallBytes) {
+      held?.giveBack();
+      return reply;
     }
-    const owned: Share = { bytes: share.bytes };
-    share.bytes = 0;
-    return { value, release: () => this.#giveBack(owned) };
+    // The page may have grown while its request waited.
+    const missing = bytes - (held?.taking.bytes ?? 0);
+    const more = missing > 0 ? this.#held.tryTake(incoming.taking(missing)) : undefined;
+    if (missing > 0 && more === undefined) return bytes;
+    held?.expect(bytes);
+    more?.expect(bytes);
+    const release = (): void => {
+      held?.giveBack();
+      more?.giveBack();
+      if (incoming.nodeRequest !== undefined) free(reply.body);
+    };
+    return { ...reply, release };
   }
 
-  #giveBack(share: Share): void {
-    if (share.bytes > 0) this.#held.giveBack(share.bytes);
-    share.bytes = 0;
+  async #take(budget: ByteBudget, incoming: Asking, bytes: number, untilMs: number): Promise<Share> {
+    const taking = incoming.taking(bytes);
+    return (
+      budget.tryTake(taking) ??
+      incoming.whileThere((gone) => budget.take(taking, untilMs - this.#clock.now(), gone))
+    );
   }
 }
 
-/** What one request has of the bytes that may be held. */
-interface Share {
-  bytes: number;
+/**
+ * Gives the memory of an answer back at once that is out and was made for one request alone. V8 would do so some time
+ * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
+ */
+function free(body: Reply["body"]): void {
+  if (typeof body === "string" || isFlow(body)) return;
+  for (const { buffer } of body) if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
 }

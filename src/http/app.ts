@@ -9,6 +9,8 @@ import { AnswerMemory } from "./answer-memory.ts";
 import type { AnswerLimits } from "./answer-memory.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { CallerGone } from "./body.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import type { BudgetLimits } from "./byte-budget.ts";
 import { createFinish } from "./finish.ts";
 import type { Finish } from "./finish.ts";
 import { Incoming } from "./incoming.ts";
@@ -25,10 +27,25 @@ export interface HttpAppOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly answers?: Partial<AnswerLimits>;
+  readonly bodies?: Partial<BudgetLimits>;
   readonly counts?: PublishCounts;
   /** Its reason is an `EvregError`. */
   readonly stopping?: AbortSignal;
 }
+
+const MIB = 1024 * 1024;
+
+/** Four of the largest batches at once. One token has half of it, and one address, if it is not this machine's, three quarters. */
+const BODY_LIMITS: BudgetLimits = {
+  maxBytes: 64 * MIB,
+  addressBytes: 48 * MIB,
+  tokenBytes: 32 * MIB,
+  maxWaiting: 256,
+  tokenWaiting: 64,
+};
+
+const TOO_MANY_BODIES =
+  "Too many large request bodies are on their way at once, and this one would not fit into memory beside them, or it came too slowly while others waited. Send it again in a moment; bodies up to 16 KiB are always taken.";
 
 /** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {
@@ -36,18 +53,21 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
+  const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
   const context: RouteContext = { limits: config.limits, version, memory, counts, clock, stopping };
   const finish = createFinish({ logger, clock });
+  const handlerOf = createHandlers(finish, clock, bodies);
 
   const app = new H3({
     // h3 would write failures to the console; they go to the log instead.
     silent: true,
-    onError: (error, event) => finish.failed(new Incoming(event), clock.now(), outsideRoutes(error)),
+    onError: (error, event) => finish.failed(new Incoming(event, bodies), clock.now(), outsideRoutes(error)),
   });
 
   for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
     for (const route of routes) {
       const act = (evreg: Evreg, incoming: Incoming): Reply | Promise<Reply> => {
+        incoming.token = evreg;
         if (route.query === undefined) incoming.checkNoQuery();
         return route.handle(evreg, incoming, context);
       };
@@ -59,7 +79,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
         route.access === "publish" && route.body !== undefined
           ? (failure: unknown) => counts.refuse(failure)
           : undefined;
-      const handler = handlerOf(finish, clock, begin, refused);
+      const handler = handlerOf(begin, refused);
       app.on(route.method, path, handler);
       // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.
       if (answersHead(route)) app.on("HEAD", path, handler);
@@ -68,11 +88,11 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     app.on(
       "OPTIONS",
       path,
-      handlerOf(finish, clock, () => ({ status: 204, body: "", headers: [["allow", allow]] })),
+      handlerOf(() => ({ status: 204, body: "", headers: [["allow", allow]] })),
     );
     app.all(
       path,
-      handlerOf(finish, clock, (incoming) => {
+      handlerOf((incoming) => {
         throw new EvregError("method_not_allowed", `${incoming.method} is not possible here; ${allow} are.`, {
           allow,
         });
@@ -81,21 +101,21 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   }
   app.all(
     "/**",
-    handlerOf(finish, clock, (incoming) => notFound(incoming)),
+    handlerOf((incoming) => notFound(incoming)),
   );
   return app;
 }
 
 /** @param refused told why a request came to nothing, unless its caller left */
-function handlerOf(
-  finish: Finish,
-  clock: Clock,
+type HandlerOf = (
   act: (incoming: Incoming) => Reply | Promise<Reply>,
   refused?: (failure: unknown) => void,
-): EventHandler {
-  return async (event: H3Event) => {
+) => EventHandler;
+
+function createHandlers(finish: Finish, clock: Clock, bodies: ByteBudget): HandlerOf {
+  return (act, refused) => async (event: H3Event) => {
     const startedMs = clock.now();
-    const incoming = new Incoming(event);
+    const incoming = new Incoming(event, bodies);
     try {
       checkTarget(incoming);
       return finish.replied(incoming, startedMs, await act(incoming));
@@ -111,21 +131,40 @@ function checkTarget(incoming: Incoming): void {
   if (incoming.path.endsWith("/")) notFound(incoming);
   const request = incoming.nodeRequest;
   if (request === undefined) return;
-  const hosts = countHosts(request.rawHeaders);
-  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
-  if (hosts === 0 && request.httpVersion !== "1.0") {
+  checkSingle(request.rawHeaders);
+  const { host } = request.headers;
+  if (host === undefined) {
+    if (request.httpVersion === "1.0") return;
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
+  if (host === lastHost) return;
+  if (!AUTHORITY.test(host)) {
+    throw new EvregError("malformed", "The `Host` header is not a host with or without a port.", {
+      host: host.slice(0, 255),
+    });
+  }
+  lastHost = host;
 }
 
-/** Node keeps the first one; a proxy in front may have gone by another (RFC 9112, 3.2). */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let name = 0; name < rawHeaders.length; name += 2) {
-    const text = rawHeaders[name];
-    if (text?.length === 4 && text.toLowerCase() === "host") count += 1;
+/** A name, an IPv4 address or an IPv6 one in brackets, and a port (RFC 3986, 3.2; no percent-encoding, no user). */
+const AUTHORITY = /^(?:[\w.~!$&'()*+;=-]{1,255}|\[[\d:.A-Fa-f]{2,45}\])(?::\d{0,5})?$/;
+
+/** Nearly all requests have the host of the one before. */
+let lastHost = "";
+
+/** Node keeps the first of several; a proxy in front may have gone by another (RFC 9112, 3.2). */
+function checkSingle(rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  let authorizations = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const { length } = rawHeaders[at]!;
+    if (length === 4 && rawHeaders[at]!.toLowerCase() === "host") hosts += 1;
+    else if (length === 13 && rawHeaders[at]!.toLowerCase() === "authorization") authorizations += 1;
   }
-  return count;
+  if (hosts > 1) throw new EvregError("malformed", "The request has more than one `Host` header.");
+  if (authorizations > 1) {
+    throw new EvregError("malformed", "The request has more than one `Authorization` header; send one.");
+  }
 }
 
 function notFound(incoming: Incoming): never {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
+import type { Share } from "./byte-budget.ts";
 import { isEnding } from "./end-with.ts";
 
 /** The connection ended before the request did: there is nobody left to answer. */
@@ -7,38 +8,100 @@ export class CallerGone extends Error {
   override readonly name = "CallerGone";
 }
 
+/** A body up to this size takes no room: as many connections as there may be have so much each. */
+const FREE_BYTES = 16 * 1024;
+
+/** Where a body gets its memory from. */
+export interface BodyRoom {
+  /** @param evict ends the reading, or once it is read the request, as the caller is too slow while others wait */
+  tryTake(bytes: number, evict: (refusal: EvregError) => void): Share | undefined;
+  /** The same, waiting for it. `unavailable` when it does not come free in time. */
+  take(bytes: number, evict: (refusal: EvregError) => void): Promise<Share>;
+}
+
 /**
  * Reads a request's body, never holding more than `maxBytes` of it: a declared length is refused before the first byte
- * is read, an undeclared one as soon as it runs over.
+ * is read, an undeclared one as soon as it runs over. Once it has sent more than is free, a body needs room for its
+ * declared length, without one for `maxBytes`; until there is room, nothing more is taken off the wire.
  * `too_large` with `details: { limit, size }`, where `size` is the declared length or, without one, what had arrived;
- * `malformed` when there is none.
+ * `malformed` when there is none; `unavailable` when there is no room, or its caller is too slow while others wait.
  */
 export function readNodeBody(
   request: IncomingMessage,
   response: ServerResponse,
   maxBytes: number,
+  roomOf: () => BodyRoom,
 ): Promise<Uint8Array> {
-  const declared = request.headers["content-length"];
-  if (declared !== undefined && Number(declared) > maxBytes) {
-    return Promise.reject(tooLarge(maxBytes, Number(declared)));
-  }
+  const { "content-length": declared, expect } = request.headers;
+  const longest = declared === undefined ? maxBytes : Number(declared);
+  if (longest > maxBytes) return Promise.reject(tooLarge(maxBytes, longest));
   // The caller asked before sending: only now is it certain that its body is wanted.
-  if (request.headers.expect !== undefined && /^100-continue$/i.test(request.headers.expect)) {
-    response.writeContinue();
-  }
+  if (expect !== undefined && /^100-continue$/i.test(expect)) response.writeContinue();
   return new Promise((resolve, reject) => {
-    let first: Uint8Array | undefined;
-    let chunks: Uint8Array[] | undefined;
+    let only: Uint8Array | undefined;
+    let gathered: Buffer | undefined;
     let size = 0;
+    let roomBytes = FREE_BYTES;
+    let share: Share | undefined;
     let over = false;
+    const fail = (error: Error): void => {
+      over = true;
+      only = gathered = undefined;
+      share?.giveBack();
+      request.off("data", onData).pause();
+      reject(error);
+    };
+    const evict = (refusal: EvregError): void => {
+      if (over) request.socket.destroy();
+      else fail(refusal);
+    };
+    const keep = (chunk: Uint8Array): void => {
+      if (size === chunk.length) only = chunk;
+      else {
+        // At once into one buffer: a list of chunks of a byte each would take a hundred times their bytes.
+        if (gathered === undefined || gathered.length < size) {
+          const wanted = declared === undefined ? Math.max(2 * size, FREE_BYTES) : longest;
+          const larger = Buffer.allocUnsafeSlow(Math.min(wanted, longest, roomBytes));
+          larger.set(gathered ?? only ?? []);
+          gathered = larger;
+          only = undefined;
+        }
+        gathered.set(chunk, size - chunk.length);
+      }
+      share?.moved(chunk.length);
+    };
+    const granted = (given: Share): void => {
+      share = given;
+      roomBytes = maxBytes;
+      share.expect(0);
+    };
     const onData = (chunk: Uint8Array): void => {
       size += chunk.length;
-      if (size > maxBytes) {
-        over = true;
-        request.off("data", onData).pause();
-        reject(tooLarge(maxBytes, size));
-      } else if (first === undefined) first = chunk;
-      else (chunks ??= [first]).push(chunk);
+      if (size > maxBytes) fail(tooLarge(maxBytes, size));
+      else if (size <= roomBytes) keep(chunk);
+      else {
+        const room = roomOf();
+        const given = room.tryTake(longest, evict);
+        if (given !== undefined) {
+          granted(given);
+          keep(chunk);
+          return;
+        }
+        request.pause();
+        void whenThereIsRoom(room, chunk);
+      }
+    };
+    const whenThereIsRoom = async (room: BodyRoom, chunk: Uint8Array): Promise<void> => {
+      try {
+        granted(await room.take(longest, evict));
+        if (over) share?.giveBack();
+        else {
+          keep(chunk);
+          request.resume();
+        }
+      } catch (error) {
+        if (!over) fail(error as Error);
+      }
     };
     const onEnd = (): void => {
       // It was refused as too slow, and came to its end all the same before the connection did.
@@ -46,16 +109,17 @@ export function readNodeBody(
         onClose();
         return;
       }
+      if (over) return;
       over = true;
-      if (chunks !== undefined) resolve(Buffer.concat(chunks, size));
-      else if (first !== undefined) resolve(first);
+      // From here on it is evreg's turn.
+      share?.settle();
+      if (gathered !== undefined) resolve(gathered.length === size ? gathered : gathered.subarray(0, size));
+      else if (only !== undefined) resolve(only);
       else reject(noBody());
     };
     // Comes in any case: after the end, or with none once the caller is gone.
     const onClose = (): void => {
-      if (over) return;
-      over = true;
-      reject(new CallerGone("The connection ended before the request did."));
+      if (!over) fail(new CallerGone("The connection ended before the request did."));
     };
     if (request.destroyed) onClose();
     else request.on("data", onData).on("end", onEnd).on("close", onClose);

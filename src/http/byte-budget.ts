@@ -1,68 +1,248 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-interface Waiting {
-  readonly bytes: number;
-  readonly grant: () => void;
+export interface BudgetLimits {
+  /** What all take together. */
+  readonly maxBytes: number;
+  /** What the callers of one address take together, unless they are on this machine. */
+  readonly addressBytes: number;
+  /** What the callers with one token take together. */
+  readonly tokenBytes: number;
+  /** Callers that wait for bytes; more are refused at once. */
+  readonly maxWaiting: number;
+  /** Those of one token. */
+  readonly tokenWaiting: number;
 }
 
-/** So many bytes and no more, shared by all who take of them. What is larger than the whole takes the whole. */
+/** Who takes bytes. */
+export interface Caller {
+  /** `undefined` for one on this machine, behind which a proxy may stand for everybody. */
+  readonly address: string | undefined;
+  /** Anything that is the same for each request with one token. */
+  readonly token: unknown;
+}
+
+export interface Taking {
+  readonly bytes: number;
+  readonly caller: Caller;
+  /** Ends what the bytes are for, which were just taken back: its caller is too slow while others wait. */
+  readonly evict: () => void;
+}
+
+interface Waiting {
+  readonly taking: Taking;
+  readonly grant: (share: Share) => void;
+}
+
+/** What one address, one token, or all have of the budget. */
+interface Account {
+  readonly maxBytes: number;
+  takenBytes: number;
+  waiting: number;
+}
+
+/** A caller is too slow that has not moved its bytes at this rate, by more than the patience. */
+const LEAST_BYTES_PER_MS = 64;
+const PATIENCE_MS = 5_000;
+/** How often the slow are looked for while somebody waits. */
+const CHECK_EVERY_MS = 500;
+
+/** The bytes that one request has, until it gives them back. */
+export class Share {
+  readonly taking: Taking;
+  readonly #clock: Clock;
+  readonly #release: (share: Share) => void;
+  /** When its caller will have been too slow. */
+  #dueMs = Infinity;
+  #over = false;
+
+  constructor(taking: Taking, clock: Clock, release: (share: Share) => void) {
+    this.taking = taking;
+    this.#clock = clock;
+    this.#release = release;
+  }
+
+  get dueMs(): number {
+    return this.#dueMs;
+  }
+
+  /** It is its caller's turn from now on, to move so many bytes. */
+  expect(bytes: number): void {
+    this.#dueMs = this.#clock.now() + PATIENCE_MS + bytes / LEAST_BYTES_PER_MS;
+  }
+
+  /** Its caller moved so many bytes. What it is ahead of the least rate does not count for longer than the patience. */
+  moved(bytes: number): void {
+    this.#dueMs = Math.min(this.#dueMs + bytes / LEAST_BYTES_PER_MS, this.#clock.now() + PATIENCE_MS);
+  }
+
+  /** It is not its caller's turn. */
+  settle(): void {
+    this.#dueMs = Infinity;
+  }
+
+  /** Safe to call twice. */
+  giveBack(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#release(this);
+  }
+}
+
+/**
+ * So many bytes and no more, shared by all who take of them, with a share for each address and each token. What is larger
+ * than a share takes the whole of it. Whoever waits may have those evicted that hold bytes and do not move them.
+ */
 export class ByteBudget {
   readonly #clock: Clock;
-  readonly #maxBytes: number;
+  readonly #limits: BudgetLimits;
+  readonly #refusal: string;
+  readonly #all: Account;
+  readonly #addresses = new Map<unknown, Account>();
+  readonly #tokens = new Map<unknown, Account>();
+  readonly #shares = new Set<Share>();
   readonly #waiting = new Set<Waiting>();
-  #takenBytes = 0;
+  #isChecking = false;
+  #cancelCheck = (): void => {};
 
-  constructor(clock: Clock, maxBytes: number) {
+  /** @param refusal what those are told for whom no bytes come free */
+  constructor(clock: Clock, limits: BudgetLimits, refusal: string) {
     this.#clock = clock;
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
+    this.#refusal = refusal;
+    this.#all = { maxBytes: limits.maxBytes, takenBytes: 0, waiting: 0 };
   }
 
   /** Takes them if they are free, also past those who wait: a small share need not wait behind a large one. */
-  tryTake(bytes: number): boolean {
-    const share = this.#shareOf(bytes);
-    if (this.#takenBytes + share > this.#maxBytes) return false;
-    this.#takenBytes += share;
-    return true;
+  tryTake(taking: Taking): Share | undefined {
+    const accounts = this.#accountsOf(taking.caller);
+    if (accounts.some((account) => isFull(account, taking.bytes))) {
+      this.#drop(taking.caller);
+      return undefined;
+    }
+    for (const account of accounts) account.takenBytes += Math.min(taking.bytes, account.maxBytes);
+    const share = new Share(taking, this.#clock, (over) => this.#takeBack(over));
+    this.#shares.add(share);
+    return share;
   }
 
-  /** Takes them in turn. `unavailable` when they do not come free in time. */
-  take(bytes: number, waitMs: number): Promise<void> {
-    if (this.#waiting.size === 0 && this.tryTake(bytes)) return Promise.resolve();
+  /**
+   * Takes them once they are free; those who came first go first, but for those whom only their own share holds up.
+   * `unavailable` when they do not come free in time, or too many wait already.
+   * @param gone aborted when nobody wants them any more; its reason is what is thrown then
+   */
+  take(taking: Taking, waitMs: number, gone?: AbortSignal): Promise<Share> {
+    const share = this.tryTake(taking);
+    if (share !== undefined) return Promise.resolve(share);
+    const accounts = this.#accountsOf(taking.caller);
+    const [all, ofToken] = accounts;
+    const { maxWaiting, tokenWaiting } = this.#limits;
+    if (gone?.aborted === true || all.waiting >= maxWaiting || ofToken.waiting >= tokenWaiting) {
+      this.#drop(taking.caller);
+      return Promise.reject(gone?.aborted === true ? gone.reason : this.refused());
+    }
     return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        cancelTimer();
+        gone?.removeEventListener("abort", refuse);
+        this.#waiting.delete(waiting);
+        for (const account of accounts) account.waiting -= 1;
+        if (this.#waiting.size === 0) this.#cancelCheck();
+      };
       const waiting: Waiting = {
-        bytes,
-        grant: () => {
-          cancelTimer();
-          this.#waiting.delete(waiting);
-          resolve();
+        taking,
+        grant: (granted) => {
+          leave();
+          resolve(granted);
         },
       };
+      const refuse = (): void => {
+        leave();
+        this.#drop(taking.caller);
+        reject(gone?.aborted === true ? gone.reason : this.refused());
+      };
+      for (const account of accounts) account.waiting += 1;
       this.#waiting.add(waiting);
-      const cancelTimer = this.#clock.setTimer(() => {
-        this.#waiting.delete(waiting);
-        reject(new EvregError("unavailable", TOO_MUCH));
-        this.#grant();
-      }, waitMs);
+      gone?.addEventListener("abort", refuse);
+      const cancelTimer = this.#clock.setTimer(refuse, waitMs);
+      this.#check();
     });
   }
 
-  giveBack(bytes: number): void {
-    this.#takenBytes -= this.#shareOf(bytes);
+  refused(): EvregError {
+    return new EvregError("unavailable", this.#refusal);
+  }
+
+  #takeBack(share: Share): void {
+    const { bytes, caller } = share.taking;
+    for (const account of this.#accountsOf(caller)) account.takenBytes -= Math.min(bytes, account.maxBytes);
+    this.#shares.delete(share);
+    this.#drop(caller);
     this.#grant();
   }
 
   #grant(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.tryTake(waiting.bytes)) return;
-      waiting.grant();
+    for (const { taking, grant } of this.#waiting) {
+      const share = this.tryTake(taking);
+      if (share !== undefined) grant(share);
     }
   }
 
-  #shareOf(bytes: number): number {
-    return Math.min(bytes, this.#maxBytes);
+  /** Looks for the slow for as long as somebody waits. */
+  #check(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const cancelTimer = this.#clock.setTimer(() => {
+      this.#isChecking = false;
+      for (const waiting of this.#waiting) this.#makeRoom(waiting);
+      if (this.#waiting.size > 0) this.#check();
+    }, CHECK_EVERY_MS);
+    this.#cancelCheck = () => {
+      cancelTimer();
+      this.#isChecking = false;
+    };
+  }
+
+  /** Evicts the slow that hold what this one waits for, until it has its bytes: taking back gives them to it. */
+  #makeRoom(waiting: Waiting): void {
+    const { bytes, caller } = waiting.taking;
+    const accounts = this.#accountsOf(caller);
+    const nowMs = this.#clock.now();
+    for (const share of this.#shares) {
+      if (!this.#waiting.has(waiting)) return;
+      if (share.dueMs > nowMs) continue;
+      const others = this.#accountsOf(share.taking.caller);
+      if (!accounts.some((account) => isFull(account, bytes) && others.includes(account))) continue;
+      share.giveBack();
+      share.taking.evict();
+    }
+  }
+
+  /** Of all, of the token, and of the address if it counts. */
+  #accountsOf({ address, token }: Caller): [Account, Account, ...Account[]] {
+    const ofToken = accountOf(this.#tokens, token, this.#limits.tokenBytes);
+    if (address === undefined) return [this.#all, ofToken];
+    return [this.#all, ofToken, accountOf(this.#addresses, address, this.#limits.addressBytes)];
+  }
+
+  /** Forgets the accounts of a caller that have nothing in them. */
+  #drop({ address, token }: Caller): void {
+    dropEmpty(this.#tokens, token);
+    if (address !== undefined) dropEmpty(this.#addresses, address);
   }
 }
 
-const TOO_MUCH =
-  "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit.";
+function isFull({ takenBytes, maxBytes }: Account, bytes: number): boolean {
+  return takenBytes + Math.min(bytes, maxBytes) > maxBytes;
+}
+
+function accountOf(accounts: Map<unknown, Account>, key: unknown, maxBytes: number): Account {
+  let account = accounts.get(key);
+  if (account === undefined) accounts.set(key, (account = { maxBytes, takenBytes: 0, waiting: 0 }));
+  return account;
+}
+
+function dropEmpty(accounts: Map<unknown, Account>, key: unknown): void {
+  const account = accounts.get(key);
+  if (account?.takenBytes === 0 && account.waiting === 0) accounts.delete(key);
+}

@@ -1,30 +1,135 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import ipaddr from "ipaddr.js";
+import { isEnding } from "./end-with.ts";
 
 const NEWEST = Symbol("newest answer");
+const SEEN = Symbol("newest answer when a place was last looked for");
+const RESERVED = Symbol("in the reserve");
 
 /** A connection with the newest answer that was begun on it. */
 type Answering = Duplex & { [NEWEST]?: ServerResponse };
 
+/** A connection as it was accepted; of an encrypted one, what lies below. */
+type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
+
+export interface ConnectionLimits {
+  /** With more, one between two requests is closed for each that comes, and none is taken where there is no such one. */
+  readonly maxConnections: number;
+  /** The same of one address, unless it is this machine's own. */
+  readonly maxOfAddress: number;
+  /** Beside those, when no place can be made: for callers on this machine, and from elsewhere for `/health` only. */
+  readonly reserved: number;
+}
+
 /**
  * The open connections of a server with the newest answer of each, so that closing can tell every caller. It is kept on
  * the connection itself, as listeners, set entries or look-ups for each request would be felt.
+ *
+ * A place is made by closing one that is between two requests, of the address that has most: the one that waits longest,
+ * as far as that can be told without noting the time of each request. Each that is looked at is passed over once if it
+ * was used since it was looked at before (the clock algorithm of page caches).
  */
 export class Connections {
   readonly #server: Server;
+  readonly #limits: ConnectionLimits;
   readonly #open = new Set<Socket>();
+  /** By address, each in the order in which a place is looked for. */
+  readonly #places = new Map<string | undefined, Set<Accepted>>();
+  readonly #reserve = new Set<Accepted>();
+  /** Encrypted ones that are still agreeing on how, by where they come from. */
+  readonly #agreeing = new Map<string, Accepted>();
+  #placed = 0;
   #closing = false;
 
-  constructor(server: Server) {
+  /** @param refused told of each connection for which there is no place */
+  constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
     this.#server = server;
-    const opened = (socket: Socket): void => {
-      this.#open.add(socket);
-      socket.on("close", () => this.#open.delete(socket));
-    };
-    server.on("connection", opened);
+    this.#limits = limits;
+    const encrypts = "setSecureContext" in server;
+    server.on("connection", (socket: Accepted) => {
+      if (!this.#place(socket)) {
+        socket.destroy();
+        refused();
+        return;
+      }
+      this.#opened(socket);
+      if (encrypts) this.#agrees(socket);
+    });
     // Answers are those of the encrypted side; the one below it is kept for those that never get that far.
-    server.on("secureConnection", opened);
+    server.on("secureConnection", (socket: Socket) => {
+      this.#opened(socket);
+      const from = originOf(socket);
+      const below = this.#agreeing.get(from);
+      if (below !== undefined) below.encrypted = socket;
+      this.#agreeing.delete(from);
+    });
+  }
+
+  #agrees(socket: Accepted): void {
+    const from = originOf(socket);
+    this.#agreeing.set(from, socket);
+    socket.on("close", () => {
+      if (this.#agreeing.get(from) === socket) this.#agreeing.delete(from);
+    });
+  }
+
+  #opened(socket: Socket): void {
+    this.#open.add(socket);
+    socket.on("close", () => this.#open.delete(socket));
+  }
+
+  /** Gives it a place, or one that is made for it; answers whether there was one. */
+  #place(socket: Accepted): boolean {
+    const { maxConnections, maxOfAddress, reserved } = this.#limits;
+    const address = addressOf(socket);
+    const own = this.#places.get(address);
+    const isOver = address !== undefined && own !== undefined && own.size >= maxOfAddress;
+    if (isOver ? this.#closeIdle(own) : this.#placed < maxConnections || this.#closeIdleOfAny()) {
+      this.#enter(socket, this.#places.get(address) ?? new Set());
+      return true;
+    }
+    if (this.#reserve.size >= reserved && !this.#closeIdle(this.#reserve)) return false;
+    socket[RESERVED] = true;
+    this.#enter(socket, this.#reserve);
+    return true;
+  }
+
+  #enter(socket: Accepted, group: Set<Accepted>): void {
+    group.add(socket);
+    if (group !== this.#reserve) {
+      this.#places.set(addressOf(socket), group);
+      this.#placed += 1;
+    }
+    const address = addressOf(socket);
+    socket.on("close", () => this.#leave(socket, group, address));
+  }
+
+  #leave(socket: Accepted, group: Set<Accepted>, address: string | undefined): void {
+    if (!group.delete(socket) || group === this.#reserve) return;
+    this.#placed -= 1;
+    if (group.size === 0) this.#places.delete(address);
+  }
+
+  #closeIdleOfAny(): boolean {
+    const bySize = [...this.#places.values()].toSorted((one, other) => other.size - one.size);
+    return bySize.some((group) => this.#closeIdle(group));
+  }
+
+  /** Closes one of them that is between two requests; answers whether there was any. */
+  #closeIdle(group: Set<Accepted>): boolean {
+    const idle = findIdle(group);
+    if (idle === undefined) return false;
+    // Its place is free at once; its end comes later.
+    this.#leave(idle, group, addressOf(idle));
+    idle.destroy();
+    return true;
+  }
+
+  /** Whether this request may not be answered on its connection: it is in the reserve, for another purpose. */
+  isBeyondReserve({ socket, url }: IncomingMessage): boolean {
+    return (socket as Accepted)[RESERVED] === true && addressOf(socket) !== undefined && url !== "/health";
   }
 
   /** Answers with the answer to the connection's request before this one, also once it is out. */
@@ -61,4 +166,43 @@ export class Connections {
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy();
   }
+}
+
+/** The first that is between two requests and was not used since it was last looked at; else the first between two. */
+function findIdle(group: Set<Accepted>): Accepted | undefined {
+  let used: Accepted | undefined;
+  let left = group.size;
+  for (const socket of group) {
+    if (left === 0) break;
+    left -= 1;
+    const answering: Answering = socket.encrypted ?? socket;
+    const newest = answering[NEWEST];
+    if (isEnding(answering) || (newest !== undefined && !newest.writableFinished)) continue;
+    if (socket[SEEN] === newest) return socket;
+    if (newest !== undefined) socket[SEEN] = newest;
+    group.delete(socket);
+    group.add(socket);
+    used ??= socket;
+  }
+  return used;
+}
+
+/**
+ * Whose connection it is: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
+ * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
+ */
+export function addressOf({ remoteAddress }: Socket): string | undefined {
+  // A caller that has left already.
+  if (remoteAddress === undefined) return "";
+  if (remoteAddress === "127.0.0.1" || remoteAddress === "::1") return undefined;
+  const address = ipaddr.process(remoteAddress);
+  if (!(address instanceof ipaddr.IPv6)) {
+    const text = address.toString();
+    return text === "127.0.0.1" ? undefined : text;
+  }
+  return address.parts.slice(0, 4).join(":");
+}
+
+function originOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -1,4 +1,5 @@
 import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
+import { PAGE_BYTES } from "./answer-memory.ts";
 import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import type { Route } from "./route.ts";
@@ -17,8 +18,9 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     query: DELIVERY_QUERY,
     answers: { 200: { description: "The deliveries.", schema: many("Delivery") } },
     failures: [],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.deliveries.list(incoming.query(DELIVERY_QUERY)));
+    async handle(evreg, incoming, { memory }) {
+      const query = incoming.query(DELIVERY_QUERY);
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.deliveries.list(query)));
     },
   },
   {
@@ -31,8 +33,9 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The delivery.", schema: one("DeliveryWithAttempts") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.deliveries.get(incoming.id()));
+    async handle(evreg, incoming, { memory }) {
+      const id = incoming.id();
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.deliveries.get(id)));
     },
   },
   {

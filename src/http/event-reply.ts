@@ -61,8 +61,8 @@ function noneAccepted(count: number): string {
   return `None of the events was stored; \`errors\` says of ${count === 1 ? "one" : count} what is wrong.`;
 }
 
-/** The bytes of their payloads, which is what a large answer takes in memory. */
-export function payloadBytesOf(events: readonly (Event | null)[]): number {
+/** The bytes of their payloads. */
+function payloadBytesOf(events: readonly (Event | null)[]): number {
   let bytes = 0;
   for (const event of events) bytes += event === null ? 0 : event.payload.bytes.length;
   return bytes;

@@ -5,8 +5,9 @@ import type { EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parsePublishBody, parsePublishBodySlowly } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests/events.ts";
 import { loopPace } from "../runtime/pace.ts";
+import { REGISTRY_BYTES } from "./answer-memory.ts";
 import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
-import { batchReply, eventListReply, eventReply, payloadBytesOf } from "./event-reply.ts";
+import { batchReply, eventListReply, eventReply } from "./event-reply.ts";
 import { batch } from "./records/events.ts";
 import { many, one, ref } from "./records/members.ts";
 import { APPLIED_HEADERS, MINIMAL_APPLIED, PREFER_HEADERS, prefersMinimal } from "./prefer.ts";
@@ -109,13 +110,11 @@ export const EVENT_ROUTES: readonly Route[] = [
     failures: [],
     async handle(evreg, incoming, { limits, memory }) {
       const query: EventQuery = incoming.query(EVENT_QUERY);
-      const { value, release } = await memory.read(
-        (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes,
-        () => evreg.events.list(query),
-        ({ data }) => payloadBytesOf(data),
-      );
-      const listed = eventListReply(value.data, value.meta);
-      return release === undefined ? listed : { ...listed, release };
+      const largestBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
+      return memory.answer(incoming, largestBytes, async () => {
+        const { data, meta } = await evreg.events.list(query);
+        return eventListReply(data, meta);
+      });
     },
   },
   {
@@ -130,13 +129,10 @@ export const EVENT_ROUTES: readonly Route[] = [
     failures: [404],
     async handle(evreg, incoming, { limits, memory }) {
       const id = incoming.id();
-      const { value, release } = await memory.read(
-        limits.payloadBytes,
-        () => evreg.events.get(id),
-        ({ data }) => payloadBytesOf([data]),
-      );
-      const got = eventReply(200, value.data);
-      return release === undefined ? got : { ...got, release };
+      return memory.answer(incoming, limits.payloadBytes, async () => {
+        const { data } = await evreg.events.get(id);
+        return eventReply(200, data);
+      });
     },
   },
   {
@@ -149,8 +145,11 @@ export const EVENT_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "Its deliveries.", schema: many("Delivery") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.events.deliveries(incoming.id()));
+    async handle(evreg, incoming, { memory }) {
+      const id = incoming.id();
+      return memory.answer(incoming, REGISTRY_BYTES, async () =>
+        reply(200, await evreg.events.deliveries(id)),
+      );
     },
   },
 ];

@@ -27,6 +27,7 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     const { body, status, release } = reply;
     if (release !== undefined) incoming.whenOver(release);
     const bytes = sizeOf(body);
+    incoming.answered(bytes);
     const { method, path } = incoming;
     const level = isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || logger.tellsDebug) {

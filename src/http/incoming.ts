@@ -3,19 +3,31 @@ import type { H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, readQuery } from "../domain/query.ts";
 import type { QuerySchema } from "../domain/query.ts";
-import { CallerGone, readNodeBody, readWebBody } from "./body.ts";
+import { type BodyRoom, CallerGone, readNodeBody, readWebBody } from "./body.ts";
+import type { ByteBudget, Share, Taking } from "./byte-budget.ts";
+import { addressOf } from "./connections.ts";
 import { checkMediaType } from "./media-type.ts";
 import { onceOver } from "./once-over.ts";
 
 const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
 
+/** How long a body waits for memory before it is refused. */
+const BODY_WAIT_MS = 10_000;
+
 /** One request as the routes see it, whether it came over a socket or in-process. */
 export class Incoming {
   readonly #event: H3Event;
   readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
+  readonly #bodies: ByteBudget;
+  /** What a large body has of the memory for bodies, until its request is over: what is answered is often part of it. */
+  #share: Share | undefined;
+  /** The same for all requests with one token, once it is known. */
+  token: unknown;
 
-  constructor(event: H3Event) {
+  /** @param bodies what the bodies of all requests have together */
+  constructor(event: H3Event, bodies: ByteBudget) {
     this.#event = event;
+    this.#bodies = bodies;
     const node = event.runtime?.node;
     this.#node =
       node?.res === undefined ? undefined : (node as { req: IncomingMessage; res: ServerResponse });
@@ -59,6 +71,20 @@ export class Incoming {
   /** Ends the connection at once, whatever was still to be sent on it. */
   cut(): void {
     this.#node?.req.socket.destroy();
+  }
+
+  /** Its answer of so many bytes is on its way: what its body has goes back once that is out, or its caller too slow. */
+  answered(bytes: number): void {
+    const share = this.#share;
+    if (share === undefined) return;
+    share.expect(bytes);
+    this.whenOver(() => share.giveBack());
+  }
+
+  /** So many bytes of memory, for this caller. */
+  taking(bytes: number, evict: () => void = () => this.cut()): Taking {
+    const address = this.#node === undefined ? undefined : addressOf(this.#node.req.socket);
+    return { bytes, caller: { address, token: this.token }, evict };
   }
 
   /** Has the connection kept while `work` goes on, however long nothing crosses it. */
@@ -113,9 +139,25 @@ export class Incoming {
    */
   body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
-    if (this.#node !== undefined) return readNodeBody(this.#node.req, this.#node.res, maxBytes);
+    if (this.#node !== undefined)
+      return readNodeBody(this.#node.req, this.#node.res, maxBytes, () => this.#room());
     const { body, headers } = this.#event.req;
     return readWebBody(body, headers.get("content-length"), maxBytes);
+  }
+
+  #room(): BodyRoom {
+    const bodies = this.#bodies;
+    const keep = <T extends Share | undefined>(share: T): T => {
+      this.#share = share;
+      return share;
+    };
+    const taking = (bytes: number, evict: Parameters<BodyRoom["take"]>[1]): Taking =>
+      this.taking(bytes, () => evict(bodies.refused()));
+    return {
+      tryTake: (bytes, evict) => keep(bodies.tryTake(taking(bytes, evict))),
+      take: (bytes, evict) =>
+        this.whileThere((gone) => bodies.take(taking(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
+    };
   }
 }
 

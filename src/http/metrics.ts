@@ -1,3 +1,4 @@
+import { PAGE_BYTES } from "./answer-memory.ts";
 import type { Route } from "./route.ts";
 
 /** Of the text format of Prometheus. */
@@ -20,7 +21,11 @@ export const METRICS_ROUTE: Route = {
     },
   },
   failures: [],
-  async handle(evreg) {
-    return { status: 200, body: await evreg.metrics(), mediaType: MEDIA_TYPE };
+  async handle(evreg, incoming, { memory }) {
+    return memory.answer(incoming, PAGE_BYTES, async () => ({
+      status: 200,
+      body: await evreg.metrics(),
+      mediaType: MEDIA_TYPE,
+    }));
   },
 };

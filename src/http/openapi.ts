@@ -1,6 +1,7 @@
 import type { BodySchema } from "../domain/requests/members.ts";
 import { RECORDS } from "./records/all.ts";
 import { ref } from "./records/members.ts";
+import type { Pieces } from "./reply.ts";
 import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -47,11 +48,18 @@ export const OPENAPI_ROUTE: Route = {
   access: "open",
   answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
   failures: [],
-  handle: (_evreg, _incoming, { version }) => ({
-    status: 200,
-    body: JSON.stringify(openApiDocument(version)),
-  }),
+  handle: (_evreg, _incoming, { version }) => ({ status: 200, body: documentBytes(version) }),
 };
+
+/** Made once: nobody who asks for it needs a token, and all answers are of the same bytes, however slowly they are read. */
+function documentBytes(version: string): Pieces {
+  if (made?.version !== version) {
+    made = { version, pieces: [Buffer.from(JSON.stringify(openApiDocument(version)))] };
+  }
+  return made.pieces;
+}
+
+let made: { readonly version: string; readonly pieces: Pieces } | undefined;
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
 export function openApiDocument(version: string): Record<string, unknown> {

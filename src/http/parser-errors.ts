@@ -39,9 +39,15 @@ export function answerConnect(socket: Duplex, newest: ServerResponse | undefined
 }
 
 /** A failure answered before there was an app to answer it. */
-export function rawFailure(response: ServerResponse, status: number, message: string): void {
+export function rawFailure(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = failureBody(status, message);
   response.writeHead(status, {
+    ...headers,
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     "x-content-type-options": "nosniff",

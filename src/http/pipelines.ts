@@ -8,11 +8,17 @@ export interface PipelineLimits {
   readonly maxWaiting: number;
 }
 
-/** Requests that wait on all connections together, at some kilobytes of memory each. */
-const ALL_WAITING_MAX = 16_384;
+/** Requests of all connections together that run beside another one of theirs: each may hold a small body and answer. */
+const ALL_BESIDE_MAX = 2_048;
+
+/** What the requests that wait on all connections take together, by the length of their headers and what node makes of one. */
+const ALL_WAITING_BYTES = 32 * 1024 * 1024;
+const REQUEST_BYTES = 2 * 1024;
 
 interface Pipeline {
   running: number;
+  /** Those of them that were begun beside another. */
+  beside: number;
   pauseDue: boolean;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
 }
@@ -27,7 +33,8 @@ export class Pipelines {
   readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #limits: PipelineLimits;
-  #waiting = 0;
+  #beside = 0;
+  #waitingBytes = 0;
 
   constructor(start: (request: IncomingMessage, response: ServerResponse) => void, limits: PipelineLimits) {
     this.#start = start;
@@ -47,16 +54,18 @@ export class Pipelines {
     const { socket } = request;
     if (socket.destroyed) return;
     const pipeline = this.#pipelines.get(socket) ?? this.#open(socket, previous);
-    if (pipeline.running < this.#limits.maxRunning) {
+    if (pipeline.running < this.#limits.maxRunning && this.#beside < ALL_BESIDE_MAX) {
       this.#run(pipeline, request, response);
       return;
     }
-    if (pipeline.waiting.length >= this.#limits.maxWaiting || this.#waiting >= ALL_WAITING_MAX) {
+    const bytes = bytesOf(request);
+    const isFull = this.#waitingBytes + bytes > ALL_WAITING_BYTES;
+    if (isFull || pipeline.waiting.length >= this.#limits.maxWaiting) {
       socket.destroy();
       return;
     }
     pipeline.waiting.push([request, response]);
-    this.#waiting += 1;
+    this.#waitingBytes += bytes;
     // Not at once: node reads on after each message it has parsed, until it is through with what arrived together.
     if (pipeline.pauseDue) return;
     pipeline.pauseDue = true;
@@ -64,19 +73,30 @@ export class Pipelines {
   }
 
   #open(socket: Socket, first: ServerResponse): Pipeline {
-    const pipeline: Pipeline = { running: 1, pauseDue: false, waiting: [] };
+    const pipeline: Pipeline = { running: 1, beside: 0, pauseDue: false, waiting: [] };
     this.#pipelines.set(socket, pipeline);
     first.once("close", () => this.#ended(socket, pipeline));
     socket.once("close", () => {
-      this.#waiting -= pipeline.waiting.length;
+      for (const [request] of pipeline.waiting) this.#waitingBytes -= bytesOf(request);
       pipeline.waiting.length = 0;
+      this.#beside -= pipeline.beside;
+      pipeline.beside = 0;
     });
     return pipeline;
   }
 
   #run(pipeline: Pipeline, request: IncomingMessage, response: ServerResponse): void {
     pipeline.running += 1;
-    response.once("close", () => this.#ended(request.socket, pipeline));
+    pipeline.beside += 1;
+    this.#beside += 1;
+    response.once("close", () => {
+      // Not once the connection is gone, which gave all of its own back.
+      if (pipeline.beside > 0) {
+        pipeline.beside -= 1;
+        this.#beside -= 1;
+      }
+      this.#ended(request.socket, pipeline);
+    });
     this.#start(request, response);
   }
 
@@ -85,10 +105,17 @@ export class Pipelines {
     if (socket.destroyed) return;
     const next = pipeline.waiting.shift();
     if (next === undefined) return;
-    this.#waiting -= 1;
+    this.#waitingBytes -= bytesOf(next[0]);
     this.#run(pipeline, ...next);
     if (pipeline.waiting.length === 0) socket.resume();
   }
+}
+
+/** What a request takes that waits. */
+function bytesOf({ rawHeaders, url = "" }: IncomingMessage): number {
+  let bytes = REQUEST_BYTES + url.length;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }
 
 function pauseIfWaiting(socket: Socket, pipeline: Pipeline): void {

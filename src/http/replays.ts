@@ -1,6 +1,7 @@
 import type { NewReplay } from "../domain/replay.ts";
 import { NEW_REPLAY, REPLAY_QUERY } from "../domain/requests/replays.ts";
 import { parseJson } from "../json/parse.ts";
+import { PAGE_BYTES } from "./answer-memory.ts";
 import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
@@ -46,8 +47,9 @@ export const REPLAY_ROUTES: readonly Route[] = [
     query: REPLAY_QUERY,
     answers: { 200: { description: "The replays.", schema: many("Replay") } },
     failures: [],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.replays.list(incoming.query(REPLAY_QUERY)));
+    async handle(evreg, incoming, { memory }) {
+      const query = incoming.query(REPLAY_QUERY);
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.replays.list(query)));
     },
   },
   {

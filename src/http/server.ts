@@ -6,7 +6,7 @@ import { systemClock } from "../runtime/clock.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { Connections } from "./connections.ts";
+import { type ConnectionLimits, Connections } from "./connections.ts";
 import { isEnding } from "./end-with.ts";
 import type { Certificate } from "./certificate.ts";
 import { listenAt, listenTlsAt } from "./listen.ts";
@@ -14,7 +14,7 @@ import { localAddresses, urlOf } from "./local-addresses.ts";
 import { answerConnect, answerParserError, rawFailure } from "./parser-errors.ts";
 import { Pipelines } from "./pipelines.ts";
 
-export interface HttpLimits {
+export interface HttpLimits extends ConnectionLimits {
   /** From a connection's start, or a request's first byte, to the end of its headers. */
   readonly headersTimeoutMs: number;
   /** From a request's first byte to the end of its body. */
@@ -26,8 +26,6 @@ export interface HttpLimits {
   /** How often the first two are looked at; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
-  /** Connections beyond this are closed at once. */
-  readonly maxConnections: number;
   /** Requests sent on one connection without waiting for answers that are worked on, or not yet read, at once. */
   readonly maxRunning: number;
   /** Further ones that wait behind those; with more the connection is cut. No well-formed ones of one read are as many. */
@@ -42,11 +40,16 @@ const HTTP_LIMITS: HttpLimits = {
   checkEveryMs: 1_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 4_096,
+  maxOfAddress: 3_072,
+  reserved: 64,
   maxRunning: 32,
   maxWaiting: 2_048,
 };
 
 const MAX_HEADERS = 100;
+
+const TOO_MANY_CONNECTIONS =
+  "Too many connections are open, and each has a request under way. Try again in a moment.";
 const WARN_EVERY_MS = 10_000;
 
 export interface ServeOptions {
@@ -90,11 +93,10 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
       ? { server: await listenAt(host, port, serverOptions(limits)), useCertificate: () => undefined }
       : await listenEncrypted(host, port, serverOptions(limits), certificate);
   server.maxHeadersCount = MAX_HEADERS;
-  server.maxConnections = limits.maxConnections;
   server.timeout = limits.idleTimeoutMs;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
-  server.on("drop", warnSometimes(logger, clock, limits.maxConnections));
-  const connections = new Connections(server);
+  const warn = warnSometimes(logger, clock, limits.maxConnections);
+  const connections = new Connections(server, limits, warn);
   answerRequests(server, connections, limits, toNodeHandler(app));
   server.on("clientError", (error, socket) => {
     // What came on an encrypted connection and is no TLS cannot be answered.
@@ -175,6 +177,10 @@ function answerRequests(
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
     const previous = connections.began(request, response);
+    if (connections.isBeyondReserve(request)) {
+      rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
+      return;
+    }
     pipelines.admit(request, response, previous);
   };
   server.on("request", onRequest);

@@ -11,6 +11,7 @@ import type {
   SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import { parseJson } from "../json/parse.ts";
+import { PAGE_BYTES, REGISTRY_BYTES } from "./answer-memory.ts";
 import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
 import { listReply } from "./list-reply.ts";
@@ -33,10 +34,12 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     query: SUBSCRIPTION_QUERY,
     answers: { 200: { description: "The subscriptions.", schema: many("Subscription") } },
     failures: [],
-    async handle(evreg, incoming) {
+    async handle(evreg, incoming, { memory }) {
       const query = incoming.query(SUBSCRIPTION_QUERY) as SubscriptionQuery;
-      const { data } = await evreg.subscriptions.list(query);
-      return listReply(200, data);
+      return memory.answer(incoming, REGISTRY_BYTES, async () => {
+        const { data } = await evreg.subscriptions.list(query);
+        return listReply(200, data);
+      });
     },
   },
   {
@@ -70,8 +73,9 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The subscription.", schema: one("Subscription") } },
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.subscriptions.get(incoming.id()));
+    async handle(evreg, incoming, { memory }) {
+      const id = incoming.id();
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.subscriptions.get(id)));
     },
   },
   {

@@ -1,6 +1,7 @@
 import { NEW_TOKEN } from "../domain/requests/tokens.ts";
 import type { NewToken } from "../domain/token.ts";
 import { parseJson } from "../json/parse.ts";
+import { PAGE_BYTES } from "./answer-memory.ts";
 import { many, one } from "./records/members.ts";
 import { reply } from "./reply.ts";
 import { BODY_MAX_BYTES } from "./route.ts";
@@ -19,8 +20,8 @@ export const TOKEN_ROUTES: readonly Route[] = [
     scope: "admin",
     answers: { 200: { description: "The tokens' records.", schema: many("Token") } },
     failures: [],
-    async handle(evreg) {
-      return reply(200, await evreg.tokens.list());
+    async handle(evreg, incoming, { memory }) {
+      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.tokens.list()));
     },
   },
   {

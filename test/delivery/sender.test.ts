@@ -10,7 +10,7 @@ import { createAddressRules } from "../../src/domain/address.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startReceiver, type Answer, type Receiver } from "../support/receiver.ts";
-import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE } from "../support/tls-fixture.ts";
 import { until } from "../support/until.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
@@ -447,6 +447,13 @@ describe("TLS", () => {
       if (before === undefined) delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
       else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
     }
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  it("does not trust a certificate that has expired, whoever vouches for it", async () => {
+    const receiver = await receiverWith({ tls: true, cert: EXPIRED_CERTIFICATE });
+    const sender = senderWith({ ca: EXPIRED_CERTIFICATE });
+    expect(await post(sender, receiver.url)).toEqual({ kind: "error", errorCode: "tls_failed" });
     expect(receiver.requests).toHaveLength(0);
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { AnswerMemory } from "../../src/http/answer-memory.ts";
-import type { AnswerLimits, Held } from "../../src/http/answer-memory.ts";
+import type { AnswerLimits, Asking } from "../../src/http/answer-memory.ts";
+import type { Reply } from "../../src/http/reply.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -10,12 +11,22 @@ import { RawConnection } from "./raw-connection.ts";
 
 const LIMITS: AnswerLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
 
-function page(bytes: number): () => Promise<number> {
-  return () => Promise.resolve(bytes);
+/** Two tokens: each may have half of what is held. */
+function asking(token: unknown): Asking {
+  return {
+    taking: (bytes) => ({ bytes, caller: { address: undefined, token }, evict: () => undefined }),
+    whileThere: (work) => work(new AbortController().signal),
+    nodeRequest: undefined,
+  };
 }
 
-function read(memory: AnswerMemory, bytes: number, reading = page(bytes)): Promise<Held<number>> {
-  return memory.read(50, reading, (size) => size);
+/** Answers an answer of so many bytes. */
+function read(
+  memory: AnswerMemory,
+  bytes: number,
+  { token = "a", reading = () => Promise.resolve(bytes) } = {},
+): Promise<Reply> {
+  return memory.answer(asking(token), 50, async () => ({ status: 200, body: "x".repeat(await reading()) }));
 }
 
 describe("the bounds", () => {
@@ -25,12 +36,13 @@ describe("the bounds", () => {
     const memory = new AnswerMemory(clock, LIMITS);
     const gates = [0, 1, 2].map(() => Promise.withResolvers<number>());
     const begun: number[] = [];
-    const reads = gates.map((gate, index) =>
-      read(memory, 1, () => {
+    const reads = gates.map((gate, index) => {
+      const reading = (): Promise<number> => {
         begun.push(index);
         return gate.promise;
-      }),
-    );
+      };
+      return read(memory, 1, { reading });
+    });
     await clock.advance(0);
     expect(begun).toEqual([0, 1]);
     gates[1]?.resolve(1);
@@ -49,27 +61,36 @@ describe("the bounds", () => {
     const memory = new AnswerMemory(clock, LIMITS);
     const large = await read(memory, 1_000);
     expect(large.release).toBeTypeOf("function");
-    expect(await read(memory, 10)).toEqual({ value: 10 });
+    expect(await read(memory, 10)).toEqual({ status: 200, body: "x".repeat(10) });
   });
 
-  test("a large one waits for those before it and is then read anew; unavailable when they stay", async () => {
+  test("a large one waits for those before it and is then made anew; unavailable when they stay", async () => {
     const memory = new AnswerMemory(clock, LIMITS);
-    const first = await read(memory, 80);
-    let size = 60;
-    const second = read(memory, 60, () => Promise.resolve(size));
-    const third = read(memory, 90);
+    const first = await read(memory, 40);
+    let size = 30;
+    const second = read(memory, 30, { reading: () => Promise.resolve(size) });
+    const third = read(memory, 45);
     const refused = expect(third).rejects.toMatchObject({ code: "unavailable" });
     await clock.advance(999);
-    size = 70;
+    size = 35;
     first.release?.();
     const got = await second;
-    expect(got.value).toBe(70);
+    expect(got.body).toHaveLength(35);
     await clock.advance(1);
     await refused;
     got.release?.();
     got.release?.();
     (await read(memory, 100)).release?.();
     expect(clock.pending).toBe(0);
+  });
+
+  test("one token's answers leave the other half to the others", async () => {
+    const memory = new AnswerMemory(clock, LIMITS);
+    await read(memory, 50);
+    const refused = expect(read(memory, 20)).rejects.toMatchObject({ code: "unavailable" });
+    expect((await read(memory, 50, { token: "b" })).body).toHaveLength(50);
+    await clock.advance(LIMITS.waitMs);
+    await refused;
   });
 });
 
@@ -118,7 +139,7 @@ describe("over HTTP", () => {
   test("one that is not taken keeps further large ones out, not small ones, until its caller is gone", async () => {
     const { promise: never } = Promise.withResolvers<never>();
     const get = await filled({
-      answers: { heldBytes: 1_000_000, waitMs: 0 },
+      answers: { heldBytes: 1_000_000, smallBytes: 256 * 1024, waitMs: 0 },
       around: (service) => ({
         authenticate: (token) => service.authenticate(token),
         as(principal) {

@@ -160,6 +160,21 @@ describe.each([
     expect((await ask(harness, "POST /v1/events", { "content-type": "text/plain" }, EVENT)).status).toBe(415);
   });
 
+  test("a web page of another site cannot load anything but what is open to all", async () => {
+    const harness = await started(options);
+    for (const site of ["cross-site", "same-site"]) {
+      const headers = { "sec-fetch-site": site, "sec-fetch-mode": "no-cors" };
+      for (const path of ["/v1/backup", "/v1/events", "/metrics"]) {
+        expect((await ask(harness, `GET ${path}`, headers)).status, path).toBe(403);
+      }
+      expect((await ask(harness, "POST /v1/events", headers, EVENT)).status).toBe(403);
+      expect((await ask(harness, "GET /health", headers)).status).toBe(200);
+    }
+    for (const site of ["none", "same-origin"]) {
+      expect((await ask(harness, "GET /v1/events", { "sec-fetch-site": site })).status, site).toBe(200);
+    }
+  });
+
   test("a token that is not this server's is refused all the same", async () => {
     const harness = await started(options);
     const answer = await ask(harness, "GET /v1/actions", { authorization: "Bearer evreg_other" });

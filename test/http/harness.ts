@@ -3,6 +3,7 @@ import type { Health } from "../../src/domain/health.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import type { AnswerLimits } from "../../src/http/answer-memory.ts";
+import type { BudgetLimits } from "../../src/http/byte-budget.ts";
 import { createHttpApp } from "../../src/http/app.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
@@ -40,6 +41,7 @@ export interface HarnessOptions {
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<AnswerLimits>;
+  readonly bodies?: Partial<BudgetLimits>;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
   readonly stopping?: AbortSignal;
@@ -64,6 +66,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     clock,
     version: VERSION,
     answers: options.answers ?? {},
+    bodies: options.bodies ?? {},
     ...(options.stopping === undefined ? {} : { stopping: options.stopping }),
   });
   const listener = await serveHttp({ app, host: "127.0.0.1", port: 0, logger, limits: options.http ?? {} });

@@ -128,6 +128,24 @@ describe("what is not a request", () => {
     },
   );
 
+  test.each(["a/b", "user@a", "a,b", "a?b", "a:80:80", "[::1]]", "a\\b", "a%20b"])(
+    "a Host of %j is 400",
+    async (host) => {
+      const raw = await connection();
+      raw.send(head("GET /health", { host }));
+      expectFailure(await raw.answer(), 400);
+    },
+  );
+
+  test("a second Authorization is 400, whichever of them holds", async () => {
+    for (const second of [`Bearer ${token}`, "Bearer evreg_other", ""]) {
+      const raw = await connection();
+      raw.send(`GET /v1/actions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n`);
+      raw.send(`AUTHORIZATION: ${second}\r\n\r\n`);
+      expect(expectFailure(await raw.answer(), 400).error).toContain("`Authorization`");
+    }
+  });
+
   test("HTTP/1.1 without Host is 400, HTTP/1.0 needs none", async () => {
     const raw = await connection();
     raw.send("GET /health HTTP/1.1\r\n\r\n");

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import type { Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 
 /** One answer as it came off the wire. */
 export interface RawAnswer {
@@ -29,13 +30,21 @@ export class RawConnection {
     });
   }
 
-  /** @param options.halfOpen keeps its own side open when the server has closed its side */
-  static async open(port: number, options: { readonly halfOpen?: boolean } = {}): Promise<RawConnection> {
-    const allowHalfOpen = options.halfOpen === true;
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen });
+  /**
+   * @param options.halfOpen keeps its own side open when the server has closed its side
+   * @param options.from the address it comes from
+   * @param options.tls has it encrypted, whatever the certificate
+   */
+  static async open(
+    port: number,
+    options: { readonly halfOpen?: boolean; readonly from?: string; readonly tls?: boolean } = {},
+  ): Promise<RawConnection> {
+    const { halfOpen: allowHalfOpen = false, from: localAddress = "127.0.0.1", tls = false } = options;
+    const where = { port, host: "127.0.0.1", noDelay: true, allowHalfOpen, localAddress };
+    const socket = tls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where);
     const connection = new RawConnection(socket);
     await new Promise<void>((resolve, reject) => {
-      socket.once("connect", resolve);
+      socket.once(tls ? "secureConnect" : "connect", resolve);
       socket.once("error", reject);
     });
     return connection;

@@ -4,8 +4,10 @@ import { H3 } from "h3";
 import { afterEach, describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { serveHttp } from "../../src/http/server.ts";
-import type { HttpListener, ServeOptions } from "../../src/http/server.ts";
+import type { HttpLimits, HttpListener, ServeOptions } from "../../src/http/server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
+import { until } from "../support/until.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { RawConnection } from "./raw-connection.ts";
 
@@ -187,7 +189,7 @@ describe("connections that are done with", () => {
     "after %s a peer that does not close keeps its place for two seconds at most",
     async (_, sent, status) => {
       const clock = new ManualClock();
-      const limits = { maxConnections: 1, headersTimeoutMs: 50, checkEveryMs: 20 };
+      const limits = { maxConnections: 1, reserved: 0, headersTimeoutMs: 50, checkEveryMs: 20 };
       const listener = await serve({ app: holdingApp().app, clock, limits });
       const raw = await RawConnection.open(listener.port, { halfOpen: true });
       raw.send(sent);
@@ -293,15 +295,108 @@ describe("many requests sent without waiting", () => {
   });
 });
 
-test("connections beyond the limit are closed at once, with one line in the log for all of them", async () => {
-  const { app } = holdingApp();
-  const warnings: object[] = [];
-  const logger = { ...silentLogger, warn: (fields: object) => warnings.push(fields) };
-  const listener = await serve({ app, logger, clock: new ManualClock(), limits: { maxConnections: 1 } });
-  const first = await RawConnection.open(listener.port);
-  first.send(GET("/fast"));
-  expect((await first.answer()).status).toBe(200);
-  for (let count = 0; count < 3; count += 1) await (await RawConnection.open(listener.port)).closed();
-  expect(warnings).toEqual([{ maxConnections: 1, refused: 1 }]);
-  first.destroy();
+async function statusOf(raw: RawConnection, request: string): Promise<number> {
+  raw.send(request);
+  return (await raw.answer()).status;
+}
+
+// Elsewhere than on Linux this machine has one loopback address only.
+describe.skipIf(process.platform !== "linux")("more connections than there are places for", () => {
+  const HEALTH = GET("/health");
+
+  async function crowded(limits: Partial<HttpLimits>): Promise<{
+    open: (from: string, request?: string) => Promise<RawConnection>;
+    warnings: object[];
+    release: () => void;
+  }> {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let begun = 0;
+    const app = new H3()
+      .get("/slow", async () => {
+        begun += 1;
+        await released;
+        return "done";
+      })
+      .get("/fast", () => "fast")
+      .get("/health", () => "well");
+    const warnings: object[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => warnings.push(fields) };
+    const listener = await serve({ app, logger, clock: new ManualClock(), limits });
+    const open = async (from: string, request = GET("/fast")): Promise<RawConnection> => {
+      const raw = await RawConnection.open(listener.port, { from });
+      closing.push(async () => raw.destroy());
+      const before = begun;
+      if (request === GET("/slow")) {
+        raw.send(request);
+        await until("it to be under way", () => begun > before);
+      } else if (request !== "") expect(await statusOf(raw, request)).toBe(200);
+      return raw;
+    };
+    return { open, warnings, release };
+  }
+
+  test("the one that waits longest between two requests gives its place up", async () => {
+    const { open } = await crowded({ maxConnections: 3, reserved: 0 });
+    const [one, two, three] = [await open("127.0.0.1"), await open("127.0.0.1"), await open("127.0.0.1")];
+    const four = await open("127.0.0.1");
+    await one.closed();
+    expect(await statusOf(two, GET("/fast"))).toBe(200);
+    await open("127.0.0.1");
+    await three.closed();
+    expect(await statusOf(two, GET("/fast"))).toBe(200);
+    expect(await statusOf(four, GET("/fast"))).toBe(200);
+  });
+
+  test("that of the address which has most; those of others stay", async () => {
+    const { open } = await crowded({ maxConnections: 4, reserved: 0 });
+    const own = await open("127.0.0.3");
+    const silent = [await open("127.0.0.2", ""), await open("127.0.0.2", ""), await open("127.0.0.2", "")];
+    for (let count = 0; count < 5; count += 1) silent.push(await open("127.0.0.2", ""));
+    expect(await statusOf(silent.at(-1)!, GET("/fast"))).toBe(200);
+    expect(await statusOf(own, GET("/fast"))).toBe(200);
+    await Promise.all(silent.slice(0, 5).map((raw) => raw.closed()));
+  });
+
+  test("an address has no more than its share, however busy its connections are; this machine has", async () => {
+    const { open, warnings, release } = await crowded({ maxConnections: 4, maxOfAddress: 2, reserved: 0 });
+    const busy = [await open("127.0.0.2", GET("/slow")), await open("127.0.0.2", GET("/slow"))];
+    await (await open("127.0.0.2", "")).closed();
+    await open("127.0.0.3");
+    expect(warnings).toEqual([{ maxConnections: 4, refused: 1 }]);
+    const local = [await open("127.0.0.1", GET("/slow")), await open("127.0.0.1", GET("/slow"))];
+    release();
+    for (const raw of [...busy, ...local]) expect((await raw.answer()).status).toBe(200);
+  });
+
+  test("with no place to be had, this machine is answered, and all may ask for /health", async () => {
+    const { open, warnings } = await crowded({ maxConnections: 1, reserved: 1 });
+    await open("127.0.0.2", GET("/slow"));
+    const probe = await open("127.0.0.3", HEALTH);
+    await open("127.0.0.1");
+    await probe.closed();
+    const other = await open("127.0.0.3", "");
+    expect(await statusOf(other, GET("/fast"))).toBe(503);
+    await other.closed();
+    const local = await open("127.0.0.1", GET("/slow"));
+    for (let count = 0; count < 3; count += 1) await (await open("127.0.0.3", "")).closed();
+    expect(warnings).toEqual([{ maxConnections: 1, refused: 1 }]);
+    local.destroy();
+  });
+
+  test("an encrypted one with a request under way keeps its place, and one between two gives it up", async () => {
+    const { app, arrived, release } = holdingApp();
+    const certificate = { cert: Buffer.from(TEST_CERTIFICATE), key: Buffer.from(TEST_KEY), endsMs: 0 };
+    const limits = { maxConnections: 1, reserved: 0 };
+    const { port } = await serve({ app, certificate, limits, clock: new ManualClock() });
+    const busy = await RawConnection.open(port, { tls: true });
+    busy.send(GET("/slow"));
+    await arrived;
+    await expect(RawConnection.open(port, { tls: true })).rejects.toThrow();
+    release();
+    expect((await busy.answer()).status).toBe(200);
+    const next = await RawConnection.open(port, { tls: true });
+    await busy.closed();
+    expect(await statusOf(next, GET("/fast"))).toBe(200);
+    next.destroy();
+  });
 });

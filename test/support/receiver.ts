@@ -57,11 +57,11 @@ export type Answer =
   /** Writes to the connection itself, past HTTP. */
   | { readonly raw: (socket: Socket) => void };
 
-/** @param options `tls`: `https:` with the certificate of `tls-fixture.ts`; `port`: a certain port instead of a free one */
+/** @param options `tls`: `https:` with the certificate of `tls-fixture.ts`, or with `cert`, of the same key; `port`: a certain port instead of a free one */
 export async function startReceiver(
-  options: { tls?: boolean; host?: string; port?: number } = {},
+  options: { tls?: boolean; cert?: string; host?: string; port?: number } = {},
 ): Promise<Receiver> {
-  const { tls = false, host = "127.0.0.1" } = options;
+  const { tls = false, cert = TEST_CERTIFICATE, host = "127.0.0.1" } = options;
   const requests: ReceivedRequest[] = [];
   const scripted: Answer[] = [];
   const sockets = new Set<Socket>();
@@ -91,7 +91,7 @@ export async function startReceiver(
     });
   };
   const server: Server = tls
-    ? createHttpsServer({ key: TEST_KEY, cert: TEST_CERTIFICATE }, listener)
+    ? createHttpsServer({ key: TEST_KEY, cert }, listener)
     : createHttpServer(listener);
   server.on("connection", (socket: Socket) => {
     accepted += 1;
