@@ -2,13 +2,14 @@
 import { spawn } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { constants } from "node:os";
+import { join } from "node:path";
 import { isatty } from "node:tty";
 import { fileURLToPath } from "node:url";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 19)) {
   const checkout = fileURLToPath(new URL("..", import.meta.url));
-  const brought = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
+  const brought = join(checkout, "node_modules", ".bin", "node");
   if (!existsSync(brought) || realpathSync(brought) === realpathSync(process.execPath)) {
     process.stderr.write(
       `evreg needs Node 22.19 or later; this is ${process.version}.\n` +
