@@ -14,6 +14,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/sdk/receivers.test.ts",
     "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
+  places: ["test/places/*.test.ts"],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };
 
@@ -37,12 +38,13 @@ function foldersPlace(): string {
 const SHARING = "{bench,cli,config,delivery,domain,json,schema,sdk}";
 const PROJECTS = [
   { name: "sharing", include: [`test/${SHARING}/**/*.test.ts`], isolate: false },
-  { name: "apart", include: [`test/!(exe)/**/*.test.ts`], exclude: [`test/${SHARING}/**`] },
+  { name: "apart", include: [`test/!(exe|places)/**/*.test.ts`], exclude: [`test/${SHARING}/**`] },
 ];
 
 /**
  * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
- * executable, and the end-to-end ones with it in the place of the installed program.
+ * executable, and the end-to-end ones with it in the place of the installed program; `--mode places` tries copies of this
+ * checkout in other folders.
  */
 export default defineConfig(({ mode }) => ({
   plugins: [storeThreadInOneFile()],
@@ -60,7 +62,7 @@ export default defineConfig(({ mode }) => ({
     // @oclif/test captures stdout itself and gets nothing through vitest's interception.
     disableConsoleIntercept: true,
     // A limit is for what hangs: a slow machine must fail no test by it.
-    testTimeout: 60_000,
+    testTimeout: mode === "places" ? 600_000 : 60_000,
     hookTimeout: 60_000,
     setupFiles: ["test/support/compile-cache.ts"],
     pool: "forks",

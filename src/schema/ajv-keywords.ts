@@ -1,7 +1,7 @@
 import { _, Name, str } from "ajv";
 import type { Ajv, CodeKeywordDefinition, ErrorObject, ValidateFunction } from "ajv";
 import { budget, spend } from "./budget.ts";
-import { governingError } from "./fault.ts";
+import { governingError, governingErrors } from "./fault.ts";
 import { LENGTH_KEYWORDS } from "./length-keywords.ts";
 import { VALUE_KEYWORDS } from "./value-keywords.ts";
 import { boundWalks } from "./walk-keywords.ts";
@@ -14,13 +14,46 @@ export const CALL = "evreg:call";
 /** The compiled parts of one schema, filled after each knows the table. */
 export type PartTable = ValidateFunction[];
 
-/** Replaces Ajv's keywords whose time or answer will not do, and adds the two this product compiles to. */
+/** With more errors than this, a check that looks for all of them ends: they pile up in memory. */
+const MOST_ERRORS = 200;
+
+/**
+ * Replaces Ajv's keywords whose time or answer will not do, and adds the two this product compiles to. With Ajv's option
+ * `allErrors` parts hand up all their errors.
+ */
 export function addKeywords(ajv: Ajv, parts: PartTable): void {
   const replaced = [...VALUE_KEYWORDS, ...LENGTH_KEYWORDS];
   for (const { keyword } of replaced) ajv.removeKeyword(keyword as string);
   for (const definition of [steps, callInto(parts), ...replaced]) ajv.addKeyword(definition);
   boundWalks(ajv);
 }
+
+/** Ends a part that has found more errors than anybody reads. */
+class EnoughErrors extends Error {
+  readonly errors: readonly ErrorObject[];
+
+  constructor(errors: readonly ErrorObject[]) {
+    super();
+    this.errors = errors;
+  }
+}
+
+/** Runs a part. One that was ended has failed, with the errors it had by then. */
+export function runPart(part: ValidateFunction, value: unknown): readonly ErrorObject[] | undefined {
+  try {
+    return part(value) ? undefined : (part.errors ?? []);
+  } catch (error) {
+    if (!(error instanceof EnoughErrors)) throw error;
+    return error.errors;
+  }
+}
+
+const enough = (errors: readonly ErrorObject[]): never => {
+  throw new EnoughErrors(errors);
+};
+
+/** Ajv's own names in the code of a part. */
+const [PLACE, ALL, COUNT] = [new Name("instancePath"), new Name("vErrors"), new Name("errors")] as const;
 
 const steps: CodeKeywordDefinition = {
   keyword: STEPS,
@@ -32,6 +65,11 @@ const steps: CodeKeywordDefinition = {
     cxt.gen.if(_`(${counter}.left -= ${cxt.schema as number}) < 0`, () =>
       cxt.gen.code(_`${counter}.exceeded()`),
     );
+    if (cxt.it.opts.allErrors !== true) return;
+    // Those of a branch count for nothing once another one holds, so they are not handed up.
+    const end = cxt.gen.scopeValue("func", { ref: enough, key: enough });
+    const ending = cxt.it.compositeRule === true ? _`${counter}.exceeded()` : _`${end}(${ALL})`;
+    cxt.gen.if(_`${COUNT} > ${MOST_ERRORS}`, () => cxt.gen.code(ending));
   },
 };
 
@@ -47,13 +85,27 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
     code(cxt) {
       const { gen, data, it } = cxt;
       const table = gen.scopeValue("obj", { ref: parts, key: parts });
-      const pick = gen.scopeValue("func", { ref: handUp, key: handUp });
       const part = _`${table}[${cxt.schema as number}]`;
-      const [path, all, count] = [new Name("instancePath"), new Name("vErrors"), new Name("errors")];
+      const place = str`${PLACE}${it.errorPath}`;
+      if (it.opts.allErrors === true) {
+        const run = gen.scopeValue("func", { ref: runPart, key: runPart });
+        const pick = gen.scopeValue("func", { ref: handAllUp, key: handAllUp });
+        const found = gen.const("partErrors", _`${run}(${part}, ${data})`);
+        cxt.result(_`${found} === undefined`, undefined, () => {
+          const errors = gen.const(
+            "handedUp",
+            _`${pick}(${found}, ${place}, ${str`${it.errSchemaPath}/${CALL}`})`,
+          );
+          gen.code(_`${ALL} = ${ALL} === null ? ${errors} : ${ALL}.concat(${errors})`);
+          gen.code(_`${COUNT} += ${errors}.length`);
+        });
+        return;
+      }
+      const pick = gen.scopeValue("func", { ref: handUp, key: handUp });
       cxt.result(_`${part}(${data})`, undefined, () => {
-        const error = gen.const("partError", _`${pick}(${part}.errors, ${str`${path}${it.errorPath}`})`);
-        gen.if(_`${all} === null`, _`${all} = [${error}]`, _`${all}.push(${error})`);
-        gen.code(_`${count}++`);
+        const error = gen.const("partError", _`${pick}(${part}.errors, ${place})`);
+        gen.if(_`${ALL} === null`, _`${ALL} = [${error}]`, _`${ALL}.push(${error})`);
+        gen.code(_`${COUNT}++`);
       });
     },
   };
@@ -68,4 +120,14 @@ function handUp(errors: readonly ErrorObject[], place: string): ErrorObject {
   spend(16);
   const error = governingError(errors);
   return { ...error, instancePath: place + error.instancePath };
+}
+
+/** All of them, each where it stands in what the part is called from. */
+function handAllUp(errors: readonly ErrorObject[], place: string, schemaPath: string): ErrorObject[] {
+  spend(16 * (1 + errors.length));
+  return governingErrors(errors).map((error) => ({
+    ...error,
+    instancePath: place + error.instancePath,
+    schemaPath,
+  }));
 }

@@ -8,6 +8,8 @@ export interface Failure {
   readonly message: string;
   /** The offending value, `null` when it is missing; one of more than 1 KiB is cut (see `shortened`). */
   readonly value: unknown;
+  /** What else does not conform, where it was asked for; at most `FAILURES_TOLD` with this one. */
+  readonly others?: readonly Failure[];
 }
 
 /**

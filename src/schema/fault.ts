@@ -11,7 +11,15 @@ export interface Fault {
 
 /** The fault Ajv found in a value, told as one place and one sentence part. */
 export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
-  const error = governingError(errors);
+  return faultIn(governingError(errors), value);
+}
+
+/** All faults that Ajv found, where it was to look for all of them. */
+export function faultsOf(errors: readonly ErrorObject[], value: unknown): readonly Fault[] {
+  return governingErrors(errors).map((error) => faultIn(error, value));
+}
+
+function faultIn(error: ErrorObject, value: unknown): Fault {
   const path = pathOf(error.instancePath, value);
   const property = propertyAtFault(error);
   if (property === undefined) {
@@ -39,6 +47,38 @@ export function governingError(errors: readonly ErrorObject[]): ErrorObject {
   if (branches.length === 0 || others.length > 0) return last;
   const types = new Set(branches.flatMap(({ params }) => (params as { type: string | string[] }).type));
   return { ...branches[0]!, params: { type: [...types] } };
+}
+
+/** The errors to tell of those Ajv leaves when it looks for all: one for each keyword that failed and is no branch's. */
+export function governingErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const governing: ErrorObject[] = [];
+  for (const error of errors) {
+    const branches = BRANCHES[error.keyword];
+    if (branches === undefined) {
+      governing.push(error);
+      continue;
+    }
+    // They come right before it.
+    const inside = branches.map((step) => `${error.schemaPath.slice(0, -error.keyword.length)}${step}/`);
+    let first = governing.length;
+    while (first > 0 && isWithin(governing[first - 1]!, error.instancePath, inside)) first -= 1;
+    const failed = governing.splice(first);
+    // Of an `if` all counts that the branch asks for which was taken.
+    if (error.keyword === "if" && failed.length > 0) governing.push(...failed);
+    else governing.push({ ...governingError([...failed, error]), schemaPath: error.schemaPath });
+  }
+  return governing;
+}
+
+const BRANCHES: Readonly<Record<string, readonly string[]>> = {
+  anyOf: ["anyOf"],
+  oneOf: ["oneOf"],
+  propertyNames: ["propertyNames"],
+  if: ["then", "else"],
+};
+
+function isWithin(error: ErrorObject, place: string, inside: readonly string[]): boolean {
+  return error.instancePath.startsWith(place) && inside.some((path) => error.schemaPath.startsWith(path));
 }
 
 function depthOf(error: ErrorObject): number {

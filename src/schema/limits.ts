@@ -45,5 +45,8 @@ export const SHORT_CHECK_BYTES = 64 * 1024;
 /** The same for a filter, of which one event may have to pass many. */
 export const FILTER_STEPS = 300_000;
 
+/** So many of the rules that a payload breaks are told. */
+export const FAILURES_TOLD = 20;
+
 /** Bytes of JSON up to which an offending value is sent back whole. */
 export const VALUE_BYTES = 1_024;

@@ -6,6 +6,8 @@ export interface LongCheck {
   /** Well-formed JSON. */
   readonly payload: Uint8Array;
   readonly maxSteps: number;
+  /** Whether all that a payload breaks is to be told. */
+  readonly explains?: boolean;
 }
 
 export interface LongCheckAnswer {
@@ -23,6 +25,10 @@ export interface LongCheckAsker {
   readonly gone?: AbortSignal | undefined;
   /** Whether as much of the caller's may wait as it asks for: it bounds that itself. */
   readonly boundsItself?: boolean;
+  /** No more than so many of the caller's may wait for this one to be taken; else as many as can be. */
+  readonly maxWaiting?: number;
+  /** For how many more payloads all that they break is told; each takes the other thread some time. */
+  readonly explained?: { left: number };
 }
 
 export interface LongChecks {

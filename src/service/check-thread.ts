@@ -12,6 +12,7 @@ export interface LongCheckMessage {
   readonly schemata: string;
   readonly payload: Uint8Array;
   readonly maxSteps: number;
+  readonly explains: boolean;
 }
 
 interface Waiting {
@@ -47,11 +48,11 @@ export class CheckThread implements LongChecks {
 
   check(
     check: LongCheck,
-    { caller, gone: signal, boundsItself = false }: LongCheckAsker,
+    { caller, gone: signal, boundsItself = false, maxWaiting = MOST_WAITING }: LongCheckAsker,
   ): Promise<LongCheckAnswer> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const bytes = this.#waitingBytes.get(caller) ?? 0;
-    const isFull = this.#line.countOf(caller) >= MOST_WAITING || bytes > MOST_WAITING_BYTES;
+    const isFull = this.#line.countOf(caller) >= maxWaiting || bytes > MOST_WAITING_BYTES;
     if (isFull && !boundsItself) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { check, caller, resolve, reject, stopListening: () => {} };
@@ -83,9 +84,14 @@ export class CheckThread implements LongChecks {
     const thread = (this.#thread ??= this.#start());
     // The process stays for an answer, and not for a thread that has nothing to do.
     thread.ref();
-    const { schemata, payload, maxSteps } = waiting.check;
+    const { schemata, payload, maxSteps, explains = false } = waiting.check;
     const copy = new Uint8Array(payload);
-    const message: LongCheckMessage = { schemata: JSON.stringify(schemata), payload: copy, maxSteps };
+    const message: LongCheckMessage = {
+      schemata: JSON.stringify(schemata),
+      payload: copy,
+      maxSteps,
+      explains,
+    };
     thread.postMessage(message, [copy.buffer]);
   }
 

@@ -1,41 +1,55 @@
 import { parentPort } from "node:worker_threads";
 import { RawJson } from "../json/raw-json.ts";
 import { budget } from "../schema/budget.ts";
-import { compileSchema, type Validator } from "../schema/compile.ts";
+import { compileExplainer, compileSchema, type Explainer, type Validator } from "../schema/compile.ts";
+import type { Failure } from "../schema/failure.ts";
+import { FAILURES_TOLD } from "../schema/limits.ts";
 import type { LongCheckAnswer } from "../schema/long-check.ts";
 import type { LongCheckMessage } from "./check-thread.ts";
 
 // The thread that checks payloads which take long, one at a time.
 
-/** What the compiled schemas that are kept may take, as their `bytes` tell: some 200 of the largest without patterns. */
+/** What the compiled schemas that are kept of each kind may take, as their `bytes` tell: some 200 of the largest without patterns. */
 const KEPT_BYTES = 64 * 1024 * 1024;
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
-/** By the text of their schemas; the one used last is the last. */
 const validators = new Map<string, Validator>();
-let keptBytes = 0;
+const explainers = new Map<string, Explainer>();
 
-port.on("message", ({ schemata, payload, maxSteps }: LongCheckMessage) => {
-  const failure = validatorOf(schemata).validate(new RawJson(payload).value(), maxSteps);
-  const answer: LongCheckAnswer = { failure, isDecided: budget.left >= 0 };
+port.on("message", ({ schemata, payload, maxSteps, explains }: LongCheckMessage) => {
+  const value = new RawJson(payload).value();
+  const found = kept(validators, schemata, compileSchema).validate(value, maxSteps);
+  const isDecided = budget.left >= 0;
+  const isExplained = explains && found !== undefined && isDecided;
+  const failure = isExplained ? { ...found, others: others(found, schemata, value, maxSteps) } : found;
+  const answer: LongCheckAnswer = { failure, isDecided };
   port.postMessage(answer);
 });
 
-function validatorOf(schemata: string): Validator {
-  const validator = validators.get(schemata) ?? compiled(schemata);
-  validators.delete(schemata);
-  validators.set(schemata, validator);
-  return validator;
+function others(found: Failure, schemata: string, value: unknown, maxSteps: number): readonly Failure[] {
+  const all = kept(explainers, schemata, compileExplainer).explain(value, maxSteps);
+  const at = all.findIndex(({ field, message }) => field === found.field && message === found.message);
+  // Of what no branch of a schema allows either may tell another reason for the same place.
+  const rest = all.filter(({ field }, index) => (at === -1 ? field !== found.field : index !== at));
+  return rest.slice(0, FAILURES_TOLD - 1);
 }
 
-function compiled(schemata: string): Validator {
-  const validator = compileSchema(JSON.parse(schemata));
-  keptBytes += validator.bytes;
-  for (const [oldest, { bytes }] of validators) {
-    if (keptBytes <= KEPT_BYTES) break;
-    validators.delete(oldest);
-    keptBytes -= bytes;
+/** What a schema was compiled to, by its text; the one used last is the last. */
+function kept<T extends { readonly bytes: number }>(
+  compiled: Map<string, T>,
+  schemata: string,
+  compile: (schemata: unknown) => T,
+): T {
+  const one = compiled.get(schemata) ?? compile(JSON.parse(schemata));
+  compiled.delete(schemata);
+  compiled.set(schemata, one);
+  let bytes = 0;
+  for (const each of compiled.values()) bytes += each.bytes;
+  for (const [oldest, each] of compiled) {
+    if (bytes <= KEPT_BYTES || each === one) break;
+    compiled.delete(oldest);
+    bytes -= each.bytes;
   }
-  return validator;
+  return one;
 }

@@ -1,4 +1,5 @@
 import type { Schemata } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
 import type { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { loopPace } from "../runtime/pace.ts";
@@ -11,6 +12,8 @@ import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
 const LONG_STEPS = 50_000;
+/** With more of a caller's checks waiting, the first rule that a payload breaks is answered at once. */
+const MOST_EXPLANATIONS_WAITING = 32;
 /** V8 may have dropped the code of a validator that was not run for so long. */
 const COLD_MS = 10_000;
 /** One of fewer parts has it again soon enough. */
@@ -80,11 +83,31 @@ export class PayloadChecks {
     asker: LongCheckAsker,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
-    if (failure !== "long") return failure;
+    if (failure === undefined || (failure !== "long" && !isExplained(asker))) return failure;
+    const known = failure === "long" ? undefined : failure;
     return this.#parts.schemaOf(name, revision).then((schemata) => {
       // Where there is none the action is another one by now, and the store refuses the event for it.
-      return schemata === undefined ? undefined : this.#elsewhere(schemata, payload, asker);
+      if (schemata === undefined) return known;
+      return known === undefined
+        ? this.#elsewhere(schemata, payload, asker)
+        : this.#explained(known, schemata, payload, asker);
     });
+  }
+
+  /** With all else that the payload breaks, or as it is where the other thread has too much to do to find that out. */
+  async #explained(
+    failure: Failure,
+    schemata: Schemata,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Promise<Failure> {
+    try {
+      const patient = { ...asker, maxWaiting: MOST_EXPLANATIONS_WAITING };
+      return (await this.#elsewhere(schemata, payload, patient)) ?? failure;
+    } catch (error) {
+      if (error instanceof EvregError && error.code === "unavailable") return failure;
+      throw error;
+    }
   }
 
   /** A large payload would take long to be read alone. */
@@ -101,8 +124,11 @@ export class PayloadChecks {
     asker: LongCheckAsker,
   ): Promise<Failure | undefined> {
     const { bytes } = payload;
-    const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length) };
-    return (await this.#parts.elsewhere.check(check, asker)).failure;
+    const explains = isExplained(asker);
+    const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), explains };
+    const { failure } = await this.#parts.elsewhere.check(check, asker);
+    if (explains && failure !== undefined) asker.explained!.left -= 1;
+    return failure;
   }
 
   #isCold(validator: Validator): boolean {
@@ -120,4 +146,8 @@ export class PayloadChecks {
       this.#isAfterLong = false;
     });
   }
+}
+
+function isExplained({ explained }: LongCheckAsker): boolean {
+  return explained !== undefined && explained.left > 0;
 }

@@ -24,11 +24,12 @@ export function checkItem(item: NewEvent, payloadBytes: number): void {
   if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);
 }
 
-export function nonConforming({ action }: NewEvent, { field, message, value }: Failure): EvregError {
+export function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
+  const { field, message } = first;
   return new EvregError(
     "invalid",
     `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
-    { field, message, value },
+    { ...first, errors: [first, ...others] },
   );
 }
 

@@ -25,6 +25,9 @@ import {
 /** Revisions count from 1, so the store records nothing under this one; it only tells whether the key was used. */
 const NO_REVISION = 0;
 
+/** Of so many items of a batch all that they break is told, of the others the first. */
+const EXPLAINED_ITEMS = 20;
+
 /** An item ready for the store, with the action it was held to. One object, as a server has thousands of them at once. */
 export interface Prepared extends EventRecord {
   readonly item: NewEvent;
@@ -51,7 +54,7 @@ export class Publisher {
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
-    const asker = { caller: this.#access.principal };
+    const asker = { caller: this.#access.principal, explained: { left: 1 } };
     const pause = payloadChecks.pause();
     if (pause !== undefined) await pause;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -80,7 +83,7 @@ export class Publisher {
   publishBatch(items: readonly BatchItem[], atomic: boolean, gone?: AbortSignal): Promise<BatchResult> {
     this.#access.requireSome("publish");
     checkBatch(items);
-    const asker = { caller: this.#access.principal, gone };
+    const asker = { caller: this.#access.principal, gone, explained: { left: EXPLAINED_ITEMS } };
     const parts = {
       context: this.#context,
       prepare: (item: NewEvent) => this.#prepare(item, asker),

@@ -67,7 +67,7 @@ test("the unit starts the program that printed it, and warns where the service c
   expect(outcome.stdout).toContain("AmbientCapabilities=CAP_NET_BIND_SERVICE\n");
   expect(outcome.stderr).toContain("--program");
   const own = await run(["service", "systemd"]);
-  expect(own.stdout).toMatch(/^ExecStart=\/\S+ .*serve$/m);
+  expect(own.stdout).toMatch(/^ExecStart="?\/.* serve$/m);
   expect(own.stdout).toMatch(/^DynamicUser=yes$/m);
 });
 

@@ -99,7 +99,12 @@ export function batchContract(open: OpenEvreg): void {
       expect(errors[0]).toEqual({
         index: 0,
         error: expect.stringContaining("email"),
-        details: { field: "email", message: expect.stringMatching(/./), value: "nobody" },
+        details: {
+          field: "email",
+          message: expect.stringMatching(/./),
+          value: "nobody",
+          errors: [{ field: "email", message: expect.stringMatching(/./), value: "nobody" }],
+        },
         code: 422,
       });
       expect(meta).toEqual({ accepted: 2, rejected: 4, replayed: 0 });

@@ -54,6 +54,30 @@ export function publishContract(open: OpenEvreg): void {
       expect({ ...kept, payload: kept.payload.text() }).toEqual({ ...data, payload: data.payload.text() });
     });
 
+    it("refuses a payload with all that it breaks, up to 20 rules of one", async () => {
+      const rules = { properties: { n: { minimum: 0, multipleOf: 2 }, list: { items: { type: "string" } } } };
+      const strict = freshName();
+      await under.evreg.actions.create(
+        newAction({ action: strict, schemata: { ...ANY_OBJECT, required: ["id"], ...rules } }),
+      );
+      const publishing = (payload: object) =>
+        refusal(under.evreg.events.publish(rawEvent(JSON.stringify(payload), strict)), "invalid");
+      const id = { field: "id", message: "is required", value: null };
+      expect(await publishing({ n: -1 })).toMatchObject({
+        details: {
+          ...id,
+          errors: [
+            id,
+            { field: "n", message: "must be at least 0", value: -1 },
+            { field: "n", message: "must be a multiple of 2", value: -1 },
+          ],
+        },
+      });
+      const { details } = await publishing({ id: 1, list: Array.from({ length: 5_000 }, () => 0) });
+      expect(details["errors"]).toHaveLength(20);
+      expect(details["errors"]).toContainEqual({ field: "list[19]", message: "must be a string", value: 0 });
+    });
+
     it("gives rowids that only grow", async () => {
       const rowids: number[] = [];
       for (let count = 0; count < 5; count++) rowids.push((await publish(under.evreg)).rowid);
@@ -92,7 +116,8 @@ export function publishContract(open: OpenEvreg): void {
     ])("refuses the payload %j for its %s", async (payload, field, value) => {
       const before = (await under.evreg.events.list()).meta.total;
       const error = await refusal(publish(under.evreg, newEvent(payload)), "invalid");
-      expect(error.details).toEqual({ field, message: expect.stringMatching(/./), value });
+      const rule = { field, message: expect.stringMatching(/./), value };
+      expect(error.details).toEqual({ ...rule, errors: [rule] });
       expect(error.message).toContain(field);
       expect((await under.evreg.events.list()).meta.total).toBe(before);
     });

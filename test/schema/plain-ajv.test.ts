@@ -3,7 +3,8 @@ import addFormats from "ajv-formats";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { compileSchema, type Validator } from "../../src/schema/compile.ts";
+import { compileExplainer, compileSchema, type Validator } from "../../src/schema/compile.ts";
+import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { isLong, report, rounds } from "../faults/length.ts";
 import { payloadFor, randomFrom } from "./compatibility/random-payloads.ts";
 import { anyDocument } from "./compatibility/random-schemas.ts";
@@ -67,11 +68,15 @@ test("payloads conform to random schemas as they do for Ajv itself", () => {
       const validator = compiled(schemata);
       fc.pre(validator !== undefined);
       const conforms = plain(schemata);
+      const explainer = compileExplainer(schemata);
       const random = randomFrom(seed);
       for (let round = 0; round < PAYLOADS; round++) {
         const payload = payloadFor(schemata, random);
         const expected = conforms(payload);
-        expect(validator.validate(payload) === undefined, JSON.stringify(payload)).toBe(expected);
+        const failure = validator.validate(payload);
+        expect(failure === undefined, JSON.stringify(payload)).toBe(expected);
+        const failures = explainer.explain(payload, VALIDATION_STEPS);
+        expect(failures.length === 0, JSON.stringify(payload)).toBe(expected);
         counts[expected ? "conforming" : "refused"] += 1;
       }
       counts.schemas += 1;

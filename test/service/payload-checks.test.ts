@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { EvregError } from "../../src/domain/error.ts";
 import { budget } from "../../src/schema/budget.ts";
 import { compileSchema, type Validator } from "../../src/schema/compile.ts";
 import { SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
+import type { LongChecks } from "../../src/schema/long-check.ts";
 import type { LoadedAction } from "../../src/service/action-cache.ts";
 import { CheckThread } from "../../src/service/check-thread.ts";
-import { PayloadChecks } from "../../src/service/payload-checks.ts";
+import { PayloadChecks, type PayloadChecksParts } from "../../src/service/payload-checks.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -43,6 +46,10 @@ function outcomeOf(action: string, payload: string): Promise<unknown> {
     ({ data }) => data.revision,
     (error: unknown) => error,
   );
+}
+
+function checksParts(clock: ManualClock, schemata: Schemata = {}): PayloadChecksParts {
+  return { clock, elsewhere: new CheckThread(clock), schemaOf: () => Promise.resolve(schemata) };
 }
 
 describe("payloads that take long to check", () => {
@@ -110,31 +117,64 @@ test("longer checks come one in a turn of the event loop, and short ones togethe
     turns += 1;
     if (!isOver) setImmediate(count);
   };
-  /** In which turn from now a publish is refused. */
-  const refusedIn = async (action: string, payload: string): Promise<number> => {
+  const checks = new PayloadChecks(checksParts(new ManualClock()));
+  const [long, short] = [DOUBLING, { required: ["id"] }].map(
+    (schemata) => ({ validator: compileSchema(schemata), revision: 1 }) as LoadedAction,
+  );
+  /** In which turn from now a payload is found not to conform. */
+  const refusedIn = async (action: LoadedAction, payload: string): Promise<number> => {
     const before = turns;
-    await outcomeOf(action, payload);
+    const pause = checks.pause();
+    if (pause !== undefined) await pause;
+    const failure = await checks.failureOf("any", action, RawJson.fromText(payload), { caller: checks });
+    expect(failure).toBeDefined();
     return turns - before;
   };
   const wrong = `{"a":${LONGISH},"b":1}`;
   setImmediate(count);
-  const long = await Promise.all([1, 2, 3].map(() => refusedIn("long", wrong)));
-  expect(long[0]).toBe(0);
-  expect(long[1]).toBeGreaterThan(0);
-  expect(long[2]).toBeGreaterThan(long[1]!);
+  const ones = await Promise.all([1, 2, 3].map(() => refusedIn(long!, wrong)));
+  expect(ones[0]).toBe(0);
+  expect(ones[1]).toBeGreaterThan(0);
+  expect(ones[2]).toBeGreaterThan(ones[1]!);
   await new Promise(setImmediate);
-  expect(await Promise.all([1, 2, 3].map(() => refusedIn("short", "{}")))).toEqual([0, 0, 0]);
+  expect(await Promise.all([1, 2, 3].map(() => refusedIn(short!, "{}")))).toEqual([0, 0, 0]);
   isOver = true;
+});
+
+describe("all that a payload breaks", () => {
+  const failure = { field: "id", message: "is required", value: null };
+  const action = { validator: compileSchema({ required: ["id"] }), revision: 1 } as LoadedAction;
+  const payload = RawJson.fromText("{}");
+
+  test("is told for as many payloads as were asked for, and the first rule for the others", async () => {
+    const clock = new ManualClock();
+    const checks = new PayloadChecks(checksParts(clock, { required: ["id", "name"] }));
+    const asker = { caller: checks, explained: { left: 1 } };
+    expect(await checks.failureOf("any", action, payload, asker)).toEqual({
+      ...failure,
+      others: [{ ...failure, field: "name" }],
+    });
+    expect(checks.failureOf("any", action, payload, asker)).toEqual(failure);
+    await clock.advance(10_000);
+  });
+
+  test("is left out where the other thread has too much to do", async () => {
+    const refusal = new EvregError("unavailable", "Too many wait.");
+    const check = vi.fn<LongChecks["check"]>(() => Promise.reject(refusal));
+    const checks = new PayloadChecks({ ...checksParts(new ManualClock()), elsewhere: { check } });
+    const asker = { caller: checks, explained: { left: 1 } };
+    expect(await checks.failureOf("any", action, payload, asker)).toEqual(failure);
+    expect(check).toHaveBeenCalledWith(
+      expect.objectContaining({ explains: true }),
+      expect.objectContaining({ maxWaiting: 32 }),
+    );
+  });
 });
 
 test("a large payload is not even read on this thread", async () => {
   const clock = new ManualClock();
   const schemata = { required: ["id"] };
-  const checks = new PayloadChecks({
-    clock,
-    elsewhere: new CheckThread(clock),
-    schemaOf: () => Promise.resolve(schemata),
-  });
+  const checks = new PayloadChecks(checksParts(clock, schemata));
   const action = { validator: compileSchema(schemata), revision: 1 } as LoadedAction;
   const read = vi.spyOn(RawJson.prototype, "value");
   const failureOf = (name: string): unknown => {

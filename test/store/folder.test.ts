@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import {
+  accessSync,
   chmodSync,
-  chownSync,
+  constants,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -23,7 +24,17 @@ import { useScratch } from "./scratch.ts";
 
 const open = (folder: string, owner = testOwner()): Promise<Store> =>
   openLibsqlStore({ folder, owner, logger: silentLogger });
-const NOBODY = 65_534;
+/** Root's right to read and write anywhere. It is given up, as another user could not get to Node in a private clone. */
+const OVERRIDE = "-dac_override,-dac_read_search";
+const GIVE_UP_OVERRIDE = ["setpriv", `--inh-caps=${OVERRIDE}`, `--bounding-set=${OVERRIDE}`];
+const mayWrite = (path: string): boolean => {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe("the data folder", () => {
@@ -75,12 +86,15 @@ describe("the data folder", () => {
     expect(readFileSync(file, "utf8")).toBe("mine");
   });
 
-  it("is refused where nothing can be written, with what to do", async () => {
+  it("is refused where nothing can be written, with what to do", async (context) => {
     chmodSync(scratch.path, 0o500);
-    // Root may write anywhere, so it sends someone else.
-    const isRoot = process.getuid?.() === 0;
-    if (isRoot) chownSync(scratch.path, NOBODY, NOBODY);
-    const child = startChild("store-child.ts", ["hold", scratch.path], isRoot ? { uid: NOBODY } : {});
+    const [setpriv = "", ...options] = GIVE_UP_OVERRIDE;
+    const mustGiveUp = mayWrite(scratch.path);
+    if (mustGiveUp && spawnSync(setpriv, [...options, "true"]).status !== 0) {
+      context.skip("this user may write anywhere, and setpriv cannot take that away");
+    }
+    const become = mustGiveUp ? { shell: `set -- ${GIVE_UP_OVERRIDE.join(" ")} "$@"` } : {};
+    const child = startChild("store-child.ts", ["hold", scratch.path], become);
     const told = JSON.parse(await child.line()) as { code: string; message: string };
     expect(told.code).toBe("unavailable");
     expect(told.message).toContain(scratch.path);
@@ -124,7 +138,7 @@ describe("the lock", () => {
       message: expect.stringContaining(`evreg serve (process ${first.process.pid}`),
       details: { pid: first.process.pid, command: "serve" },
     });
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
 
     first.process.kill("SIGKILL");
     await first.ended();

@@ -29,18 +29,13 @@ export interface Child {
   ended(): Promise<number | null>;
 }
 
-/** Starts one of this folder's programs, as another user or after a line of shell in the same process if told so. */
-export function startChild(
-  file: string,
-  args: readonly string[],
-  { shell, uid }: { shell?: string; uid?: number } = {},
-): Child {
+/** Starts one of this folder's programs, after a line of shell in the same process if told so. */
+export function startChild(file: string, args: readonly string[], { shell }: { shell?: string } = {}): Child {
   const command = [process.execPath, at(file), ...args];
   const stdio: StdioOptions = ["pipe", "pipe", "ignore"];
-  const options = uid === undefined ? { stdio, env } : { stdio, env, uid, gid: uid };
   const [program = "", ...rest] =
     shell === undefined ? command : ["bash", "-c", `${shell}; exec "$@"`, "bash", ...command];
-  const child = spawn(program, rest, options);
+  const child = spawn(program, rest, { stdio, env });
   const lines: string[] = [];
   const takers: ((line: string) => void)[] = [];
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {

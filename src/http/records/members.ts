@@ -45,7 +45,8 @@ export const failure = {
   error: { type: "string", description: "A sentence: what went wrong, and what to do." },
   details: {
     type: "object",
-    description: "Where one field is at fault: `{ field, message, value }`.",
+    description:
+      "Where one field is at fault: `{ field, message, value }`. Where a payload does not conform to its action's schema also `errors`, a list of the same form: the rules that it breaks, at most 20 (of a batch for its first 20 such items; of others, and while evreg has much to check, the first alone).",
     additionalProperties: true,
   },
   code: { type: "integer", description: "The HTTP status." },

@@ -18,10 +18,10 @@ const served = useServed(async ({ evreg }) => {
   await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => ({ action: "a.b", payload })));
 });
 
-/** @param line of `sh`, with the program as `$evreg` */
+/** @param line of `sh`, in which `"$@"` is the program */
 function inShell(line: string, env: Record<string, string> = {}, shell: readonly string[] = ["sh"]) {
   return new Promise<Outcome>((resolve, reject) => {
-    const [command, ...words] = [...shell, "-c", `evreg='${STARTED_BY.join(" ")}'; ${line}`];
+    const [command = "sh", ...words] = [...shell, "-c", line, "sh", ...STARTED_BY];
     const child = spawn(command, words, {
       cwd: served.folder,
       env: cleanEnv({ EVREG_DATA: served.data, ...env }),
@@ -39,7 +39,7 @@ function inShell(line: string, env: Record<string, string> = {}, shell: readonly
 }
 
 function throughHead(words: string): Promise<Outcome> {
-  return inShell(`{ $evreg ${words}; echo "code $?" >&2; } | head -c 8`);
+  return inShell(`{ "$@" ${words}; echo "code $?" >&2; } | head -c 8`);
 }
 
 describe.skipIf(process.platform === "win32")("in a shell", () => {
@@ -53,12 +53,12 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   });
 
   test("with stdin closed a command does its work, and one that reads it says what is missing", async () => {
-    expect(await inShell("$evreg events get 1 --json <&-")).toEqual({
+    expect(await inShell('"$@" events get 1 --json <&-')).toEqual({
       code: 0,
       stdout: expect.stringContaining(TEXT),
       stderr: "",
     });
-    expect(await inShell("$evreg publish a.b - <&-")).toEqual({
+    expect(await inShell('"$@" publish a.b - <&-')).toEqual({
       code: 1,
       stdout: "",
       stderr: expect.stringMatching(/^Error: .*it is empty/),
@@ -66,14 +66,14 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   });
 
   test("in a folder that was removed meanwhile, a command says so", async () => {
-    const line = "mkdir gone && cd gone && rmdir ../gone && $evreg actions get a.b 2>&1 >&3 | grep Error >&2";
+    const line = 'mkdir gone && cd gone && rmdir ../gone && "$@" actions get a.b 2>&1 >&3 | grep Error >&2';
     expect((await inShell(`{ ${line}; } 3>&1`)).stderr).toBe(
       "Error: The folder that evreg was started in is not there any more. Start it in another.\n",
     );
   });
 
   test("a folder on stdin is no empty file", async () => {
-    expect(await inShell("$evreg publish --batch - < .")).toEqual({
+    expect(await inShell('"$@" publish --batch - < .')).toEqual({
       code: 2,
       stdout: "",
       stderr: expect.stringMatching(/^Error: The standard input is a folder/),
@@ -83,9 +83,9 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   test.skipIf(!existsSync("/usr/bin/setsid"))(
     "without a terminal and with hardly an environment",
     async () => {
-      const bare = `exec env -i EVREG_DATA="$EVREG_DATA" $evreg actions get a.b`;
+      const bare = 'exec env -i EVREG_DATA="$EVREG_DATA" "$@" actions get a.b';
       const outcome = await inShell(bare, {}, ["/usr/bin/setsid", "-w", "sh"]);
-      expect(outcome).toEqual(await inShell("$evreg actions get a.b"));
+      expect(outcome).toEqual(await inShell('"$@" actions get a.b'));
       expect(outcome).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^Action +a\.b\n/),
@@ -95,7 +95,7 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   );
 
   test("LANG=C changes no byte", async () => {
-    const words = "$evreg actions diff a.b && $evreg events get 1";
+    const words = '"$@" actions diff a.b && "$@" events get 1';
     const plain = await inShell(words, { LANG: "C", LC_ALL: "C" });
     expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining("revision 1 → revision 2") });
     expect(plain.stdout).toContain(TEXT);
