@@ -9,7 +9,7 @@ const KEY = "k+7/Zq=\"<x>&'\\%41 end";
 const bytes = Buffer.from(KEY);
 
 function inUrl(text: string): string {
-  return [...text].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join("");
+  return Array.from(Buffer.from(text), (byte) => `%${byte.toString(16)}`).join("");
 }
 
 function inHtml(text: string): string {
