@@ -2,10 +2,11 @@ import { isRefusal, judge, retryAfterMs } from "../domain/retry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
-import type { Claim, ClaimedEvent } from "../store/claims.ts";
+import type { Claim, ClaimedEvent, ClaimedSubscription } from "../store/claims.ts";
 import type { AttemptResult } from "../store/finishes.ts";
 import { type BegunAttempt, logAttempt } from "./attempt-log.ts";
 import { deliveryBody } from "./body.ts";
+import { censor, secretsOf } from "./censor.ts";
 import type { DeliveryCounts } from "./delivery-counts.ts";
 import type { SendResult } from "./exchange.ts";
 import type { Interruptible } from "./in-flight.ts";
@@ -63,7 +64,7 @@ export class Attempts {
     const isSentAgain = claim.isLate === true || attempt > claim.failures + 1;
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
-      const result = attemptResult(begun, sent, nowMs, random.fraction());
+      const result = attemptResult(begun, withoutSecrets(sent, subscription), nowMs, random.fraction());
       counts.attempted(result, isSentAgain ? undefined : begun.publishedAtMs);
       logAttempt(logger, begun, result);
       ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
@@ -104,6 +105,15 @@ export class Attempts {
     this.#last = { eventId, attempt, body };
     return body;
   }
+}
+
+function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): SendResult {
+  if (sent.kind === "error") {
+    const { refusal } = sent;
+    return refusal === undefined ? sent : { ...sent, refusal: censor(refusal, secretsOf(subscription)) };
+  }
+  const { response } = sent;
+  return response === undefined ? sent : { ...sent, response: censor(response, secretsOf(subscription)) };
 }
 
 /** What the store is told of an attempt. */

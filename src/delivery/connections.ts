@@ -1,9 +1,10 @@
 import { Socket } from "node:net";
-import { buildConnector, Pool, type Dispatcher } from "undici";
+import { buildConnector, type Client, type Dispatcher } from "undici";
 import { EvregError } from "../domain/error.ts";
-import type { ConnectionTimes } from "../store/finishes.ts";
 import type { AddressGuard } from "./address-guard.ts";
+import { type Connect, Connection } from "./connection.ts";
 import type { Destination } from "./destination.ts";
+import type { Exchange } from "./exchange.ts";
 
 export interface ConnectionOptions {
   readonly guard: AddressGuard;
@@ -11,7 +12,7 @@ export interface ConnectionOptions {
   readonly allowHttp: boolean;
   /** How long a connection may take to be made. */
   readonly timeoutMs: number;
-  /** Most connections to one origin; while a pool is replaced, those that end their last request come on top. */
+  /** Most connections to one origin. */
   readonly maxPerOrigin: number;
   /** How long an unused connection stays open at most. */
   readonly keepAliveMs?: number;
@@ -21,19 +22,17 @@ export interface ConnectionOptions {
   readonly ca?: string;
 }
 
+/** A request that is under way has a connection to itself. */
 export interface Connections {
-  /** The pool for an origin, which stays until every user has called `release`. */
-  acquire(destination: Destination): { readonly pool: Dispatcher; readonly release: () => void };
-  /** One an origin, and those whose time is over and that still have requests. */
-  pools(): number;
-  /** For a request that is about to be written: how its connection was made, if that is new. */
-  takeNew(this: void): NewConnection | undefined;
+  /** Sends over a connection that is there or is made; where the origin has as many as it may, over the next that is free. */
+  send(destination: Destination, request: Dispatcher.DispatchOptions, exchange: Exchange): void;
+  /** To be told of each exchange that has ended; one that has not ended well costs its connection. */
+  ended(destination: Destination, connection: Connection | undefined, isReusable: boolean): void;
+  /** Origins to which there are connections. */
+  origins(): number;
   /** Drops all connections; what is under way on them ends with an error. */
-  close(): Promise<void>;
+  close(): void;
 }
-
-/** What it took to make a connection. */
-export type NewConnection = Omit<ConnectionTimes, "firstByteMs">;
 
 /**
  * How long a connection is kept unused where the handler's `Keep-Alive` header says nothing. Many servers close theirs
@@ -48,18 +47,18 @@ const KEEP_ALIVE_MS = 30_000;
 const LIFE_MS = 5 * 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
 
-interface Held {
-  readonly pool: Pool;
-  /** By `performance.now()`, as is the next. */
-  readonly madeAtMs: number;
-  users: number;
-  /** When the last user went. */
-  unusedSinceMs: number;
+interface Origin {
+  readonly connect: Connect;
+  readonly all: Set<Connection>;
+  /** The one that was used last is used next, so that the others come to be closed. */
+  readonly idle: Connection[];
+  readonly waiting: (readonly [Dispatcher.DispatchOptions, Exchange])[];
 }
 
 /**
- * A pool of HTTP/1.1 connections an origin, each connected through the guard. Pools are counted here and not left to
- * undici's Agent, which keeps a pool for ever once it had to queue a request for an origin that cannot be reached.
+ * Connections of HTTP/1.1 to each origin, made through the guard. They are kept here and not in a pool of undici's, which
+ * looks through all of an origin's for each request, does not tell which one carries it, and stays for ever once it had to
+ * queue a request for an origin that cannot be reached.
  */
 export function createConnections(options: ConnectionOptions): Connections {
   const {
@@ -71,16 +70,20 @@ export function createConnections(options: ConnectionOptions): Connections {
     lifeMs = LIFE_MS,
     ca,
   } = options;
-  const connecting = new Set<Socket>();
-  const held = new Map<string, Held>();
-  /** Pools that get no more requests, until those they have are done. */
-  const retired = new Set<Held>();
-  let sweeping: NodeJS.Timeout | undefined;
-  /** There only while undici is told of the connection, when it writes the request for which it asked for one. */
-  let fresh: NewConnection | undefined;
+  const clientOptions: Client.Options = {
+    allowH2: false,
+    pipelining: 1,
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+    keepAliveTimeout: Math.min(keepAliveMs, UNTOLD_KEEP_ALIVE_MS),
+    keepAliveMaxTimeout: keepAliveMs,
+    // One deadline over everything is kept outside.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
+  const origins = new Map<string, Origin>();
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
-  function connectorTo({ origin, port, literal }: Destination): buildConnector.connector {
+  function connectorTo({ origin, port, literal }: Destination): Connect {
     const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
     const connect = buildConnector({
       lookup: guard.lookupFor(port),
@@ -94,94 +97,98 @@ export function createConnections(options: ConnectionOptions): Connections {
       // The look-up that guards a connection never runs for a literal address.
       const refused = refusal ?? (literal === undefined ? undefined : guard.check(literal, port));
       if (refused !== undefined) {
-        setImmediate(callback, refused, null);
-        return;
+        setImmediate(callback, refused, null, undefined);
+        return undefined;
       }
-      // undici gives the socket back although its types do not say so. It forgets sockets that are not connected yet
-      // when it is destroyed, and they would hold the process until their time is up.
       const beganMs = performance.now();
       let resolvedMs: number | undefined;
-      const socket: unknown = connect(target, (...outcome) => {
-        if (socket instanceof Socket) connecting.delete(socket);
-        if (outcome[0] === null) {
-          const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - beganMs;
-          fresh = { dnsMs, connectMs: performance.now() - (resolvedMs ?? beganMs) };
-        }
-        callback(...outcome);
-        fresh = undefined;
+      // undici gives the socket back although its types do not say so.
+      const socket: unknown = connect(target, (...[error, connected]) => {
+        const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - beganMs;
+        const connectMs = performance.now() - (resolvedMs ?? beganMs);
+        callback(error, connected, { dnsMs, connectMs });
       });
-      if (!(socket instanceof Socket)) return;
-      connecting.add(socket);
+      if (!(socket instanceof Socket)) return undefined;
       if (literal === undefined) socket.once("lookup", () => (resolvedMs = performance.now()));
+      return socket;
     };
   }
 
-  function createPool(destination: Destination): Pool {
-    return new Pool(destination.origin, {
-      connections: maxPerOrigin,
-      connect: connectorTo(destination),
-      allowH2: false,
-      pipelining: 1,
-      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
-      keepAliveTimeout: Math.min(keepAliveMs, UNTOLD_KEEP_ALIVE_MS),
-      keepAliveMaxTimeout: keepAliveMs,
-      // One deadline over everything is kept outside.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+  function originOf(destination: Destination): Origin {
+    let origin = origins.get(destination.origin);
+    if (origin === undefined) {
+      origin = { connect: connectorTo(destination), all: new Set(), idle: [], waiting: [] };
+      origins.set(destination.origin, origin);
+    }
+    return origin;
   }
 
-  function sweep(): void {
-    const nowMs = performance.now();
-    for (const [origin, entry] of held) {
-      const isUnused = entry.users === 0 && nowMs - entry.unusedSinceMs >= keepAliveMs;
-      if (!isUnused && nowMs - entry.madeAtMs < lifeMs) continue;
-      held.delete(origin);
-      retired.add(entry);
+  function open(destination: Destination, origin: Origin): Connection {
+    const connection = new Connection({
+      origin: destination.origin,
+      connect: origin.connect,
+      options: clientOptions,
+      onClosed: (closed) => {
+        const place = origin.idle.indexOf(closed);
+        if (place >= 0) origin.idle.splice(place, 1);
+        discard(origin, closed);
+        forgetUnused(destination, origin);
+      },
+    });
+    origin.all.add(connection);
+    return connection;
+  }
+
+  function discard({ all }: Origin, connection: Connection): void {
+    connection.destroy();
+    all.delete(connection);
+  }
+
+  function forgetUnused({ origin: name }: Destination, origin: Origin): void {
+    if (origin.all.size === 0 && origins.get(name) === origin) origins.delete(name);
+  }
+
+  /** One that is free or may be made. */
+  function take(destination: Destination, origin: Origin): Connection | undefined {
+    for (let idle = origin.idle.pop(); idle !== undefined; idle = origin.idle.pop()) {
+      if (!idle.isOlderThan(lifeMs)) return idle;
+      discard(origin, idle);
     }
-    for (const entry of retired) {
-      if (entry.users > 0) continue;
-      retired.delete(entry);
-      void entry.pool.destroy();
+    return origin.all.size < maxPerOrigin ? open(destination, origin) : undefined;
+  }
+
+  function serveNext(destination: Destination, origin: Origin): void {
+    for (let next = origin.waiting.shift(); next !== undefined; next = origin.waiting.shift()) {
+      const [request, exchange] = next;
+      if (!exchange.isEnded) return take(destination, origin)?.dispatch(request, exchange);
     }
-    if (held.size + retired.size > 0) return;
-    clearInterval(sweeping);
-    sweeping = undefined;
   }
 
   return {
-    acquire(destination) {
-      let entry = held.get(destination.origin);
-      if (entry === undefined) {
-        entry = { pool: createPool(destination), madeAtMs: performance.now(), users: 0, unusedSinceMs: 0 };
-        held.set(destination.origin, entry);
-        sweeping ??= setInterval(sweep, keepAliveMs / 2).unref();
+    send(destination, request, exchange) {
+      const origin = originOf(destination);
+      const connection = take(destination, origin);
+      if (connection === undefined) origin.waiting.push([request, exchange]);
+      else connection.dispatch(request, exchange);
+    },
+    ended(destination, connection, isReusable) {
+      const origin = origins.get(destination.origin);
+      // One that still waited has none; and when all are dropped nothing is used again.
+      if (connection === undefined || origin?.all.has(connection) !== true) return;
+      connection.rest();
+      if (isReusable && !connection.isOlderThan(lifeMs)) origin.idle.push(connection);
+      else discard(origin, connection);
+      serveNext(destination, origin);
+      forgetUnused(destination, origin);
+    },
+    origins: () => origins.size,
+    close() {
+      const dropped = [...origins.values()];
+      origins.clear();
+      for (const { all, waiting } of dropped) {
+        for (const connection of all) connection.destroy();
+        for (const [, exchange] of waiting) exchange.interrupt();
       }
-      const { pool } = entry;
-      entry.users += 1;
-      return {
-        pool,
-        release: () => {
-          entry.users -= 1;
-          if (entry.users === 0) entry.unusedSinceMs = performance.now();
-        },
-      };
-    },
-    pools: () => held.size + retired.size,
-    takeNew() {
-      const taken = fresh;
-      fresh = undefined;
-      return taken;
-    },
-    async close() {
-      clearInterval(sweeping);
-      const pools = [...held.values(), ...retired].map((entry) => entry.pool);
-      held.clear();
-      retired.clear();
-      const destroyed = Promise.all(pools.map((pool) => pool.destroy()));
-      for (const socket of connecting) socket.destroy();
-      connecting.clear();
-      await destroyed;
     },
   };
 }

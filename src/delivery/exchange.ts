@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/finishes.ts";
-import type { NewConnection } from "./connections.ts";
+import type { Connection } from "./connection.ts";
 import { attemptErrorCode } from "./error-code.ts";
 import type { Interruptible } from "./in-flight.ts";
 import { responseText } from "./response-text.ts";
@@ -35,38 +35,44 @@ const MAX_INFORMATIONAL = 16;
  * One request and what comes back, as undici calls it.
  *
  * It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when the connection is free
- * again or gone. Aborting works at any time: also while undici still connects, when it has no way to be told; the
- * request is then dropped as it is about to be written.
+ * again or gone. Aborting works at any time, also while the connection is made.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   readonly #settle: (result: SendResult) => void;
-  readonly #ended: () => void;
-  readonly #takeNew: () => NewConnection | undefined;
+  readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  #connection: Connection | undefined;
   /** Of a connection that was made for this request. */
-  #connection: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
+  #made: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
   #writtenAtMs = 0;
   #isSettled = false;
   #isEnded = false;
 
   /**
    * @param settle called once, with the result
-   * @param ended called once, after which nothing more is read or written
-   * @param takeNew how the connection that the request is about to be written to was made, if it was made for it
+   * @param ended called once, after which nothing more is read or written, with the connection if it came to have one, and
+   * whether that may be used again
    */
   constructor(
     settle: (result: SendResult) => void,
-    ended: () => void,
-    takeNew: () => NewConnection | undefined,
+    ended: (connection: Connection | undefined, isReusable: boolean) => void,
   ) {
     this.#settle = settle;
     this.#ended = ended;
-    this.#takeNew = takeNew;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** It is about to be sent over this one. */
+  carriedBy(connection: Connection): void {
+    this.#connection = connection;
   }
 
   interrupt(): void {
@@ -81,12 +87,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    const made = this.#takeNew();
-    if (made !== undefined) {
-      this.#connection = { ...made, firstByteMs: undefined };
-      this.#writtenAtMs = performance.now();
-    }
-    if (this.#isEnded) controller.abort(new Error("no longer wanted"));
+    const made = this.#connection?.began();
+    if (made === undefined) return;
+    this.#made = { ...made, firstByteMs: undefined };
+    this.#writtenAtMs = performance.now();
   }
 
   onResponseStart(
@@ -99,7 +103,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
       if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
       return;
     }
-    if (this.#connection !== undefined) this.#connection.firstByteMs = performance.now() - this.#writtenAtMs;
+    if (this.#made !== undefined) this.#made.firstByteMs = performance.now() - this.#writtenAtMs;
     const retryAfter: unknown = headers["retry-after"];
     this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
   }
@@ -118,13 +122,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
 
   onResponseEnd(): void {
     this.#answered(false);
-    this.#end();
+    this.#end(true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const refusal = error instanceof EvregError ? { refusal: error.message } : {};
     this.#result({ kind: "error", errorCode: attemptErrorCode(error), ...refusal });
-    this.#end();
+    this.#end(false);
   }
 
   #answered(cut: boolean): void {
@@ -136,17 +140,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   #result(result: SendResult): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#settle(this.#connection === undefined ? result : { ...result, connection: this.#connection });
+    this.#settle(this.#made === undefined ? result : { ...result, connection: this.#made });
   }
 
   #drop(): void {
-    this.#end();
+    // The rest of what has been read already is not to be parsed.
     this.#controller?.abort(new Error("no longer wanted"));
+    this.#end(false);
   }
 
-  #end(): void {
+  #end(isReusable: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#ended();
+    this.#ended(this.#connection, isReusable);
   }
 }

@@ -28,6 +28,8 @@ export class Flow {
   planned: { readonly tier: Tier; readonly mostLeased: number } = { tier: UNKNOWN, mostLeased: 0 };
   /** There was no room for all that may be due. */
   hasMore = false;
+  /** It is among the turns of the local queue. */
+  hasTurn = false;
   #window = FIRST_WINDOW;
   /** The service's limit to it; its own is among its settings. */
   readonly #mostWindow: number;

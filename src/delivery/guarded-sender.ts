@@ -37,8 +37,8 @@ export function createGuardedSender(parts: GuardedSenderParts): Sender {
   });
   return {
     ...sender,
-    async close() {
-      await sender.close();
+    close() {
+      sender.close();
       names.close();
     },
   };

@@ -12,8 +12,12 @@ export function responseText(bytes: Uint8Array, cut: boolean): string | undefine
   if (bytes.byteLength === 0) return undefined;
   // In stream mode the decoder keeps an unfinished last character to itself instead of replacing it.
   const decoded = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
-  const text = decoded.replaceAll("\0", "\uFFFD");
   // Each replacement takes three bytes, so the text can be longer than what it was made from.
+  return cutToLimit(decoded.replaceAll("\0", "\uFFFD"));
+}
+
+/** As much of a text from its beginning as is kept of an answer. */
+export function cutToLimit(text: string): string {
   if (Buffer.byteLength(text) <= DELIVERY_LIMITS.responseBytes) return text;
   const buffer = new Uint8Array(DELIVERY_LIMITS.responseBytes);
   const { written } = new TextEncoder().encodeInto(text, buffer);

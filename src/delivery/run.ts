@@ -17,7 +17,7 @@ import type { Flow } from "./flow.ts";
 import { Flows } from "./flows.ts";
 import { Grace } from "./grace.ts";
 import { createGuardedSender, type GuardedSenderParts } from "./guarded-sender.ts";
-import { InFlight, type Interruptible } from "./in-flight.ts";
+import { InFlight, type Interruptible, type UnderWay } from "./in-flight.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { LocalQueue } from "./local-queue.ts";
 import type { Sender } from "./sender.ts";
@@ -177,7 +177,7 @@ export class Run {
     this.#inFlight.interruptAll();
     await this.#inFlight.settled();
     await this.#finisher.close();
-    await this.#sender.close();
+    this.#sender.close();
   }
 
   /**
@@ -209,7 +209,7 @@ export class Run {
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
     let sending: Interruptible | undefined;
-    const attempt: Interruptible = { interrupt: () => sending?.interrupt() };
+    const attempt: UnderWay = { interrupt: () => sending?.interrupt() };
     this.#inFlight.add(attempt);
     flow.began(clock.now());
     try {

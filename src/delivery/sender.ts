@@ -21,10 +21,10 @@ export interface Sender {
    * @returns ends the request as `interrupted`
    */
   send(request: SendRequest, done: (result: SendResult) => void): Interruptible;
-  /** Pools of connections there are. */
-  pools(): number;
+  /** Origins to which there are connections. */
+  origins(): number;
   /** Drops all connections; what is under way ends with an error. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 export interface SenderOptions extends ConnectionOptions {
@@ -45,7 +45,7 @@ export function createSender(options: SenderOptions): Sender {
   const deadlines = new Deadlines(clock);
 
   return {
-    pools: () => connections.pools(),
+    origins: () => connections.origins(),
     close: () => connections.close(),
     send({ url, headers, body, timeoutMs = usualMs }, done) {
       const destination = destinationOf(url);
@@ -54,18 +54,13 @@ export function createSender(options: SenderOptions): Sender {
         return ENDED;
       }
       const { origin, path } = destination;
-      const { pool, release } = connections.acquire(destination);
-      const exchange = new Exchange(
-        done,
-        () => {
-          release();
-          cancelDeadline();
-        },
-        connections.takeNew,
-      );
+      const exchange = new Exchange(done, (connection, isReusable) => {
+        cancelDeadline();
+        connections.ended(destination, connection, isReusable);
+      });
       const cancelDeadline = deadlines.begin(timeoutMs, () => exchange.abort("timeout"));
       try {
-        pool.dispatch({ origin, path, method: "POST", headers, body }, exchange);
+        connections.send(destination, { origin, path, method: "POST", headers, body }, exchange);
       } catch (error) {
         exchange.abort(attemptErrorCode(error));
       }

@@ -7,7 +7,7 @@ import type { Flow } from "./flow.ts";
  * flow is held here.
  */
 export class Slowing {
-  readonly #unstored = new Map<AttemptResult, Flow>();
+  readonly #unstored = new WeakMap<AttemptResult, Flow>();
 
   /** Takes note of an answer that may slow its subscription down. Answers the result as it is to be stored. */
   refused(flow: Flow, result: AttemptResult, { handler, askedMs }: Refusal, nowMs: number): AttemptResult {

@@ -6,7 +6,7 @@ import type { Flow } from "./flow.ts";
  * before is stored: after a crash nothing is sent again that another came after.
  */
 export class TurnTaking {
-  readonly #unstored = new Map<AttemptResult, Flow>();
+  readonly #unstored = new WeakMap<AttemptResult, Flow>();
 
   ended(flow: Flow, result: AttemptResult): void {
     this.#unstored.set(result, flow);

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { isMainThread } from "node:worker_threads";
+import { getHeapStatistics, type HeapInfo } from "node:v8";
+import { isMainThread, type Worker } from "node:worker_threads";
 import { answerCalls } from "./calls.ts";
 import { CpuShare } from "./cpu-share.ts";
 
@@ -8,6 +9,7 @@ import { CpuShare } from "./cpu-share.ts";
 /** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
 const RESOLUTION_MS = 10;
 const LOOK_MS = 5;
+const MB = 2 ** 20;
 
 export interface Vitals {
   /** Beyond the interval at which it is sampled. */
@@ -23,6 +25,18 @@ export interface Vitals {
   readonly processShare: number;
 }
 
+/** What one thread of the server holds, by kind. */
+export interface ThreadMemory {
+  readonly thread: string;
+  readonly heapUsedMb: number;
+  readonly heapTotalMb: number;
+  /** Outside the heap and owned by objects in it. */
+  readonly externalMb: number;
+  /** By V8 for itself. */
+  readonly mallocedMb: number;
+}
+
+const workers = new Set<Worker>();
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpu = new CpuShare();
 let lastCpuMs = 0;
@@ -42,6 +56,13 @@ const calls = {
     look();
     loopCpuMaxMs = 0;
   },
+  /** Of each thread, the main one first. */
+  async memory(): Promise<ThreadMemory[]> {
+    const others = [...workers].map(async (worker) =>
+      memoryOf(`thread ${worker.threadId}`, await worker.getHeapStatistics()),
+    );
+    return [memoryOf("main", getHeapStatistics()), ...(await Promise.all(others))];
+  },
   read(): Vitals {
     const { mainThread, process } = cpu.read();
     return {
@@ -59,10 +80,24 @@ function beyondIntervalMs(ns: number): number {
   return Math.max(0, ns / 1e6 - RESOLUTION_MS);
 }
 
+function memoryOf(thread: string, info: HeapInfo): ThreadMemory {
+  return {
+    thread,
+    heapUsedMb: info.used_heap_size / MB,
+    heapTotalMb: info.total_heap_size / MB,
+    externalMb: info.external_memory / MB,
+    mallocedMb: info.malloced_memory / MB,
+  };
+}
+
 // The server's other threads load this too.
 if (isMainThread) {
   delay.enable();
   setInterval(look, LOOK_MS).unref();
+  process.on("worker", (worker) => {
+    workers.add(worker);
+    worker.once("exit", () => workers.delete(worker));
+  });
   answerCalls(calls);
   // The channel must not keep a stopped server alive.
   process.channel?.unref();

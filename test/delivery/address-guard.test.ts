@@ -50,7 +50,7 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
       sender.send({ url, headers: {}, body: Buffer.from("{}") }, settle);
     });
   } finally {
-    await sender.close();
+    sender.close();
   }
 }
 

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await sender.close();
+  sender.close();
   names.close();
   await canaries.close();
   rmSync(folder, { recursive: true });

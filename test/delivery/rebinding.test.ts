@@ -107,7 +107,7 @@ function newSender(): { readonly sender: Sender; readonly close: () => Promise<v
   return {
     sender,
     close: async () => {
-      await sender.close();
+      sender.close();
       names.close();
     },
   };

@@ -47,7 +47,7 @@ function senderWith(setup: SenderSetup = {}): Sender {
     ...options,
     guard,
   });
-  cleanups.push(() => sender.close());
+  cleanups.push(async () => sender.close());
   return sender;
 }
 
@@ -137,6 +137,18 @@ describe("a request", () => {
   });
 });
 
+/** Writes `a` behind a beginning until the connection is gone. */
+function writeForEver(socket: Socket, beginning: string, written: { bytes: number; isOver: boolean }): void {
+  const chunk = Buffer.alloc(65_536, "a");
+  const write = (): void => {
+    while (socket.writable && socket.write(chunk)) written.bytes += chunk.byteLength;
+  };
+  socket.on("drain", write);
+  socket.on("close", () => (written.isOver = true));
+  socket.write(beginning);
+  write();
+}
+
 describe("an answer", () => {
   it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is told as it is", async (status) => {
     const receiver = await receiverWith();
@@ -172,31 +184,44 @@ describe("an answer", () => {
   });
 
   it("of any length is cut off after a few kilobytes", async () => {
-    let written = 0;
-    let closed = false;
-    const endless: Answer = {
-      raw(socket) {
-        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n");
-        const chunk = Buffer.alloc(65_536, "a");
-        const write = (): void => {
-          while (socket.writable && socket.write(chunk)) written += chunk.byteLength;
-        };
-        socket.on("drain", write);
-        socket.on("close", () => {
-          closed = true;
-        });
-        write();
-      },
-    };
+    const written = { bytes: 0, isOver: false };
+    const beginning = "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n";
     const receiver = await receiverWith();
-    receiver.script(endless);
+    receiver.script({ raw: (socket) => writeForEver(socket, beginning, written) });
     expect(await post(senderWith(), receiver.url)).toMatchObject({
       statusCode: 200,
       response: "a".repeat(1_024),
     });
-    await until("the connection to be dropped", () => closed);
+    await until("the connection to be dropped", () => written.isOver);
     // What the two kernels' buffers hold, far from the hundred megabytes announced.
-    expect(written).toBeLessThan(20_000_000);
+    expect(written.bytes).toBeLessThan(20_000_000);
+  });
+
+  it.each([
+    ["a reason phrase", "HTTP/1.1 200 "],
+    ["a header's name", "HTTP/1.1 200 OK\r\n"],
+    ["a header's value", "HTTP/1.1 200 OK\r\nA: "],
+    ["the extension of a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a="],
+    ["a trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA: "],
+    ["the reason phrase of an informational one", "HTTP/1.1 103 "],
+  ])("without end in %s is a protocol error, and little of it is read", async (_name, beginning) => {
+    const written = { bytes: 0, isOver: false };
+    const receiver = await receiverWith();
+    receiver.script({ raw: (socket) => writeForEver(socket, beginning, written) });
+    expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "protocol_error" });
+    await until("the connection to be dropped", () => written.isOver);
+    // What the two kernels' buffers hold.
+    expect(written.bytes).toBeLessThan(20_000_000);
+  });
+
+  it("of many small chunks is taken as far as it is kept", async () => {
+    const receiver = await receiverWith();
+    const chunks = `1;${"x".repeat(40)}\r\na\r\n`.repeat(1_000);
+    receiver.script({
+      raw: (socket) =>
+        socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
+    });
+    expect(await post(senderWith(), receiver.url)).toMatchObject({ response: "a".repeat(1_000) });
   });
 
   it.each([
@@ -312,7 +337,7 @@ describe("the deadline", () => {
     const tls = senderWith({ clock, timeoutMs: 10_000 });
     // The connection opens; the TLS handshake that must follow never does.
     const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
-    await until("the connection to open", () => tls.pools() === 1);
+    await until("the connection to open", () => tls.origins() === 1);
     await clock.advance(10_000);
     expect(await sent).toEqual({ kind: "error", errorCode: "timeout" });
   });
@@ -467,7 +492,7 @@ describe("TLS", () => {
 });
 
 describe("connections nobody uses", () => {
-  it("are closed, and their pools with them", async () => {
+  it("are closed, one and all", async () => {
     const sender = senderWith({ keepAliveMs: 30, maxPerOrigin: 8 });
     const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
     await Promise.all(
@@ -475,7 +500,7 @@ describe("connections nobody uses", () => {
     );
     expect(receivers.every((receiver) => receiver.requests.length === 2)).toBe(true);
     await until("all connections to be closed", () => receivers.every((receiver) => receiver.open === 0));
-    await until("all pools to be gone", () => sender.pools() === 0);
+    await until("all connections to be gone", () => sender.origins() === 0);
   });
 
   it("leave nothing behind for origins that cannot be reached", async () => {
@@ -492,7 +517,7 @@ describe("connections nobody uses", () => {
         return post(sender, urls[index % 3] ?? "");
       }),
     );
-    await until("all pools to be gone", () => sender.pools() === 0);
+    await until("all connections to be gone", () => sender.origins() === 0);
   });
 
   it("do not outlive their time, though one request follows the other, and cut none short", async () => {
@@ -502,13 +527,13 @@ describe("connections nobody uses", () => {
     receiver.script({ after: isTime });
     const slow = post(sender, receiver.url);
     await receiver.received(1);
-    await until("two more pools to be needed", async () => {
+    await until("two more connections to be needed", async () => {
       expect(await post(sender, receiver.url)).toMatchObject({ statusCode: 200 });
       return receiver.accepted >= 4;
     });
     answer();
     expect(await slow).toMatchObject({ statusCode: 200 });
-    await until("all pools to be gone", () => sender.pools() === 0 && receiver.open === 0);
+    await until("all connections to be gone", () => sender.origins() === 0 && receiver.open === 0);
   });
 
   it("never exceed the bound for one origin", async () => {
@@ -517,5 +542,14 @@ describe("connections nobody uses", () => {
     await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
     expect(receiver.accepted).toBeLessThanOrEqual(4);
     expect(receiver.requests).toHaveLength(40);
+  });
+
+  it("make room for those that wait, also when each ends badly", async () => {
+    const receiver = await receiverWith();
+    receiver.answer = () => "reset";
+    const sender = senderWith({ maxPerOrigin: 2 });
+    const results = await Promise.all(Array.from({ length: 20 }, () => post(sender, receiver.url)));
+    expect(results).toEqual(results.map(() => ({ kind: "error", errorCode: "connection_reset" })));
+    await until("all connections to be gone", () => sender.origins() === 0);
   });
 });

@@ -51,7 +51,10 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
     outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
     status_code: { type: ["integer", "null"] },
     error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
-    response: { type: ["string", "null"], description: "First 1 KiB of the answer." },
+    response: {
+      type: ["string", "null"],
+      description: "First 1 KiB of the answer, its request's secrets replaced.",
+    },
     refusal: {
       type: ["string", "null"],
       description:

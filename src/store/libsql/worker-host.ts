@@ -48,14 +48,21 @@ interface Pending {
 
 /** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
 const PATIENCE_MS = 2_000;
+const CUT_AT = 256;
 
 /** One worker thread, from its start to its end; a request that takes long may be answered after a later one. */
 export class WorkerHost {
   readonly report: OpenReport;
   readonly #worker: Worker;
   readonly #commits: CommitCounts;
-  readonly #pending = new Map<number, Pending>();
-  #lastId = 0;
+  /**
+   * By id, from `#firstId` on; none where it is answered. Not a Map: each table that it grows out of or empties leads to
+   * the next one, so once V8 has taken a table for long-lived, it keeps all that came after, with every answer.
+   */
+  readonly #pending: (Pending | undefined)[] = [];
+  #firstId = 1;
+  /** Answered ones at the front. */
+  #answered = 0;
   #ended: WireFailure | undefined;
   readonly #exited: Promise<void>;
 
@@ -110,16 +117,15 @@ export class WorkerHost {
   ): Promise<Answer> {
     if (this.#ended !== undefined) return Promise.reject(new WorkerFailed(this.#ended));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const id = this.#lastId + 1;
-    this.#lastId = id;
+    const id = this.#firstId + this.#pending.length;
     if (message.kind === "read") this.#post({ ...message, id });
     else this.#post({ ...message, ...packOps(message.ops), id }, message.bytes);
-    this.#pending.set(id, { promise, resolve, reject });
+    this.#pending.push({ promise, resolve, reject });
     return promise;
   }
 
   async #idle(): Promise<void> {
-    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
+    await Promise.allSettled(this.#pending.map((pending) => pending?.promise));
   }
 
   /** Lets it finish what it was asked, move the log into the file, and end. */
@@ -170,14 +176,26 @@ export class WorkerHost {
   }
 
   #claim(id: number): Pending | undefined {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
+    const place = id - this.#firstId;
+    const pending = this.#pending[place];
+    if (pending !== undefined) this.#pending[place] = undefined;
+    while (this.#answered < this.#pending.length && this.#pending[this.#answered] === undefined) {
+      this.#answered += 1;
+    }
+    // Cut off by the hundred, as cutting off one by one would move the whole list each time.
+    if (this.#answered === this.#pending.length || this.#answered >= CUT_AT) {
+      this.#pending.splice(0, this.#answered);
+      this.#firstId += this.#answered;
+      this.#answered = 0;
+    }
     return pending;
   }
 
   #end(failure: WireFailure): void {
     this.#ended ??= failure;
-    for (const pending of this.#pending.values()) pending.reject(new WorkerFailed(this.#ended));
-    this.#pending.clear();
+    for (const pending of this.#pending) pending?.reject(new WorkerFailed(this.#ended));
+    this.#firstId += this.#pending.length;
+    this.#pending.length = 0;
+    this.#answered = 0;
   }
 }
