@@ -1,9 +1,11 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { refillBudget } from "../../src/schema/budget.ts";
+import { FORMATS } from "../../src/schema/formats.ts";
 import { accepted } from "./refused.ts";
 
-test("a date-time is what ajv-formats takes for one and RFC 3339 allows, at the edges of the usual form too", () => {
+test("a date-time without a leap second is what ajv-formats takes for one and RFC 3339 allows, at the edges of the usual form too", () => {
   const { validate } = fullFormats["date-time"] as { validate: (text: string) => boolean };
   const two = fc.constantFrom(
     "00",
@@ -20,7 +22,6 @@ test("a date-time is what ajv-formats takes for one and RFC 3339 allows, at the 
     "30",
     "31",
     "59",
-    "60",
   );
   const year = fc.constantFrom("2023", "2024", "1900", "2000", "0000", "999", "+2024");
   const zone = fc.constantFrom("Z", "z", "", "+00:00", "-23:59", "+24:00", "+0100", "+01", " Z", "Z\n");
@@ -34,17 +35,203 @@ test("a date-time is what ajv-formats takes for one and RFC 3339 allows, at the 
   const schema = accepted({ format: "date-time" });
   fc.assert(
     fc.property(text, (one) => {
-      const isStrict = "Tt".includes(one[one.indexOf("-") + 6] ?? "") && /(?:z|:\d\d)$/i.test(one);
+      const isStrict = /^.{10}t(?!24).*(?:z|:\d\d)$/i.test(one);
       expect([one, schema.validate(one) === undefined]).toEqual([one, validate(one) && isStrict]);
     }),
-    { numRuns: 20_000, seed: 7 },
+    { numRuns: 5_000, seed: 7 },
   );
 });
 
 const LATE = 2 ** 31;
 
 test.each<readonly [format: string, taken: readonly unknown[], refused: readonly unknown[]]>([
-  ["time", ["12:00:00Z", "23:59:60z", "12:00:00.5+01:00"], ["12:00:00", "12:00:00+01", "12:00:00+0100"]],
+  [
+    "date",
+    ["2024-02-29", "2000-02-29", "0000-02-29"],
+    ["2023-02-29", "1900-02-29", "0100-02-29", "2024-1-01", "2024-00-01", ""],
+  ],
+  [
+    "time",
+    ["12:00:00Z", "23:59:60z", "12:00:00.5+01:00", "00:59:60+01:00", "15:59:60.5-08:00", "23:29:60+23:30"],
+    [
+      "12:00:00",
+      "12:00:00+01",
+      "12:00:00+0100",
+      "24:00:00Z",
+      "24:59:60+01:00",
+      "24:59:00+01:00",
+      "23:59:60+01:00",
+      "22:59:60Z",
+      "23:59:61Z",
+    ],
+  ],
+  [
+    "date-time",
+    [
+      "2016-12-31T23:59:60Z",
+      "2017-01-01T00:59:60+01:00",
+      "2016-12-31T15:59:60.1-08:00",
+      "0016-02-29T23:59:60Z",
+    ],
+    [
+      "2016-12-30T23:59:60Z",
+      "2016-12-31T00:59:60+01:00",
+      "2017-01-01T15:59:60-08:00",
+      "0015-02-29T23:59:60Z",
+      "2016-12-31T24:59:60+01:00",
+      "2016-12-31T24:00:00Z",
+    ],
+  ],
+  [
+    "uri",
+    [
+      "a:",
+      "http://[v1.a:b]",
+      "http://a:",
+      "http://:80/",
+      "http://u:p@h",
+      "x:/?#/?",
+      "http://[::1]:80",
+      "f:%41",
+    ],
+    [
+      "http://a:abc",
+      "http://a:8:0",
+      "http://[::1",
+      "http://[::1]a",
+      "http://[1.2.3.4]",
+      "a",
+      ":a",
+      "//a",
+      "1a:b",
+      "http://a b",
+      "a:%4",
+      "a:#b#c",
+      "http://a@b@c",
+      "é:a",
+      "a:é",
+    ],
+  ],
+  [
+    "uri-reference",
+    ["", "a", "//a", "?a", "#a", "./a:b", "a/b:c"],
+    ["a b", ":a", "1a:b", "//a:b", "#a#b", "é"],
+  ],
+  ["iri", ["a:é", "http://ü.ö/?\ue000"], ["é:a", "a:\ue000", "a:\ufdd0", "a:\u{1fffe}", "a:\x80", "é"]],
+  ["iri-reference", ["é", "#é", ""], ["#a\\b", "é b", ":é"]],
+  [
+    "uri-template",
+    ["", "{a.b}", "{?a,b*,c:1000}", "a'b", "{%41}", "/é\ue000{+x}"],
+    [
+      "{",
+      "}",
+      "{}",
+      "{a",
+      "{a..b}",
+      "{.}",
+      "{a.}",
+      "{a:0}",
+      "{a:10000}",
+      "{a,}",
+      "%{a}41",
+      "a b",
+      "{{a}}",
+      "a|b",
+    ],
+  ],
+  [
+    "url",
+    ["https://example.com", "ftp://u:p@example.com:80/a%20b", "http://8.8.8.8", "http://müller.de/"],
+    ["http://localhost", "http://10.0.0.1", "http://a..b", "mailto:a@b.c", "http://a.b c", "http://a.bc:x/"],
+  ],
+  [
+    "email",
+    [
+      "a@b",
+      "a.b+c@d.e",
+      '"a b"@c',
+      '"a\\"@"@b.c',
+      '"\\\\"@b',
+      "a@[127.0.0.1]",
+      "a@[01.0.0.255]",
+      "a@[ipv6:::1]",
+      '""@b',
+    ],
+    [
+      "a",
+      "@b",
+      "a@",
+      ".a@b",
+      "a.@b",
+      "a..b@c",
+      "a b@c",
+      "a@b@c",
+      "a@b.",
+      "a@-b",
+      "a@[1.2.3]",
+      "a@[1.2.3.256]",
+      "a@[x]",
+      '"a"b@c',
+      '"a\\"@b',
+      "é@b",
+      "a@é",
+      "a@b\n",
+    ],
+  ],
+  ["idn-email", ["é@ü.de", '"é"@b', "a@cafe\u0301.com"], ["a@\u0301b", "a＠b"]],
+  [
+    "hostname",
+    [
+      "a",
+      "1a",
+      "a-b.c",
+      "xn--mnchen-3ya.de",
+      "XN--MNCHEN-3YA",
+      `${"a".repeat(63)}.b`,
+      "xn--4gbwdl.xn--wgbh1c",
+    ],
+    [
+      "",
+      ".",
+      "a.",
+      ".a",
+      "a..b",
+      "-a",
+      "a-",
+      "a_b",
+      "ab--c",
+      "xn--X",
+      "xn--",
+      "xn--a-",
+      "xn---9uc",
+      "xn--a",
+      "a".repeat(64),
+      `${"a.".repeat(127)}a`,
+      "é",
+    ],
+  ],
+  [
+    "idn-hostname",
+    ["münchen.de", "l·l", "a。b", "क्‍ष", "بي‌بي", "\u05d0\u05f3", "・ぁ", "xn--mnchen-3ya.de"],
+    [
+      "München",
+      "MÜNCHEN",
+      "u\u0308",
+      "a·l",
+      "α͵S",
+      "・",
+      "\u0628\u0660\u06f0",
+      "क‍ष",
+      "a‌b",
+      "a\u05d0",
+      "0a.\u05d0",
+      "\u0301a",
+      "😀",
+      "é-",
+      "ab--é",
+      "실".repeat(60),
+    ],
+  ],
   [
     "iso-date-time",
     ["2026-01-31T12:00:00", "2026-01-31t12:00:00+01", "2026-01-31 12:00:00Z"],
@@ -75,4 +262,26 @@ test.each<readonly [format: string, taken: readonly unknown[], refused: readonly
   const schema = accepted({ properties: { a: { format } } });
   expect(taken.filter((a) => schema.validate({ a }) !== undefined)).toEqual([]);
   expect(refused.filter((a) => schema.validate({ a }) === undefined)).toEqual([]);
+});
+
+const LONG = 2 ** 18;
+
+test("no long text holds a format up", () => {
+  const texts = ["a", "a@", "::", "é", "{a,"].flatMap((one) => [
+    one.repeat(LONG / one.length),
+    `http://${one.repeat(LONG / one.length)}!`,
+  ]);
+  for (const [name, format] of Object.entries(FORMATS)) {
+    if (typeof format !== "function") continue;
+    const { user } = process.threadCpuUsage();
+    for (const text of texts) {
+      refillBudget();
+      format(text);
+    }
+    // Some milliseconds each; with the square of the length it would be a minute.
+    expect([name, process.threadCpuUsage().user - user]).toEqual([
+      name,
+      expect.toSatisfy((us) => us < 2_000_000),
+    ]);
+  }
 });

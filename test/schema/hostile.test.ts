@@ -99,24 +99,10 @@ describe("texts that backtrack", () => {
     expect(schema.validate("a".repeat(1_000_000))).toEqual(TOO_MANY);
   });
 
-  test("formats are bounded too", () => {
-    const text = `http://${"::".repeat(20_000)} `;
-    expect(accepted({ format: "url" }).validate(text)).toEqual(TOO_MANY);
-    for (const format of [
-      "uri",
-      "email",
-      "hostname",
-      "ipv6",
-      "date-time",
-      "uri-template",
-      "json-pointer",
-      "regex",
-    ]) {
-      for (const seed of ["a", "a.", "a-", "1:", "/", "%41", "{a}", "(", "2020-01-01T"]) {
-        accepted({ format }).validate(`a@${seed.repeat(100_000)}!`);
-      }
-    }
-  }, 15_000);
+  test("every character of a format counts as a step", () => {
+    const schema = accepted({ allOf: many(20, () => ({ format: "url" })) });
+    expect(schema.validate(`http://a.bc/${"a".repeat(1_000_000)}`)).toEqual(TOO_MANY);
+  });
 
   test("lengths count only where they must", () => {
     const schema = accepted({ allOf: many(900, () => ({ minLength: 1, maxLength: 10_000_000 })) });
