@@ -75,6 +75,22 @@ describe("the data folder", () => {
     expect(readFileSync(file, "utf8")).toBe("mine");
   });
 
+  it.skipIf(process.getuid?.() !== 0)("is not another user's, where root is led by a link", async () => {
+    const theirs = join(scratch.path, "theirs");
+    mkdirSync(theirs);
+    const link = join(scratch.path, ".evreg");
+    symlinkSync(theirs, link);
+    await (await open(link)).close();
+    chownSync(theirs, NOBODY, NOBODY);
+    const before = readdirSync(theirs);
+    await expect(open(link)).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringMatching(/is a link to .*theirs, which belongs to another user \(65534\)/),
+    });
+    expect(readdirSync(theirs)).toEqual(before);
+    await (await open(theirs)).close();
+  });
+
   it("is refused where nothing can be written, with what to do", async () => {
     chmodSync(scratch.path, 0o500);
     // Root may write anywhere, so it sends someone else.
