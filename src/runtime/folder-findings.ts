@@ -7,6 +7,8 @@ import { folderDoubt } from "./trusted-owner.ts";
 
 /** Less is soon full: a log that grows by a burst and a backup need as much. */
 const LITTLE_BYTES = 512 * 1024 * 1024;
+const TOKEN_FILES = /^token(?:\.|$)/;
+const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
 /** Below this the next burst may fill it. */
 const NOTHING_BYTES = 64 * 1024 * 1024;
 
@@ -16,13 +18,41 @@ const NOTHING_BYTES = 64 * 1024 * 1024;
  */
 export function folderFindings(folder: string): readonly Finding[] {
   const left = leftByRestore(folder);
-  return [permissions(folder), room(folder), sizes(folder, left), ...leftovers(folder, left)];
+  return [
+    permissions(folder),
+    ...readableFiles(folder),
+    room(folder),
+    sizes(folder, left),
+    ...leftovers(folder, left),
+  ];
 }
 
 function permissions(folder: string): Finding {
   const doubt = folderDoubt(folder);
   if (doubt === undefined) return fine("folder", `${folder} can be written to by this user only.`);
   return warning("folder", `The data folder is open to others: ${doubt.why}.`, `${doubt.remedy}.`);
+}
+
+/** Made for their owner only; who copies or restores them by other means may have opened them. */
+function readableFiles(folder: string): readonly Finding[] {
+  if (process.platform === "win32") return [];
+  // What others cannot enter they cannot read from; a token is told of all the same, as a copy keeps its mode elsewhere.
+  const isEntered = (modeOf(folder) & 0o011) !== 0;
+  const open = readdirSync(folder)
+    .filter((name) => TOKEN_FILES.test(name) || (isEntered && DATA_FILES.test(name)))
+    .filter((name) => (modeOf(join(folder, name)) & 0o066) !== 0);
+  if (open.length === 0) return [];
+  const hasToken = open.some((name) => TOKEN_FILES.test(name));
+  const known = hasToken
+    ? " A token that others may know is replaced with `evreg tokens create` and `evreg tokens revoke`."
+    : "";
+  return [
+    warning(
+      "files",
+      `Files of the data folder are open to other users by their permissions: ${open.join(", ")}.`,
+      `Run: chmod 600 ${open.map((name) => join(folder, name)).join(" ")}.${known}`,
+    ),
+  ];
 }
 
 function room(folder: string): Finding {
@@ -69,4 +99,8 @@ function leftovers(folder: string, { secondNames, unfinished }: LeftByRestore): 
 
 function sizeOf(folder: string, name: string): number {
   return statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function modeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
 }

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import { EvregError } from "../domain/error.ts";
 import { ownerFileOf, type WrittenOwner } from "./owner-file.ts";
 import { isOurs, othersMayWrite } from "./ownership.ts";
@@ -48,6 +48,23 @@ export function folderDoubt(folder: string): Doubt | undefined {
   }
   if (!othersMayWrite(stats)) return undefined;
   return { why: `other users may write to ${folder}`, remedy: `Run: chmod 700 ${folder}` };
+}
+
+/**
+ * Refuses a link that leads root into another user's folder: whoever made it, or has its place by now, would have root
+ * write there.
+ * @throws EvregError `usage`
+ */
+export function mustNotLeadAway(folder: string): void {
+  if (!isRoot() || lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
+  const { uid } = statSync(folder, { throwIfNoEntry: false }) ?? { uid: 0 };
+  if (uid === 0) return;
+  const target = realpathSync(folder);
+  throw new EvregError(
+    "usage",
+    `${folder} is a link to ${target}, which belongs to another user (${uid}), and root does not follow it. Run evreg as that user; or, if you mean that folder, name it: --data ${target}`,
+    { folder },
+  );
 }
 
 function doubtOfFile(path: string, file: { uid: number; mode: number }, folder: string): Doubt | undefined {

@@ -1,8 +1,12 @@
 import { fine, type Finding, type FindingsMeta, problem } from "../domain/finding.ts";
 import type { Health } from "../domain/health.ts";
+import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
+import { given } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
 import { findingsOf } from "./doctor.ts";
+import { pages } from "./pages.ts";
+import { READ_SUBSCRIPTIONS } from "./subscriptions.ts";
 
 /** What a service runs on. */
 export interface DoctorSources {
@@ -25,7 +29,9 @@ export async function diagnose(
   const nowMs = clock.now();
   const [allTokens, subscriptions, backlog, newest] = await Promise.all([
     store.listTokens(),
-    store.listSubscriptions({}),
+    pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+      store.listSubscriptions({ ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+    ),
     store.countBacklog(nowMs),
     store.listEvents({ order: "desc", limit: 1, page: 1 }),
   ]);

@@ -32,7 +32,7 @@ import { schemaWarnings } from "./schema-warnings.ts";
 import type { SchemaTurns } from "./schema-work.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
-const READ_SUBSCRIPTIONS = 25;
+export const READ_SUBSCRIPTIONS = 25;
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
   const { store, clock, random, delivery, schemaWork, wake, wakeReplays } = context;

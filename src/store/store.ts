@@ -191,7 +191,8 @@ export interface Store {
   /** By the SHA-256 of the token, in hex. */
   findToken(hash: string): Promise<Token | undefined>;
   listTokens(): Promise<readonly Token[]>;
-  revokeToken(id: number): Promise<Token | undefined>;
+  /** With `managedAtMs` `conflict` where it is the last one that has the scope `admin` at that time. */
+  revokeToken(id: number, managedAtMs?: number): Promise<Token | undefined>;
   /** Notes last uses; loses nothing that matters when skipped. */
   touchTokens(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
 

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import {
   accessSync,
   chmodSync,
+  chownSync,
   constants,
   lstatSync,
   mkdirSync,
@@ -35,6 +36,7 @@ const mayWrite = (path: string): boolean => {
     return false;
   }
 };
+const NOBODY = 65_534;
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe("the data folder", () => {
@@ -84,6 +86,22 @@ describe("the data folder", () => {
     mkdirSync(join(scratch.path, "evreg.db"));
     await expect(open(scratch.path)).rejects.toMatchObject({ code: "usage" });
     expect(readFileSync(file, "utf8")).toBe("mine");
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is not another user's, where root is led by a link", async () => {
+    const theirs = join(scratch.path, "theirs");
+    mkdirSync(theirs);
+    const link = join(scratch.path, ".evreg");
+    symlinkSync(theirs, link);
+    await (await open(link)).close();
+    chownSync(theirs, NOBODY, NOBODY);
+    const before = readdirSync(theirs);
+    await expect(open(link)).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringMatching(/is a link to .*theirs, which belongs to another user \(65534\)/),
+    });
+    expect(readdirSync(theirs)).toEqual(before);
+    await (await open(theirs)).close();
   });
 
   it("is refused where nothing can be written, with what to do", async (context) => {

@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, openSync, readdirSync, type Stats, st
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { makeFolder } from "../../runtime/make-folder.ts";
+import { mustNotLeadAway } from "../../runtime/trusted-owner.ts";
 import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
 
@@ -21,7 +22,8 @@ export function copiesIn(folder: string): readonly string[] {
  * Makes the folder (0700) where it is missing, and finds out whether it can be written to. What is there keeps its
  * permissions.
  * @returns the folders it made, the innermost first
- * @throws EvregError `usage` when the path is no folder, `unavailable` when it cannot be written to
+ * @throws EvregError `usage` when the path is no folder, or a link that root does not follow; `unavailable` when it cannot
+ * be written to
  */
 export function prepareFolder(folder: string): readonly string[] {
   let stats: Stats;
@@ -33,6 +35,7 @@ export function prepareFolder(folder: string): readonly string[] {
     throw unusable(folder, error);
   }
   if (!stats.isDirectory()) throw notAFolder(folder);
+  mustNotLeadAway(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {

@@ -176,7 +176,7 @@ export function createLibsqlStore(
     createToken: (input, nowMs) => write("createToken", input, nowMs),
     findToken: (hash) => ask("findToken", hash),
     listTokens: () => ask("listTokens"),
-    revokeToken: (id) => write("revokeToken", id),
+    revokeToken: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
     async touchTokens(uses) {
       if (uses.length > 0) await write("touchTokens", uses);
     },

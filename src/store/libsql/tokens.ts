@@ -41,10 +41,29 @@ export function listTokens(sql: Sql): readonly Token[] {
   return rows.map(tokenOf);
 }
 
-export function revokeToken(sql: Sql, id: number): Token | undefined {
+export function revokeToken(sql: Sql, id: number, managedAtMs?: number): Token | undefined {
   if (!isRowid(id)) return undefined;
+  const wasManaged = managedAtMs !== undefined && isManaged(sql, managedAtMs);
   const row = sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  if (wasManaged && !isManaged(sql, managedAtMs)) throw lastAdmin();
   return row === undefined ? undefined : tokenOf(row);
+}
+
+/** Whether some token can manage others then. */
+function isManaged(sql: Sql, atMs: number): boolean {
+  const admin = sql.first(
+    `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?)
+      AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin') LIMIT 1`,
+    atMs,
+  );
+  return admin !== undefined;
+}
+
+function lastAdmin(): EvregError {
+  return new EvregError(
+    "conflict",
+    "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
+  );
 }
 
 export function touchTokens(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {

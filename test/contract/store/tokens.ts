@@ -27,6 +27,22 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.store.findToken("ab".repeat(32))).toBeUndefined();
   });
 
+  it("leaves one that manages the others, however many revoke each other at once", async () => {
+    const admin = { name: "a", scopes: ["read", "admin"] };
+    const tokens = await Promise.all(
+      ["1", "2", "3"].map((hash) => on.store.createToken({ ...admin, hash }, NOW)),
+    );
+    await on.store.createToken({ ...admin, hash: "4", expiresAtMs: NOW }, NOW - 1);
+    const narrow = await on.store.createToken({ name: "n", scopes: ["admin:x", "read"], hash: "5" }, NOW);
+    const revoked = await Promise.allSettled(tokens.map(({ rowid }) => on.store.revokeToken(rowid, NOW)));
+    const refused = revoked.filter(({ status }) => status === "rejected");
+    expect(refused).toEqual([{ status: "rejected", reason: expect.objectContaining({ code: "conflict" }) }]);
+    expect(await on.store.revokeToken(narrow.rowid, NOW)).toEqual(narrow);
+    expect((await on.store.listTokens()).map(({ name }) => name)).toEqual(["a", "a"]);
+    const [last] = await on.store.listTokens();
+    expect(await on.store.revokeToken(last!.rowid)).toEqual(last);
+  });
+
   it("never gives a revoked token's rowid again", async () => {
     const first = await on.store.createToken({ name: "a", scopes: [], hash: "1" }, NOW);
     await on.store.revokeToken(first.rowid);
