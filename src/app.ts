@@ -33,6 +33,8 @@ export const loadRestore = () => import("./store/libsql/restore.ts");
 export interface StartOptions extends Surroundings {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;
+  /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
+  readonly acceptsLoss?: boolean;
   /** Called at most once, when the store can never commit again. Whoever started the server then stops it and fails. */
   readonly onFatal?: (error: EvregError) => void;
 }

@@ -50,6 +50,7 @@ export interface Parts {
 export async function buildParts(
   options: Surroundings & {
     readonly command: string;
+    readonly acceptsLoss?: boolean;
     readonly onFatal?: (error: EvregError) => void;
     /** For the doctor, of what else there is. */
     readonly findings?: () => readonly Finding[];
@@ -76,7 +77,18 @@ export async function buildParts(
   const delivered = new DeliveryCounts();
   const onFailed = (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 });
   const encryption = encryptionKeys(config.encryption);
-  const opening = { folder: config.data, owner, logger, clock, encryption, onServiceEvents, onFailed };
+  const serves = options.command === "serve";
+  const opening = {
+    folder: config.data,
+    owner,
+    logger,
+    clock,
+    encryption,
+    onServiceEvents,
+    onFailed,
+    keepsForm: !serves,
+    acceptsLoss: options.acceptsLoss ?? false,
+  };
   const [store, { createService }, { CheckThread }] = await Promise.all([
     import("./store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
@@ -106,7 +118,7 @@ export async function buildParts(
     surroundings: {
       findings: () => [program(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
       clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
-      serves: options.command === "serve",
+      serves,
       encrypts: encryption !== undefined,
       isOpen: config.auth.mode === "off",
     },

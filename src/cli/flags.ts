@@ -89,6 +89,12 @@ export function numberFlag(
   })({ summary, helpValue, ...rest });
 }
 
+/** For the commands that bring a data folder up to what this evreg needs. */
+export const acceptLossFlag = Flags.boolean({
+  summary:
+    "Go on without what a damaged log has lost, which is refused otherwise. Both files are kept as they were, and no number is given out again.",
+});
+
 /** A flag that takes a time; its summary says that a date alone will do. */
 export const timeFlag = Flags.custom({
   helpValue: "TIME",

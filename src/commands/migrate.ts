@@ -1,15 +1,17 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
+import { acceptLossFlag } from "../cli/flags.ts";
 import { readSettings } from "../cli/settings.ts";
+import { stderrLogger } from "../cli/stderr-logger.ts";
 import type { Column } from "../cli/table.ts";
 import { encryptionKeys } from "../config/encryption-keys.ts";
 
 export default class Migrate extends BaseCommand {
-  static override usage = "migrate [--status | --dry-run]";
+  static override usage = "migrate [--status | --dry-run | --accept-loss]";
   static override summary = "Bring the data file to the form this version of evreg needs.";
   static override description =
-    "Each start does the same, so this is for doing it, or looking at it, before one. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
+    "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
   static override examples = [
     { description: "What is, and what is still to do", command: "<%= config.bin %> migrate --status" },
     { description: "What a migration would do", command: "<%= config.bin %> migrate --dry-run" },
@@ -21,9 +23,13 @@ export default class Migrate extends BaseCommand {
   static override flags = {
     status: Flags.boolean({
       summary: "Only show the form of the file; a server may be running.",
-      exclusive: ["dry-run"],
+      exclusive: ["dry-run", "accept-loss"],
     }),
-    "dry-run": Flags.boolean({ summary: "Only show which steps would be taken." }),
+    "dry-run": Flags.boolean({
+      summary: "Only show which steps would be taken.",
+      exclusive: ["accept-loss"],
+    }),
+    "accept-loss": acceptLossFlag,
   };
 
   async run(): Promise<number> {
@@ -34,7 +40,12 @@ export default class Migrate extends BaseCommand {
     const encryption = encryptionKeys(config.encryption);
     const data = flags.status
       ? inspectMigrations(config.data)
-      : await migrate(config.data, { dryRun: flags["dry-run"], encryption });
+      : await migrate(config.data, {
+          dryRun: flags["dry-run"],
+          acceptsLoss: flags["accept-loss"],
+          encryption,
+          logger: stderrLogger,
+        });
     await this.outputFor(flags).record({ data }, COLUMNS);
     return EXIT.done;
   }

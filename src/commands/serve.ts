@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
 import { faultsOfServer } from "../cli/fault-log.ts";
-import { numberFlag } from "../cli/flags.ts";
+import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
 import { leaveInterruption } from "../cli/interruption.ts";
 import { contextInUse } from "../cli/place.ts";
 import { printableLine } from "../cli/printable.ts";
@@ -17,7 +17,7 @@ type LogLevel = LoadedConfig["config"]["log"]["level"];
 
 export default class Serve extends BaseCommand {
   static override usage =
-    "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json]";
+    "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
@@ -45,6 +45,7 @@ export default class Serve extends BaseCommand {
       options: ["auto", "pretty", "json"] as const,
       helpValue: "auto|pretty|json",
     })(),
+    "accept-loss": acceptLossFlag,
   };
 
   async run(): Promise<number> {
@@ -74,7 +75,8 @@ export default class Serve extends BaseCommand {
     let reload: (() => Promise<void>) | undefined;
     if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
     const { version } = this.config;
-    const server = await startServer({ config, dev, version, logger, onFatal: fatal.resolve });
+    const acceptsLoss = flags["accept-loss"];
+    const server = await startServer({ config, dev, version, logger, acceptsLoss, onFatal: fatal.resolve });
     reload = async () => {
       try {
         const loaded = await readSettings(flags);

@@ -1,4 +1,4 @@
-import { readdirSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { byteCount } from "../domain/byte-count.ts";
 import { fine, type Finding, problem, warning } from "../domain/finding.ts";
@@ -28,6 +28,13 @@ export function folderFindings(folder: string): readonly Finding[] {
 }
 
 function permissions(folder: string): Finding {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EROFS" ? "its file system can only be read" : "this user has no permission";
+    return problem("folder", `Nothing can be written to ${folder}: ${why}.`, "Make it writable.");
+  }
   const doubt = folderDoubt(folder);
   if (doubt === undefined) return fine("folder", `${folder} can be written to by this user only.`);
   return warning("folder", `The data folder is open to others: ${doubt.why}.`, `${doubt.remedy}.`);

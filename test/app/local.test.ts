@@ -1,7 +1,11 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openLocal } from "../../src/app.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { rawSql } from "../store/processes.ts";
 import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
@@ -55,5 +59,28 @@ describe("the data folder opened in-process", () => {
       code: "conflict",
       message: expect.stringContaining("evreg publish --batch") as string,
     });
+  });
+
+  test("keeps the form of an older file, which a server's start brings up to date", async () => {
+    const data = dataFolder();
+    mkdirSync(data, { recursive: true });
+    const file = join(data, "evreg.db");
+    rawSql(
+      file,
+      ...(MIGRATIONS[0]?.statements ?? []),
+      `PRAGMA application_id = ${APPLICATION_ID}`,
+      "PRAGMA user_version = 1",
+    );
+    const before = readFileSync(file);
+    for (const command of ["events list", "publish"]) {
+      await expect(open(data, command)).rejects.toMatchObject({
+        code: "usage",
+        message: expect.stringContaining("`evreg migrate`") as string,
+      });
+    }
+    expect(readFileSync(file).equals(before)).toBe(true);
+    const server = await start(data);
+    await server.stop();
+    expect((await (await open(data)).actions.list()).data).not.toEqual([]);
   });
 });

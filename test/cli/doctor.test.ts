@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -8,6 +9,7 @@ import { connect } from "../../src/client/connect.ts";
 import { type Harness, startHarness, VERSION } from "../http/harness.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
@@ -62,6 +64,29 @@ test("a data folder is looked through, and what is damaged in it is a problem", 
     remedy: expect.stringContaining("evreg restore"),
   });
 });
+
+const disk = mountSmallDisk(20);
+
+test.skipIf(disk === undefined)(
+  "a disk that can only be read is told as such (skipped where none can be mounted)",
+  async () => {
+    const onDisk = ["--data", join(disk!.path, "data")];
+    try {
+      expect(await run(["migrate", ...onDisk])).toMatchObject({ code: 0 });
+      expect(spawnSync("mount", ["-o", "remount,ro", disk!.path]).status).toBe(0);
+      const { code, of } = await looked(onDisk);
+      expect(code).toBe(1);
+      for (const check of ["folder", "data"]) {
+        expect(of(check)).toMatchObject({
+          status: "problem",
+          found: expect.stringMatching(/file system (that )?can only be read/),
+        });
+      }
+    } finally {
+      disk!.remove();
+    }
+  },
+);
 
 const checks = (findings: readonly Finding[]): readonly string[] => findings.map(({ check }) => check);
 

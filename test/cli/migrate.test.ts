@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
+import { crashed, damageCommit, putFiles } from "../store/open-file.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 const folder = temporaryFolder();
@@ -31,5 +32,30 @@ test("a file that is not evreg's is refused and left as it is", async () => {
   const outcome = await run(["migrate", "--data", other.path]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
   expect(outcome.stderr).toContain(file);
+  other.remove();
+});
+
+test("a damaged log is told of by every command, and given up only when that is asked for", async () => {
+  const other = temporaryFolder();
+  const here = ["--data", other.path];
+  const files = crashed((connection) => {
+    for (let n = 0; n < 20; n += 1) {
+      connection.write((sql) =>
+        sql.run("INSERT INTO token (name, hash, scopes, created_ms) VALUES (?, ?, '[]', 1)", `t${n}`, `${n}`),
+      );
+    }
+  });
+  damageCommit(files.wal, 4);
+  putFiles(other.path, files);
+  for (const words of [["events"], ["migrate"], ["backup", join(other.path, "copy")]]) {
+    const { code, stderr } = await run([...words, ...here]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("evreg.db-wal is damaged") });
+  }
+  const looked = await run(["doctor", ...here]);
+  expect(looked).toMatchObject({ code: 1, stdout: expect.stringMatching(/problem +data +.*is damaged/) });
+  const done = await run(["migrate", "--accept-loss", ...here]);
+  expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining("Warning: The data go on without") });
+  const { data: tokens } = await json<readonly unknown[]>(["tokens", ...here]);
+  expect(tokens).toHaveLength(4);
   other.remove();
 });

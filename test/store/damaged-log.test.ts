@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -7,7 +7,7 @@ import type { Connection } from "../../src/store/libsql/connection.ts";
 import { checkLog, MOST_UNSYNCED } from "../../src/store/libsql/log-check.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openFile } from "./open-file.ts";
+import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -19,7 +19,6 @@ const scratch = useScratch();
 const file = (): string => join(scratch.path, "evreg.db");
 const log = (): string => `${file()}-wal`;
 
-const FRAME = 24 + 4096;
 const SECTOR = 512;
 const COMMITS = 30;
 const PLACES = 100;
@@ -38,27 +37,16 @@ const CREATE = `INSERT INTO action (action, application, revision, created_ms)
 const write = (connection: Connection, durable?: "later"): number =>
   connection.write((sql) => sql.run(CREATE), durable);
 
-/** The files as they are after so many commits and a `kill -9`, the log's beginning of an earlier round. */
-function crashed(act: (connection: Connection) => void): { db: Buffer; wal: Buffer } {
-  const folder = join(scratch.path, "running");
-  mkdirSync(folder);
-  const connection = openFile(join(folder, "evreg.db"));
-  try {
-    act(connection);
-    const [db, wal] = ["evreg.db", "evreg.db-wal"].map((name) => readFileSync(join(folder, name)));
-    writeFileSync(file(), db!);
-    return { db: db!, wal: wal! };
-  } finally {
-    connection.close();
-  }
-}
+/** So many commits, each by itself, and the files as they are after a `kill -9`. */
+const commits = (): CrashedFiles =>
+  crashed((connection) => {
+    for (let n = 0; n < COMMITS; n += 1) write(connection);
+  });
 
 describe("a log of which a byte was changed", () => {
   it("is refused, or told of where it may be what a cut of the power left", () => {
-    const { wal } = crashed((connection) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
-    });
-    writeFileSync(log(), wal);
+    const { db, wal } = commits();
+    putFiles(scratch.path, { db, wal });
     expect(checkLog(file())).toEqual({
       wholeBytes: wal.length,
       commitsBehind: 0,
@@ -70,7 +58,7 @@ describe("a log of which a byte was changed", () => {
     const verdicts = { refused: 0, told: 0, silent: 0 };
     const header = Array.from({ length: 32 }, (_, at) => at);
     const frames = Array.from({ length: PLACES }, () => 32 + random(wal.length - 32));
-    const lastHeader = Array.from({ length: 24 }, (_, at) => wal.length - FRAME + at);
+    const lastHeader = Array.from({ length: 24 }, (_, at) => wal.length - FRAME_BYTES + at);
     for (const at of [...header, ...frames, ...lastHeader]) {
       const changed = Buffer.from(wal);
       changed[at]! ^= 1 + random(255);
@@ -83,11 +71,9 @@ describe("a log of which a byte was changed", () => {
   });
 
   it("is not opened by anybody, and stays as it is", async () => {
-    const { db, wal } = crashed((connection) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
-    });
-    wal[32 + 5 * FRAME + 1_000]! ^= 1;
-    writeFileSync(log(), wal);
+    const { db, wal } = commits();
+    damageCommit(wal, 3);
+    putFiles(scratch.path, { db, wal });
     const refusal = expect.objectContaining({
       code: "unavailable",
       message: expect.stringMatching(
@@ -103,18 +89,15 @@ describe("a log of which a byte was changed", () => {
 
 describe("going on without what a damaged log has lost", () => {
   it("keeps both files as they were, all that is whole, and gives none of the numbers again", async () => {
-    const { db, wal } = crashed((connection) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
-    });
-    const [fifth = 0] = commitFrames(wal).slice(4);
-    wal[32 + fifth * FRAME + 2_000]! ^= 1;
-    writeFileSync(log(), wal);
+    const { db, wal } = commits();
+    damageCommit(wal, 4);
+    putFiles(scratch.path, { db, wal });
     const warnings: string[] = [];
     const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) }, true);
     await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toEqual([1, 2, 3, 4]);
-    expect(warnings).toEqual([expect.stringContaining("without the transactions")]);
+    expect(warnings).toEqual([expect.stringContaining("without the 26 transactions behind")]);
     const kept = readdirSync(scratch.path).filter((name) => name.includes(".before-restore-"));
     expect(kept).toHaveLength(2);
     expect(readFileSync(join(scratch.path, kept[0]!)).equals(db)).toBe(true);
@@ -123,8 +106,10 @@ describe("going on without what a damaged log has lost", () => {
   });
 
   it("changes nothing where the log is whole", async () => {
-    const { wal } = crashed((connection) => write(connection));
-    writeFileSync(log(), wal);
+    putFiles(
+      scratch.path,
+      crashed((connection) => write(connection)),
+    );
     const store = await open(silentLogger, true);
     await store.close();
     expect(numbers()).toContain(1);
@@ -135,12 +120,12 @@ describe("going on without what a damaged log has lost", () => {
 describe("what a cut of the power leaves", () => {
   it("is never refused, whatever is kept of what no fsync had stored yet", () => {
     let synced = Buffer.alloc(0);
-    const { wal } = crashed((connection) => {
+    const { wal } = crashed((connection, running) => {
       // A second round of the log, so that older frames lie behind.
       for (let n = 0; n < 60; n += 1) write(connection);
       connection.read.run("PRAGMA wal_checkpoint(RESTART)");
       for (let n = 0; n < 10; n += 1) write(connection);
-      synced = readFileSync(join(scratch.path, "running", "evreg.db-wal"));
+      synced = readFileSync(running);
       for (let n = 0; n < MOST_UNSYNCED; n += 1) write(connection, "later");
       write(connection);
     });
@@ -165,14 +150,9 @@ describe("what a cut of the power leaves", () => {
   });
 
   it("starts by itself, tells of it, and gives none of the lost numbers again", async () => {
-    const { wal } = crashed((connection) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
-    });
-    // In the last transaction but one.
-    const [last, before] = commitFrames(wal).toReversed();
-    expect(last).toBeGreaterThan(before!);
-    wal[32 + before! * FRAME + 2_000]! ^= 1;
-    writeFileSync(log(), wal);
+    const { db, wal } = commits();
+    damageCommit(wal, -2);
+    putFiles(scratch.path, { db, wal });
     const warnings: string[] = [];
     const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) });
     await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
@@ -185,11 +165,6 @@ describe("what a cut of the power leaves", () => {
 /** Of all actions, evreg's own among them, which a start creates with the next numbers. */
 function numbers(): number[] {
   return rawSql(file(), "SELECT rowid AS id FROM action ORDER BY rowid").map((row) => Number(row["id"]));
-}
-
-function commitFrames(wal: Buffer): number[] {
-  const frames = Array.from({ length: (wal.length - 32) / FRAME }, (_, index) => index);
-  return frames.filter((index) => wal.readUInt32BE(32 + index * FRAME + 4) !== 0);
 }
 
 function open(logger: Logger = silentLogger, acceptsLoss = false): Promise<Store> {

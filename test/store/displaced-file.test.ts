@@ -5,7 +5,9 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:http";
@@ -144,6 +146,19 @@ describe("a data file that is not at its path any more", () => {
     await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable" });
     await store.close();
     expect(existsSync(file())).toBe(false);
+  });
+
+  it("is noticed when it is cut short, before anything more is acknowledged", async () => {
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    truncateSync(file(), statSync(file()).size - 4_096);
+    const said = expect.stringMatching(
+      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; restore a backup/,
+    );
+    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
+    expect(fatal).toEqual([expect.objectContaining({ message: said })]);
+    await store.close();
   });
 
   it("fails the commit that is under way while it goes, as nobody would find it there", async () => {

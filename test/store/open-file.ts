@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Connection } from "../../src/store/libsql/connection.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
 
@@ -6,4 +9,41 @@ export function openFile(file: string): Connection {
   const connection = Connection.open(file, (sql) => admitFile(sql, file));
   migrateFile(connection, file);
   return connection;
+}
+
+export interface CrashedFiles {
+  readonly db: Buffer;
+  readonly wal: Buffer;
+}
+
+/** Bytes of a frame of the log: its header and a page. */
+export const FRAME_BYTES = 24 + 4_096;
+const LOG_HEADER_BYTES = 32;
+
+/** What is on the disk after `act` and a `kill -9`: a data file, and all of `act` in its log. */
+export function crashed(act: (connection: Connection, log: string) => void): CrashedFiles {
+  const folder = mkdtempSync(join(tmpdir(), "evreg-crashed-"));
+  const file = join(folder, "evreg.db");
+  const connection = openFile(file);
+  try {
+    act(connection, `${file}-wal`);
+    return { db: readFileSync(file), wal: readFileSync(`${file}-wal`) };
+  } finally {
+    connection.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Changes a byte of the page in the last frame of a commit of the log, which are counted from 0. */
+export function damageCommit(wal: Buffer, commit: number): void {
+  const frames = Array.from({ length: (wal.length - LOG_HEADER_BYTES) / FRAME_BYTES }, (_, index) => index);
+  const places = frames.map((index) => LOG_HEADER_BYTES + index * FRAME_BYTES);
+  const commits = places.filter((at) => wal.readUInt32BE(at + 4) !== 0);
+  wal[commits.at(commit)! + 2_000]! ^= 1;
+}
+
+export function putFiles(folder: string, { db, wal }: CrashedFiles): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "evreg.db"), db);
+  writeFileSync(join(folder, "evreg.db-wal"), wal);
 }

@@ -44,7 +44,7 @@ export async function folderTargetFindings(
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
       const found = `The data file has form ${status.current}; still to do: ${steps}.`;
-      const remedy = "The next start does it; `evreg migrate` does it now.";
+      const remedy = "The next start of a server does it; `evreg migrate` does it now.";
       return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
     }
     const form = fine("form", `The data file has form ${status.current}, the latest.`);

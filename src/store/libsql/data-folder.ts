@@ -89,7 +89,8 @@ function notAFolder(folder: string): EvregError {
   );
 }
 
-function unusable(path: string, error: unknown): EvregError {
+/** What a failed call of the system on a data folder or in it means, and what to do. */
+export function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
   const why: Record<string, string> = {

@@ -1,8 +1,10 @@
-import { statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { MAX_NESTING, scanJson } from "../../json/scanner.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { BytesOut, bytesAt } from "./bytes-out.ts";
+import { unusable } from "./data-folder.ts";
 import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { mustBeAsMade } from "./foreign-objects.ts";
@@ -69,9 +71,10 @@ const CACHE = -65_536;
  * each row to what evreg could have written. It is opened alone, so that nobody changes
  * it meanwhile. Blocks its thread for seconds a GB.
  * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
- * it; `usage` for a key that is missing or wrong
+ * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
  */
 export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
+  mustBeWritable(path);
   const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
@@ -86,9 +89,38 @@ export function examineFile({ check: path, name, opensSecrets, encryption, token
     if (tokenHash === undefined) return facts;
     return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
   } catch (error) {
-    throw understood(error, name);
+    throw understood(error, name, path);
   } finally {
     pool.close();
+  }
+}
+
+/** The engine opens nothing where it cannot write beside it, and says only that it cannot. */
+function mustBeWritable(path: string): void {
+  for (const written of [path, dirname(path)]) {
+    try {
+      accessSync(written, constants.R_OK | constants.W_OK);
+    } catch (error) {
+      throw unusable(written, error);
+    }
+  }
+}
+
+/** So that a disk that fails is not taken for a damaged file. */
+function mustBeReadable(path: string, name: string): void {
+  const piece = Buffer.allocUnsafe(1024 * 1024);
+  try {
+    const descriptor = openSync(path, "r");
+    try {
+      for (let at = 0, read = 1; read > 0; at += read)
+        read = readSync(descriptor, piece, 0, piece.length, at);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === "EIO" ? "the disk failed to read it (EIO)" : message;
+    throw new EvregError("unavailable", `${name} cannot be read: ${why}.`, { file: name }, { cause: error });
   }
 }
 
@@ -216,17 +248,26 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
   );
 }
 
-function understood(error: unknown, name: string): unknown {
+function understood(error: unknown, name: string, path: string): unknown {
   const failure = engineFailure(error, "statement");
+  if (error instanceof EvregError && error.code === "invalid") mustBeReadable(path, name);
   if (!(failure instanceof EngineFailure)) return error;
   if (failure.kind === "in_use") {
     return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
   }
+  mustBeReadable(path, name);
   const { code, message } = failure.cause as Error & { code?: string };
   if (code === "SQLITE_NOTADB") {
     return new EvregError("invalid", `${name} was not made by evreg, or its beginning is damaged.`, {
       file: name,
     });
   }
-  return failure.kind === "fatal" ? damaged(name, message, error) : error;
+  if (failure.kind === "fatal") return damaged(name, message, error);
+  const because = { cause: error };
+  return new EvregError(
+    "unavailable",
+    `${name} could not be looked through: ${failure.message}.`,
+    {},
+    because,
+  );
 }

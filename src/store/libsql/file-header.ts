@@ -66,6 +66,22 @@ export function checkForm(path: string, applicationId: number, version: number):
   }
 }
 
+/**
+ * For commands that are not there to change the file's form.
+ * @param version 0 for a file in which there is nothing yet
+ * @throws EvregError `usage`
+ */
+export function mustBeOfLatestForm(path: string, version: number): void {
+  if (version === 0 || version === LATEST_VERSION) return;
+  throw new EvregError(
+    "usage",
+    `The data file ${path} has form ${version}, and this evreg needs form ${LATEST_VERSION}. Only the start of a server and ` +
+      "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
+      "evreg that made it. The file was not changed.",
+    { file: path, version, latest: LATEST_VERSION },
+  );
+}
+
 export function notEvreg(path: string): EvregError {
   return new EvregError(
     "usage",

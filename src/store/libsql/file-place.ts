@@ -30,7 +30,8 @@ export function fileIdAt(path: string): FileId | undefined {
  *
  * The folder tells by its times that nothing in it came, went or was renamed. Only when it has changed are the files
  * looked at: current Linux gives a file that was looked at a new time with its next write, and an fsync of the log then
- * has to store that as well. Measured on ext4: 5 µs a look at the folder, 70 µs a commit for looking at the log.
+ * has to store that as well. Measured on ext4: 5 µs a look at the folder, 70 µs a commit for looking at the log. The size
+ * of the data file is looked at each time, as nothing else tells that it was cut short; that one is not fsync'd by a commit.
  */
 export class FilePlace {
   /** The data file. */
@@ -40,6 +41,8 @@ export class FilePlace {
   readonly #isLink: boolean;
   readonly #logPath: string;
   readonly #nowMs: () => number;
+  /** The data file only grows. */
+  #bytes = 0n;
   /** Unknown until the engine has made it, with the first commit into a file that was empty. */
   #log: FileId | undefined;
   /** The folder as it was when both files were last found in place, once its times could be relied on. */
@@ -62,16 +65,26 @@ export class FilePlace {
     this.#nowMs = nowMs;
   }
 
-  /** @throws DisplacedFile when one of them is not at its path any more */
+  /**
+   * @throws DisplacedFile when one of them is not at its path any more
+   * @throws EngineFailure `fatal` when the data file was cut short
+   */
   check(): void {
+    const { size = 0n } = look(this.#path) ?? {};
     // Before the files: what happens after this look makes the next one differ.
     const folder = look(this.#folder);
-    if (folder !== undefined && isUnchanged(folder, this.#settled)) return;
+    if (folder !== undefined && isUnchanged(folder, this.#settled)) return this.#mustNotBeShorter(size);
     mustBeAt(this.#path, this.id);
     if (this.#log === undefined) this.#log = fileIdAt(this.#logPath);
     else if (!isAt(this.#logPath, this.#log)) throw logDisplaced(this.#logPath);
     // A link may lead through other folders, of which this one tells nothing.
     this.#settled = folder !== undefined && !this.#isLink && this.#isOld(folder) ? folder : undefined;
+    this.#mustNotBeShorter(size);
+  }
+
+  #mustNotBeShorter(bytes: bigint): void {
+    if (bytes < this.#bytes) throw cutShort(this.#path, this.#bytes, bytes);
+    this.#bytes = bytes;
   }
 
   #isOld({ mtimeNs, ctimeNs }: BigIntStats): boolean {
@@ -113,6 +126,15 @@ function displaced(path: string): DisplacedFile {
   return new DisplacedFile(
     `the data file ${basename(path)} was removed, moved or replaced while evreg was running; ` +
       "put the right one back first, as the next start goes on with whatever it finds there",
+  );
+}
+
+/** No `DisplacedFile`: its log may be all that is left of some pages, and is not to be moved into what is left of the file. */
+function cutShort(path: string, from: bigint, to: bigint): EngineFailure {
+  return new EngineFailure(
+    "fatal",
+    `the data file ${basename(path)} was cut from ${from} to ${to} bytes while evreg was running; ` +
+      "restore a backup before the next start, as what is left of it is damaged",
   );
 }
 

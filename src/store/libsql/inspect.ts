@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { systemClock, toIso } from "../../runtime/clock.ts";
-import { silentLogger } from "../../runtime/logger.ts";
+import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { dataFileOf } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -49,12 +49,22 @@ export function inspectMigrations(folder: string): MigrationStatus {
 
 /**
  * Brings the folder's file up to date, as a start does.
- * @param options `dryRun`: only tells what would be done; `encryption` as for `openLibsqlStore`
+ * @param options `dryRun`: only tells what would be done; `encryption` and `acceptsLoss` as for `openLibsqlStore`
  * @throws EvregError as `openLibsqlStore`
  */
 export async function migrate(
   folder: string,
-  { dryRun = false, encryption }: { dryRun?: boolean; encryption?: EncryptionKeys | undefined } = {},
+  {
+    dryRun = false,
+    encryption,
+    acceptsLoss = false,
+    logger = silentLogger,
+  }: {
+    dryRun?: boolean;
+    encryption?: EncryptionKeys | undefined;
+    acceptsLoss?: boolean;
+    logger?: Logger;
+  } = {},
 ): Promise<MigrationResult> {
   const before = inspectMigrations(folder);
   if (dryRun) return { ...before, applied: [] };
@@ -64,7 +74,7 @@ export async function migrate(
     instance: randomUUID(),
     started_at: toIso(systemClock.now()),
   };
-  const store = await openLibsqlStore({ folder, owner, logger: silentLogger, encryption });
+  const store = await openLibsqlStore({ folder, owner, logger, encryption, acceptsLoss });
   await store.close();
   const applied = before.pending.map(({ version }) => version);
   const [first] = applied;

@@ -87,16 +87,19 @@ function look(path: string): { mtimeNs: bigint; size: bigint; mtimeMs: bigint } 
 
 function damagedLog(file: string, { commitsBehind, pagesBehind }: LogCheck): EvregError {
   const log = logOf(file);
-  const at = (path: string): string => toIso(Number(look(path)?.mtimeMs ?? 0n));
   return new EvregError(
     "unavailable",
     `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
-      `transactions on ${pagesBehind} pages, which were acknowledged between ${at(file)} and ${at(log)}. ` +
+      `transactions on ${pagesBehind} pages, which were acknowledged between ${writtenAt(file)} and ${writtenAt(log)}. ` +
       "Nothing was changed. Put back the two files from a copy, or restore a backup with `evreg restore FILE --force`; " +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
     { file: log, transactions: commitsBehind, pages: pagesBehind },
   );
+}
+
+function writtenAt(path: string): string {
+  return toIso(Number(look(path)?.mtimeMs ?? 0n));
 }
 
 interface Header {

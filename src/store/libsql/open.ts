@@ -11,7 +11,7 @@ import { acceptLoss } from "./accept-loss.ts";
 import { Backups } from "./backups.ts";
 import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
-import { readFileVersion } from "./file-header.ts";
+import { mustBeOfLatestForm, readFileVersion } from "./file-header.ts";
 import type { FileId } from "./file-place.ts";
 import { FlightQueue } from "./flight-queue.ts";
 import { holdFolder } from "./held-folders.ts";
@@ -32,6 +32,8 @@ export interface OpenOptions extends StoreListeners {
   readonly encryption?: EncryptionKeys | undefined;
   /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
+  /** Whether a file of an older form is refused instead of brought up to date, after which an older evreg could not open it. */
+  readonly keepsForm?: boolean;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
 }
@@ -40,7 +42,8 @@ export interface OpenOptions extends StoreListeners {
  * Opens the data folder for this process alone: takes its lock, brings its file up to date (a copy is kept), and makes
  * deliveries that a dead process had under way due again.
  * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds
- * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written to
+ * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written
+ * to, or its log is damaged
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const { folder, owner, logger, clock = systemClock } = options;
@@ -94,17 +97,18 @@ async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): P
   if (accepted === undefined) return;
   const { log, kept } = accepted;
   logger.warn(
-    { transactions: log.commitsBehind, pages: log.pagesBehind, kept, log: `${kept}-wal` },
-    "The data go on without the transactions behind the damage in the log; both files are kept as they were, and no number is given out again.",
+    { transactions: log.commitsBehind, pages: log.pagesBehind, kept },
+    `The data go on without the ${log.commitsBehind} transactions behind the damage in the log; both files are kept as they were, as ${kept} and ${kept}-wal, and no number is given out again.`,
   );
 }
 
 async function openFile(
-  { folder, logger, onFatal, encryption }: OpenOptions,
+  { folder, logger, onFatal, encryption, keepsForm = false }: OpenOptions,
   clock: Clock,
   commits: CommitCounts,
 ): Promise<{ keeper: Keeper; report: OpenReport }> {
-  readFileVersion(dataFileOf(folder));
+  const version = readFileVersion(dataFileOf(folder));
+  if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
   const path = prepareFile(folder);
   let keeper: Keeper | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
