@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, openSync, readdirSync, type Stats, st
 import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { makeFolder } from "../../runtime/make-folder.ts";
+import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
 
@@ -54,6 +55,8 @@ export function prepareFile(folder: string): string {
   mustNotBeCutOff(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
+    // Before the engine makes a log beside it: after a cut of the power there is none without its file.
+    syncFolderOf(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
     try {
