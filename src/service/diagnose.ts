@@ -13,6 +13,8 @@ export interface DoctorSources {
   /** Whether it is a server, whose engine must run, or a command that has the folder for a moment. */
   readonly serves: boolean;
   readonly encrypts: boolean;
+  /** Whether the first token is in a file of the data folder. */
+  hasTokenFile(): boolean;
   readonly isOpen: boolean;
 }
 
@@ -42,6 +44,7 @@ export async function diagnose(
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),
       encrypts,
+      hasTokenFile: surroundings.hasTokenFile(),
       isOpen,
       nowMs,
     }),

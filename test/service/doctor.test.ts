@@ -46,6 +46,7 @@ const WELL: Patient = {
   newestEvent: inHours(-1),
   clockShiftMs: 20,
   encrypts: true,
+  hasTokenFile: true,
   isOpen: false,
   nowMs: NOW,
 };
@@ -89,6 +90,13 @@ describe("what the doctor finds", () => {
       "tokens",
       "warning",
       "No token has the scope admin",
+    ],
+    [
+      "that nobody may have the first token",
+      { tokens: [token({ last_used_at: null })], hasTokenFile: false },
+      "tokens",
+      "warning",
+      "was ever used",
     ],
     [
       "a handler that has failed for a moment",
