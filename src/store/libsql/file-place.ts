@@ -1,4 +1,4 @@
-import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import { type BigIntStats, closeSync, fsyncSync, lstatSync, openSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { EngineFailure } from "./engine-failure.ts";
 
@@ -72,6 +72,25 @@ export class FilePlace {
     else if (!isAt(this.#logPath, this.#log)) throw logDisplaced(this.#logPath);
     // A link may lead through other folders, of which this one tells nothing.
     this.#settled = folder !== undefined && !this.#isLink && this.#isOld(folder) ? folder : undefined;
+  }
+
+  /**
+   * Has the log be on the disk as it is now. No lock is ever held on it, so opening and closing it is harmless.
+   * @throws what the system says
+   */
+  syncLog(): void {
+    let log: number;
+    try {
+      log = openSync(this.#logPath, "r+");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    try {
+      fsyncSync(log);
+    } finally {
+      closeSync(log);
+    }
   }
 
   #isOld({ mtimeNs, ctimeNs }: BigIntStats): boolean {
