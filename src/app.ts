@@ -200,22 +200,25 @@ async function whenFree<T>(folder: string, open: () => Promise<T>): Promise<T> {
 }
 
 /** Mints the first admin token if there is none, and answers the file that holds it, or one from before that holds. */
-async function firstToken(service: Service, store: Store, config: Config): Promise<string | undefined> {
-  const token = await service.bootstrapToken(config.auth.bootstrapToken);
-  if (token === undefined) {
-    const kept = readTokenFile(config.data);
-    const holds = kept !== undefined && (await store.findToken(hashToken(kept))) !== undefined;
-    return holds ? tokenFileOf(config.data) : undefined;
-  }
+async function firstToken(
+  service: Service,
+  store: Store,
+  { data, auth }: Config,
+): Promise<string | undefined> {
+  const isNew = await service.bootstrapToken((token) => keepFirstToken(data, token), auth.bootstrapToken);
+  if (isNew) return tokenFileOf(data);
+  const kept = readTokenFile(data);
+  const holds = kept !== undefined && (await store.findToken(hashToken(kept))) !== undefined;
+  return holds ? tokenFileOf(data) : undefined;
+}
+
+function keepFirstToken(folder: string, token: string): void {
   try {
-    return writeTokenFile(config.data, token);
+    writeTokenFile(folder, token);
   } catch (error) {
-    // A token nobody was told must not stay: with one in the store, the next start would mint none.
-    const { tokens } = service.as(LOCAL_OWNER);
-    for (const { rowid } of (await tokens.list()).data) await tokens.revoke(rowid);
     throw new EvregError(
       "unavailable",
-      `The first admin token could not be written to the data folder ${config.data}; make it writable and start again.`,
+      `The first admin token could not be written to the data folder ${folder}; make it writable and start again.`,
       {},
       { cause: error },
     );

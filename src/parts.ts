@@ -15,6 +15,7 @@ import type { Logger } from "./runtime/logger.ts";
 import type { Owner } from "./runtime/owner-file.ts";
 import { PublishCounts } from "./runtime/publish-counts.ts";
 import { systemRandom, type Random } from "./runtime/random.ts";
+import { tokenFileOf } from "./runtime/token-file.ts";
 import type { Retention } from "./service/retention.ts";
 import type { Service } from "./service/service.ts";
 import type { ServiceEventCounts } from "./store/finishes.ts";
@@ -120,6 +121,7 @@ export async function buildParts(
       clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,
+      hasTokenFile: () => tokenFileOf(config.data) !== undefined,
       isOpen: config.auth.mode === "off",
     },
   });

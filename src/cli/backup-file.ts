@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import type { Backup } from "../domain/backup.ts";
 import { EvregError } from "../domain/error.ts";
+import { syncFolderOf } from "../runtime/replace-file.ts";
 import { withProgress } from "./byte-progress.ts";
 import { endingAtOnce, removeForGood } from "./interruption.ts";
 import { printableLine } from "./printable.ts";
@@ -21,7 +22,8 @@ export function mustBeFree(path: string, { force }: { readonly force: boolean })
 
 /**
  * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk and has passed
- * `check`; until then, and after a failure, there is nothing of that name, or what was there before.
+ * `check`, and the name is on the disk when this is done; until then, and after a failure, there is nothing of that name,
+ * or what was there before.
  * @param options `force`: may take the place of a file that is there; `signal` ends it before the check
  */
 export async function writeBackup<T>(
@@ -47,6 +49,9 @@ export async function writeBackup<T>(
       () => removeForGood(part),
     );
     await (options.force ? rename(part, path) : nameIt(part, path));
+    // Before the names are stored, so that it does not come back with a cut of the power.
+    await rm(part, { force: true });
+    syncFolderOf(path);
     return checked;
   } catch (error) {
     throw asFailure(error, path);

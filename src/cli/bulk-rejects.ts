@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { closeSync, fsyncSync, ftruncateSync, fstatSync, openSync, realpathSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, fstatSync, openSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { EvregError, type ErrorBody } from "../domain/error.ts";
 import { encodeJson } from "../json/encode.ts";
+import { syncFile } from "../runtime/replace-file.ts";
 import type { Line } from "./ndjson.ts";
 import { usage } from "./usage.ts";
 
@@ -55,10 +56,10 @@ export class Rejects {
     }
   }
 
-  /** Has the disk hold what was added, so that a checkpoint may count it. */
+  /** Has the disk hold what was added, so that a checkpoint may count it. @throws EvregError `unavailable` */
   sync(): void {
     try {
-      fsyncSync(this.#file);
+      syncFile(this.#file, this.#path);
     } catch (failure) {
       throw this.#unwritten(failure, (message) => new EvregError("unavailable", message));
     }

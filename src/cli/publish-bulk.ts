@@ -170,8 +170,10 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
   try {
     const outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk, from));
     // What went wrong before is told first; it may well be the disk that the checkpoint is on.
-    if (outcome.end !== "failed") checkpoint?.save(rejects);
-    else saveIfPossible(checkpoint, rejects);
+    if (outcome.end !== "failed") {
+      rejects?.sync();
+      checkpoint?.save(rejects);
+    } else saveIfPossible(checkpoint, rejects);
     return outcome;
   } finally {
     progress.stop();

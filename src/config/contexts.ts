@@ -1,9 +1,9 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { makeFolder } from "../runtime/make-folder.ts";
 import { isOurs, othersMayWrite, readOwned } from "../runtime/ownership.ts";
-import { replaceFile } from "../runtime/replace-file.ts";
+import { replaceFile, syncFolderOf } from "../runtime/replace-file.ts";
 import { nearest } from "./nearest.ts";
 
 /** A server under a name of the user's own, with the token for it. */
@@ -76,14 +76,14 @@ export class Contexts {
 
   /** From then on none is in use. */
   useNone(): void {
-    rmSync(this.#inUse, { force: true });
+    remove(this.#inUse);
   }
 
   /** `not_found`. One that is in use is in use no longer. */
   remove(name: string): void {
     if (!this.has(name)) throw this.#notFound(name);
     if (this.inUse() === name) this.useNone();
-    rmSync(this.#fileOf(name), { force: true });
+    remove(this.#fileOf(name));
   }
 
   #fileOf(name: string): string {
@@ -114,6 +114,13 @@ export class Contexts {
           : `did you mean ${meant}?`;
     return new EvregError("not_found", `There is no context ${JSON.stringify(name)}; ${there}`, { name });
   }
+}
+
+/** A token that was in it does not come back with a cut of the power. */
+function remove(path: string): void {
+  if (!existsSync(path)) return;
+  rmSync(path, { force: true });
+  syncFolderOf(path);
 }
 
 /** @throws `usage` */

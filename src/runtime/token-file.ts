@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { readOwned } from "./ownership.ts";
-import { replaceFile } from "./replace-file.ts";
+import { replaceFile, syncFolderOf } from "./replace-file.ts";
 
 /** The file of the data folder that holds the first admin token, for commands on this machine. */
 const TOKEN_FILE = "token";
@@ -22,10 +22,11 @@ export function setTokenFileAside(folder: string, ending: string): string | null
   if (path === undefined) return null;
   const aside = `${path}.${ending}`;
   renameSync(path, aside);
+  syncFolderOf(path);
   return aside;
 }
 
-/** Puts the token in place in one step, readable by its owner only, and on disk before it is named. */
+/** Puts the token in place in one step, readable by its owner only; it survives a cut of the power once this is done. */
 export function writeTokenFile(folder: string, token: string): string {
   const path = join(folder, TOKEN_FILE);
   replaceFile(path, `${token}\n`, { durable: true });

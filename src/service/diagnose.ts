@@ -17,6 +17,8 @@ export interface DoctorSources {
   /** Whether it is a server, whose engine must run, or a command that has the folder for a moment. */
   readonly serves: boolean;
   readonly encrypts: boolean;
+  /** Whether the first token is in a file of the data folder. */
+  hasTokenFile(): boolean;
   readonly isOpen: boolean;
 }
 
@@ -49,6 +51,7 @@ export async function diagnose(
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),
       encrypts,
+      hasTokenFile: surroundings.hasTokenFile(),
       isOpen,
       nowMs,
     }),

@@ -20,6 +20,8 @@ export interface Patient {
   /** How far the clock was set, in either direction, since the process began. */
   readonly clockShiftMs: number;
   readonly encrypts: boolean;
+  /** Whether the first token is in a file of the data folder. */
+  readonly hasTokenFile: boolean;
   /** Whether requests need no token. */
   readonly isOpen: boolean;
   readonly nowMs: number;
@@ -66,7 +68,7 @@ function encryption({ encrypts }: Patient): Finding {
   );
 }
 
-function tokens({ tokens: all, isOpen, nowMs }: Patient): Finding {
+function tokens({ tokens: all, isOpen, hasTokenFile, nowMs }: Patient): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
   const expired = all.filter((token) => inMs(token) <= 0);
@@ -81,11 +83,20 @@ function tokens({ tokens: all, isOpen, nowMs }: Patient): Finding {
   }
   if (isOpen) return fine(check, "None is needed: whoever reaches the server may do everything.");
   const living = all.filter((token) => inMs(token) > 0);
-  if (!living.some(({ scopes }) => scopes.includes("admin"))) {
+  const managing = living.filter(({ scopes }) => scopes.includes("admin"));
+  const how = "on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.";
+  if (managing.length === 0) {
     return warning(
       check,
       "No token has the scope admin, so nobody can manage tokens over HTTP.",
-      "Make one on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.",
+      `Make one ${how}`,
+    );
+  }
+  if (!hasTokenFile && managing.every(({ last_used_at: used }) => used === null)) {
+    return warning(
+      check,
+      "No token with the scope admin was ever used, and the data folder has no file `token` with one.",
+      `If nobody has one, make another ${how}`,
     );
   }
   const old = expired.length === 0 ? "" : `; ${expired.length} that expired can be revoked`;

@@ -60,10 +60,11 @@ export interface Service {
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Makes an admin token named `bootstrap` when the store holds no token at all, and answers it; else `undefined`.
+   * Makes an admin token named `bootstrap` when the store holds no token at all, and tells whether it did.
+   * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
    * @param given the token to take instead of a new one; `usage` when it has not a token's form
    */
-  bootstrapToken(given?: string): Promise<string | undefined>;
+  bootstrapToken(keep: (token: string) => void, given?: string): Promise<boolean>;
   /** Asks nothing of the store and needs no scope. */
   health(): Health;
 }
@@ -125,7 +126,7 @@ export function createService(options: ServiceOptions): Service {
       };
     },
     authenticate: (token) => tokens.authenticate(token),
-    bootstrapToken: (given) => bootstrapToken(context, given),
+    bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
     health,
   };
 }

@@ -52,16 +52,18 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
 }
 
 /**
- * Stores the first admin token of a data folder that holds no token at all, and answers it; `undefined` where there is
- * one, whatever its scopes.
+ * Makes the first admin token of a data folder that holds no token at all, and tells whether it did.
+ * @param keep puts the token where its owner finds it. Called before it is stored: with one stored that nobody was told,
+ * no later start would make another
  * @param wanted the token to use instead of a new one
- * @throws `usage` when `wanted` has not a token's form
+ * @throws `usage` when `wanted` has not a token's form; what `keep` throws, and then none is stored
  */
 export async function bootstrapToken(
   { store, clock, random }: ServiceContext,
+  keep: (token: string) => void,
   wanted: string | undefined,
-): Promise<string | undefined> {
-  if ((await store.listTokens()).length > 0) return undefined;
+): Promise<boolean> {
+  if ((await store.listTokens()).length > 0) return false;
   if (wanted !== undefined && !isTokenForm(wanted)) {
     throw new EvregError(
       "usage",
@@ -69,6 +71,7 @@ export async function bootstrapToken(
     );
   }
   const token = wanted ?? mintToken((count) => random.bytes(count));
+  keep(token);
   await store.createToken({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
-  return token;
+  return true;
 }

@@ -47,6 +47,7 @@ const WELL: Patient = {
   damagedEvents: [],
   clockShiftMs: 20,
   encrypts: true,
+  hasTokenFile: true,
   isOpen: false,
   nowMs: NOW,
 };
@@ -90,6 +91,13 @@ describe("what the doctor finds", () => {
       "tokens",
       "warning",
       "No token has the scope admin",
+    ],
+    [
+      "that nobody may have the first token",
+      { tokens: [token({ last_used_at: null })], hasTokenFile: false },
+      "tokens",
+      "warning",
+      "was ever used",
     ],
     [
       "a handler that has failed for a moment",

@@ -159,29 +159,46 @@ describe("the last use", () => {
   });
 });
 
+function noFile(): never {
+  throw new Error("there is no file");
+}
+
 describe("the bootstrap token", () => {
   it("is made once, with every right", async () => {
-    const token = await local.service.bootstrapToken();
-    expect(token).toMatch(/^evreg_/);
-    expect(await local.service.authenticate(token!)).toMatchObject({ name: "bootstrap", scopes: ["admin"] });
-    expect(await local.service.bootstrapToken()).toBeUndefined();
+    const kept: string[] = [];
+    expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(true);
+    expect(kept).toEqual([expect.stringMatching(/^evreg_/)]);
+    expect(await local.service.authenticate(kept[0]!)).toMatchObject({
+      name: "bootstrap",
+      scopes: ["admin"],
+    });
+    expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(false);
+    expect(kept).toHaveLength(1);
     expect((await local.evreg.tokens.list()).data).toMatchObject([{ name: "bootstrap", scopes: ["admin"] }]);
   });
 
   it("can be given", async () => {
     const given = mintToken(randomBytes);
-    expect(await local.service.bootstrapToken(given)).toBe(given);
+    const kept: string[] = [];
+    await local.service.bootstrapToken((token) => kept.push(token), given);
+    expect(kept).toEqual([given]);
     expect(await local.service.authenticate(given)).toBeDefined();
   });
 
   it("is not made where there is any token", async () => {
     await create(["read"]);
-    expect(await local.service.bootstrapToken(mintToken(randomBytes))).toBeUndefined();
+    expect(await local.service.bootstrapToken(noFile, mintToken(randomBytes))).toBe(false);
     expect((await local.evreg.tokens.list()).data).toHaveLength(1);
   });
 
+  it("is not stored where its file cannot be written", async () => {
+    const making = local.service.bootstrapToken(noFile);
+    await expect(making).rejects.toThrow("there is no file");
+    expect((await local.evreg.tokens.list()).data).toEqual([]);
+  });
+
   it("must have a token's form, and is not told back", async () => {
-    const error = await refusal(local.service.bootstrapToken("hunter2"), "usage");
+    const error = await refusal(local.service.bootstrapToken(noFile, "hunter2"), "usage");
     expect(JSON.stringify(error.body())).not.toContain("hunter2");
     expect((await local.evreg.tokens.list()).data).toEqual([]);
   });

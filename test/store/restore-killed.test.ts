@@ -119,6 +119,16 @@ it("a start does not go on without a log that was taken away from its file", asy
   await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
 });
 
+it("a start on a folder whose first restore was cut off names no data from before", async () => {
+  rmSync(file);
+  const copy = `evreg.db.restore-${randomUUID()}`;
+  writeFileSync(join(data, copy), "half");
+  const refused = await actions().catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining(copy) });
+  expect((refused as Error).message).toContain("Restore the backup again; or, to begin without it, move");
+  expect((refused as Error).message).not.toContain("before-restore");
+});
+
 function canTrace(): boolean {
   return spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=link:error=EIO", "true"]).status === 0;
 }

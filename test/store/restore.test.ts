@@ -96,6 +96,9 @@ describe("restoring a backup", () => {
     expect(await actionsIn(data)).toEqual(["from.backup"]);
     const [row] = rawSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'");
     expect(row).toEqual({ n: 1 });
+    // Another one in the same millisecond would keep what is there now by the same name.
+    expect(await refusal(put(backup, { force: true }), "conflict")).toContain("in use");
+    expect(rawSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'")).toEqual([row]);
   });
 
   it("makes it other data than that of the backup, which stays itself however often it is opened", async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -87,7 +87,9 @@ export function launchProgram(
 ): LaunchedProgram {
   const served = [...as, "serve", "--data", folder, "--port", "0", ...args];
   const [command = "", ...rest] = [...through, ...served];
-  const child = spawn(command, rest, { cwd: folder, env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
+  // A folder that the program is to make is no place to start it in.
+  const cwd = existsSync(folder) ? folder : tmpdir();
+  const child = spawn(command, rest, { cwd, env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));

@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { extname, join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join, resolve } from "node:path";
 import { Document, isScalar, visit } from "yaml";
 import { EvregError } from "../../domain/error.ts";
+import { makeFolder } from "../../runtime/make-folder.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { usage } from "../usage.ts";
+import { writeThrough } from "../write-file.ts";
 import type { ExportedRegistry } from "./export.ts";
 
 export type ExportFormat = "yaml" | "json";
 
+/** For others as far as the process gives them anything. */
+const OPEN_FOLDER = 0o777;
 /** Bytes of a file's name that every file system has room for, with the extension. */
 const LONGEST_NAME = 200;
 
@@ -33,7 +37,7 @@ export function exportText(registry: ExportedRegistry, format: ExportFormat): st
 
 /** @throws `usage` naming what cannot be written */
 export async function writeExport(path: string, text: string): Promise<void> {
-  await written(path, () => writeFile(path, text));
+  await written(path, () => writeThrough(path, text));
 }
 
 /** Names of files in the folder. */
@@ -54,7 +58,7 @@ export async function writeExports(
   registries: ReadonlyMap<string, ExportedRegistry>,
   { format, force = false }: { readonly format: ExportFormat; readonly force?: boolean },
 ): Promise<WrittenExports> {
-  await written(folder, () => mkdir(folder, { recursive: true }));
+  await written(folder, () => makeFolder(resolve(folder), OPEN_FOLDER));
   const files = exportFiles(registries, format);
   const there = await written(folder, () => readdir(folder));
   const before = new Map<string, string>();
@@ -116,7 +120,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-async function written<T>(path: string, act: () => Promise<T>): Promise<T> {
+async function written<T>(path: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {

@@ -1,6 +1,7 @@
-import { appendFileSync, closeSync, fchmodSync, fstatSync, fsyncSync, openSync } from "node:fs";
+import { appendFileSync, closeSync, fchmodSync, fstatSync, openSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { syncFile } from "../../runtime/replace-file.ts";
 import { nextCommand } from "../next-command.ts";
 import { writeOut, type Output } from "../output.ts";
 import { printableLine } from "../printable.ts";
@@ -16,6 +17,7 @@ export class SecretsOut {
   /** By the rowid; those that the document of `--json` is to hold. */
   readonly shown = new Map<number, string>();
   readonly #output: Output;
+  readonly #path: string;
   readonly #file: number | undefined;
 
   /**
@@ -24,10 +26,12 @@ export class SecretsOut {
    */
   constructor(path: string, output: Output) {
     this.#output = output;
+    this.#path = path;
     if (path === "-") return;
     try {
       this.#file = openSync(path, "a", 0o600);
-      if (this.#isRegular(this.#file)) fchmodSync(this.#file, 0o600);
+      // A device such as /dev/null has no mode to set.
+      if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
     } catch (error) {
       const [why] = (error as Error).message.split(", ");
       throw usage(`--secrets-file: ${path} cannot be written (${why}). Nothing was changed.`);
@@ -62,12 +66,7 @@ export class SecretsOut {
 
   close(): void {
     if (this.#file === undefined) return;
-    if (this.#isRegular(this.#file)) fsyncSync(this.#file);
+    syncFile(this.#file, this.#path);
     closeSync(this.#file);
-  }
-
-  /** A device such as /dev/null has no mode to set, and nothing to bring to a disk. */
-  #isRegular(file: number): boolean {
-    return fstatSync(file).isFile();
   }
 }

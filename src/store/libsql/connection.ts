@@ -57,6 +57,8 @@ export class Connection {
   lastCommitMs: number | undefined;
   /** Known once it is open. */
   #place: FilePlace | undefined;
+  /** Whether what an earlier process left in the log is in the file. */
+  #isSettled = false;
 
   private constructor(path: string) {
     try {
@@ -83,6 +85,7 @@ export class Connection {
       admit(connection.read);
       for (const pragma of PRAGMAS) connection.#set(...pragma);
       connection.#place = new FilePlace(path, id);
+      connection.#settle();
     } catch (error) {
       connection.close();
       throw error;
@@ -97,6 +100,7 @@ export class Connection {
    */
   write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
+    if (!this.#isSettled) this.checkpoint();
     const durable = this.#unsynced < MOST_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
@@ -128,9 +132,38 @@ export class Connection {
     return this.#place.id;
   }
 
-  /** Moves the log into the file and cuts it, so that a copy of the one file is whole. */
+  /**
+   * Moves the log into the file and cuts it, so that a copy of the one file is whole; what was in the log does not come
+   * back with a cut of the power.
+   */
   checkpoint(): void {
     this.read.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    try {
+      this.#place?.syncLog();
+    } catch (error) {
+      throw new EngineFailure(
+        "fatal",
+        `the file system failed while the log was emptied (${String(error)})`,
+        {
+          cause: error,
+        },
+      );
+    }
+    this.#isSettled = true;
+  }
+
+  /**
+   * A log that is found may have been written by a process whose fsync failed. The system takes what that fsync was to store
+   * for stored, and no later one does it: a cut of the power would then take a part of the log, and all that was
+   * committed behind it, so nothing is committed behind it. It costs what moving the log costs anyway, which is done at
+   * 16 MiB. Without room the file can still be read; what is committed next then waits for this.
+   */
+  #settle(): void {
+    try {
+      this.checkpoint();
+    } catch (error) {
+      if (!(error instanceof EngineFailure) || error.kind !== "full") throw error;
+    }
   }
 
   close(): void {

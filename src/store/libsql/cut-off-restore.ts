@@ -35,11 +35,14 @@ function sizeOf(file: string, name: string): number {
 
 function cutOff(what: string, file: string, left: readonly string[]): EvregError {
   const name = basename(file);
+  // Into an empty folder there is nothing from before.
+  const back = left.some((one) => one.includes(".before-restore-"))
+    ? `Restore the backup again; or, to go back to the data from before, rename the newest ${name}.before-restore-… to ${name}, ` +
+      `and the one ending in -wal to ${name}-wal if there is one. To begin without that data, move all of them away.`
+    : "Restore the backup again; or, to begin without it, move what was left away.";
   return new EvregError(
     "unavailable",
-    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ` +
-      `Restore the backup again; or, to go back to the data from before, rename the newest ${name}.before-restore-… to ${name}, ` +
-      `and the one ending in -wal to ${name}-wal if there is one. To begin without that data, move all of them away.`,
+    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ${back}`,
     { file, left },
   );
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { makeFolder } from "../../runtime/make-folder.ts";
 import { mustNotLeadAway } from "../../runtime/trusted-owner.ts";
+import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
 
@@ -57,6 +58,8 @@ export function prepareFile(folder: string): string {
   mustNotBeCutOff(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
+    // Before the engine makes a log beside it: after a cut of the power there is none without its file.
+    syncFolderOf(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
     try {

@@ -1,4 +1,4 @@
-import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import { type BigIntStats, closeSync, fsyncSync, lstatSync, openSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { EngineFailure } from "./engine-failure.ts";
 
@@ -85,6 +85,25 @@ export class FilePlace {
   #mustNotBeShorter(bytes: bigint): void {
     if (bytes < this.#bytes) throw cutShort(this.#path, this.#bytes, bytes);
     this.#bytes = bytes;
+  }
+
+  /**
+   * Has the log be on the disk as it is now. No lock is ever held on it, so opening and closing it is harmless.
+   * @throws what the system says
+   */
+  syncLog(): void {
+    let log: number;
+    try {
+      log = openSync(this.#logPath, "r+");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    try {
+      fsyncSync(log);
+    } finally {
+      closeSync(log);
+    }
   }
 
   #isOld({ mtimeNs, ctimeNs }: BigIntStats): boolean {

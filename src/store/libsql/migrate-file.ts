@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
+import { syncFolderOf } from "../../runtime/replace-file.ts";
 import type { Connection } from "./connection.ts";
 import { checkForm, notEvreg } from "./file-header.ts";
 import { mustBeAsMade } from "./foreign-objects.ts";
@@ -80,6 +81,7 @@ function keepCopy(connection: Connection, copy: string): void {
   fsyncSync(descriptor);
   closeSync(descriptor);
   renameSync(unfinished, copy);
+  syncFolderOf(copy);
 }
 
 function readForm(sql: Sql): { applicationId: number; version: number; tables: number } {

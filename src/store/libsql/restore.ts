@@ -74,7 +74,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
     const kept = hasData ? `${file}.${before}` : null;
     if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
-    else takePlaceOf(file, copy, kept);
+    else takePlaceOf(file, copy, kept, () => inUse(folder));
     // With the data that it is a token of; whoever took it for one of these would be refused.
     const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
     const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;

@@ -1,0 +1,136 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Contexts } from "../../src/config/contexts.ts";
+import { runProgram, startProgram } from "../support/program.ts";
+import { isLong, report, rounds } from "./length.ts";
+import { makeData } from "./power-cut/data.ts";
+import { cannotRecord, Recording } from "./power-cut/recording.ts";
+import { ToldFiles } from "./power-cut/told.ts";
+
+// The promise under test: a cut of the power during the first start or any command that writes files locks nobody out, and
+// each file that a command said it wrote is there.
+
+const missing = cannotRecord();
+const cuts = rounds(2, 50);
+const TIMEOUT_MS = 60_000 + cuts * 12_000;
+const SEED = 7;
+/** A handler where nobody answers. */
+const NOWHERE = "http://127.0.0.1:9/hook";
+
+describe.skipIf(missing !== undefined)(
+  `a cut of the power (skipped where something is missing: ${missing ?? "nothing is"})`,
+  () => {
+    test(
+      `during the first start, ${cuts} times: the operator has a token that opens the server`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        const recording = await Recording.begin();
+        const data = "srv/evreg";
+        const server = await startProgram(join(recording.folder, data), [], recording.env);
+        const told = new ToldFiles(recording);
+        told.note(`${data}/token`);
+        await server.end("SIGKILL");
+        let withToken = 0;
+        await recording.images(
+          cuts,
+          async (image) => {
+            told.expectIn(image);
+            const again = await startProgram(join(image.folder, data));
+            const token = readFileSync(join(image.folder, data, "token"), "utf8").trim();
+            const headers = { authorization: `Bearer ${token}` };
+            const answer = await fetch(`${again.url}/v1/tokens`, { headers });
+            await again.end("SIGKILL");
+            expect(answer.status).toBe(200);
+            told.expectIn(image);
+            withToken += 1;
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        recording.remove();
+        expect(withToken).toBe(cuts);
+        report("power cut in a first start", { cuts, "locked out": cuts - withToken });
+      },
+    );
+
+    test(
+      `during commands, ${cuts * 4} times: each file that one said it wrote is there, and what it removed is not`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        const recording = await Recording.begin(async (folder) => {
+          await makeData(join(folder, "data"), NOWHERE, 50);
+          mkdirSync(join(folder, "out"));
+          writeFileSync(join(folder, "out/old.db"), "a backup of last week");
+          writeFileSync(
+            join(folder, "out/events.ndjson"),
+            `{"action":"load.sent","payload":{"n":"none"}}\n`.repeat(20),
+          );
+        });
+        const { folder } = recording;
+        const told = new ToldFiles(recording);
+        const config = "home/evreg";
+        const env = { ...recording.env, EVREG_CONFIG_DIR: join(folder, config) };
+        const run = async (line: string, writes: readonly string[], code = 0): Promise<void> => {
+          told.changes(...writes);
+          const words = line.split(" ");
+          const outcome = await runProgram(words, {
+            cwd: folder,
+            env: { ...env, EVREG_DATA: join(folder, "data") },
+          });
+          expect(outcome.code, `${line}: ${outcome.stderr}`).toBe(code);
+          for (const path of writes) told.note(path);
+        };
+        told.note("out/old.db");
+        await run("backup out/new.db", ["out/new.db"]);
+        await run("backup out/old.db --force", ["out/old.db"]);
+        const context = (name: string): string => `${config}/contexts/${name}.json`;
+        await run("context add prod --url http://127.0.0.1:9 --no-check --use", [
+          context("prod"),
+          `${config}/context-in-use`,
+        ]);
+        await run("export --output-dir out/registry/now", ["out/registry/now/load.yaml"]);
+        if (isLong) {
+          await run("context add test --url http://127.0.0.1:9 --no-check", [context("test")]);
+          await run("context remove test", [context("test")]);
+          await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);
+          await run("config example --output-file out/evreg.config.yaml", ["out/evreg.config.yaml"]);
+          await run("actions types --out out/types.ts", ["out/types.ts"]);
+          const bulk = ["out/events.ndjson.checkpoint", "out/refused.ndjson"];
+          await run(
+            `publish --batch out/events.ndjson --checkpoint ${bulk[0]} --rejects ${bulk[1]}`,
+            bulk,
+            7,
+          );
+          const secrets = "out/secrets.ndjson";
+          writeFileSync(join(folder, "out/more.yaml"), MORE);
+          await run(`apply --file out/more.yaml --secrets-file ${secrets}`, [secrets]);
+        }
+        const end = recording.moment();
+        let looked = 0;
+        await recording.images(
+          cuts * 4,
+          async (image) => {
+            told.expectIn(image);
+            if (image.moment >= end)
+              expect(new Contexts(join(image.folder, config)).get("prod").url).toBe("http://127.0.0.1:9");
+            looked += 1;
+          },
+          { seed: SEED },
+        );
+        recording.remove();
+        report("power cut in commands", { cuts: looked, files: told.count });
+      },
+    );
+  },
+);
+
+const MORE = `actions:
+  - action: more.sent
+    application: load
+    schemata: { type: object }
+subscriptions:
+  - application: load
+    subscription: more
+    action: more.sent
+    handler: https://hooks.example.com/
+`;

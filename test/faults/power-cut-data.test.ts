@@ -1,0 +1,221 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { rawSql } from "../store/processes.ts";
+import {
+  launchProgram,
+  type Outcome,
+  runProgram,
+  type RunningProgram,
+  startProgram,
+} from "../support/program.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { isLong, report } from "./length.ts";
+import { Ledger } from "./ledger.ts";
+import { Load } from "./load.ts";
+import { ended, eventsIn, makeData } from "./power-cut/data.ts";
+import { cannotRecord, Recording } from "./power-cut/recording.ts";
+import { ToldFiles } from "./power-cut/told.ts";
+
+// The promise under test: a cut of the power during an upgrade, a restore, a backup or an encryption loses nothing, and
+// what it said was done is done. Each takes some seconds before its first cut, so there is no short form.
+
+const missing = cannotRecord() ?? (isLong ? undefined : "the long form");
+const cuts = 50;
+const TIMEOUT_MS = 60_000 + cuts * 12_000;
+const SEED = 7;
+const EVENTS = 300;
+
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver?.close());
+
+function restore(folder: string, env: Record<string, string> = {}): Promise<Outcome> {
+  return runProgram(["restore", "b.db", "--data", "target", "--force", "--json"], { cwd: folder, env });
+}
+
+/** Starts a server on what was left, has it take an event, and ends it. */
+async function startsOn(data: string, env: Record<string, string> = {}): Promise<RunningProgram> {
+  const server = await startProgram(data, ["--dev"], env);
+  const health = await fetch(`${server.url}/health`);
+  expect(health.status).toBe(200);
+  return server;
+}
+
+describe.skipIf(missing !== undefined)(
+  `a cut of the power (skipped: needs ${missing ?? "nothing more"})`,
+  () => {
+    test(
+      `during an upgrade, ${cuts} times: all is there, and so is the copy that it told of`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        const recording = await Recording.begin((folder) => {
+          mkdirSync(join(folder, "data"));
+          rawSql(
+            join(folder, "data/evreg.db"),
+            ...MIGRATIONS[0]!.statements,
+            `PRAGMA application_id = ${APPLICATION_ID}`,
+            "PRAGMA user_version = 1",
+            "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)",
+            `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${EVENTS})
+          INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, n, x'7b7d' FROM n`,
+          );
+        });
+        const told = new ToldFiles(recording);
+        await ended(
+          runProgram(["migrate", "--data", join(recording.folder, "data")], { env: recording.env }),
+        );
+        for (const name of readdirSync(join(recording.folder, "data")).filter((one) =>
+          one.includes(".before-"),
+        ))
+          told.note(`data/${name}`);
+        expect(told.count).toBe(1);
+        let whole = 0;
+        await recording.images(
+          cuts,
+          async (image) => {
+            told.expectIn(image);
+            const data = join(image.folder, "data");
+            await (await startsOn(data)).end("SIGKILL");
+            expect(eventsIn(join(data, "evreg.db"))).toBe(EVENTS);
+            const copies = readdirSync(data).filter(
+              (name) => name.includes(".before-v") && !name.endsWith(".unfinished"),
+            );
+            for (const name of copies) expect(eventsIn(join(data, name))).toBe(EVENTS);
+            whole += 1;
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        recording.remove();
+        report("power cut in an upgrade", { cuts, whole });
+      },
+    );
+
+    test.for(["data", "nothing"])(
+      `during a restore over %s, ${cuts} times: the old data or the new are there, whole`,
+      { timeout: TIMEOUT_MS },
+      async (before) => {
+        const recording = await Recording.begin(async (folder) => {
+          await makeData(join(folder, "data"), receiver.url, EVENTS);
+          await ended(runProgram(["backup", "b.db", "--data", "data"], { cwd: folder }));
+          if (before === "data") await makeData(join(folder, "target"), receiver.url, 100, "SIGKILL");
+        });
+        const { stdout } = await ended(restore(recording.folder, recording.env));
+        const toldAt = recording.moment();
+        const { kept } = (JSON.parse(stdout) as { data: { kept: string | null } }).data;
+        let whole = 0;
+        let refused = 0;
+        await recording.images(
+          cuts,
+          async ({ folder, moment }) => {
+            const data = join(folder, "target");
+            const isTold = moment >= toldAt;
+            if (!existsSync(data)) mkdirSync(data);
+            const server = launchProgram(data, ["--dev"]);
+            const refusal = await server.ready.then(
+              () => undefined,
+              (error: unknown) => String(error),
+            );
+            await server.end("SIGKILL");
+            if (refusal !== undefined) {
+              // It says what to do, which is to be done again, and names no file that is not there.
+              expect(isTold, refusal).toBe(false);
+              expect(refusal).toContain("Restore the backup again");
+              const hasCopy = readdirSync(data).some((name) => name.includes(".before-restore-"));
+              expect(refusal.includes("before-restore"), refusal).toBe(hasCopy);
+              await ended(restore(folder));
+              refused += 1;
+            }
+            const found = eventsIn(join(data, "evreg.db"));
+            if (isTold || refusal !== undefined) expect(found).toBe(EVENTS);
+            else expect([before === "data" ? 100 : 0, EVENTS]).toContain(found);
+            if (isTold && kept !== null)
+              expect(eventsIn(join(folder, "target", kept.slice(kept.lastIndexOf("/") + 1)))).toBe(100);
+            whole += 1;
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        recording.remove();
+        report(`power cut in a restore over ${before}`, { cuts, whole, refused });
+      },
+    );
+
+    test(
+      `during a backup of a server at work, ${cuts} times: what was told can be restored`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        const recording = await Recording.begin((folder) =>
+          makeData(join(folder, "data"), receiver.url, EVENTS),
+        );
+        const { folder } = recording;
+        const server = await startProgram(join(folder, "data"), ["--dev"], recording.env);
+        const load = new Load(server.url, new Ledger(), 50);
+        const told = new ToldFiles(recording);
+        for (const words of [
+          ["backup", "b.db"],
+          ["backup", "b.db", "--force"],
+        ]) {
+          told.changes("b.db");
+          await ended(runProgram([...words, "--data", "data"], { cwd: folder, env: recording.env }));
+          told.note("b.db");
+        }
+        await Promise.all([load.stop(), server.end("SIGKILL")]);
+        let whole = 0;
+        await recording.images(
+          cuts,
+          async (image) => {
+            told.expectIn(image);
+            if (existsSync(join(image.folder, "b.db"))) {
+              await ended(runProgram(["restore", "b.db", "--data", "restored"], { cwd: image.folder }));
+              expect(eventsIn(join(image.folder, "restored/evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
+            }
+            whole += 1;
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        recording.remove();
+        report("power cut in a backup", { cuts, whole });
+      },
+    );
+
+    test(
+      `during an encryption with a log left over, ${cuts} times: once it is told, no secret is in the files`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        let secret = "";
+        const recording = await Recording.begin(async (folder) => {
+          secret = await makeData(join(folder, "data"), receiver.url, EVENTS, "SIGKILL");
+        });
+        const data = join(recording.folder, "data");
+        expect(readFileSync(join(data, "evreg.db-wal")).includes(secret)).toBe(true);
+        const env = { EVREG_ENCRYPTION_KEY: randomBytes(32).toString("base64") };
+        const server = await startProgram(data, ["--dev"], { ...recording.env, ...env });
+        const toldAt = recording.moment();
+        const load = new Load(server.url, new Ledger(), 50);
+        await receiver.received(receiver.requests.length + 20);
+        await Promise.all([load.stop(), server.end("SIGKILL")]);
+        const isPlainIn = (folder: string): boolean =>
+          readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(secret));
+        let plain = 0;
+        await recording.images(
+          cuts,
+          async ({ folder, moment }) => {
+            const left = join(folder, "data");
+            if (moment >= toldAt && isPlainIn(left)) plain += 1;
+            await (await startsOn(left, env)).end("SIGKILL");
+            expect(isPlainIn(left)).toBe(false);
+            expect(eventsIn(join(left, "evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        recording.remove();
+        expect(plain).toBe(0);
+        report("power cut in an encryption", { cuts, plain });
+      },
+    );
+  },
+);

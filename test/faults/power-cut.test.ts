@@ -1,0 +1,232 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rawSql } from "../store/processes.ts";
+import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { Ledger } from "./ledger.ts";
+import { report, rounds } from "./length.ts";
+import { publish, register } from "./load.ts";
+import { cannotRecord, type Image, type Moment, Recording } from "./power-cut/recording.ts";
+
+// The promise under test: what was answered 201 is there after a cut of the power at any moment, whatever the disk made of
+// what no fsync had reached; and the server starts again by itself.
+
+const missing = cannotRecord();
+/** More than the log takes before it is moved into the file. */
+const FILLER = "x".repeat(8_000);
+const AT_ONCE = 8;
+
+const work = temporaryFolder();
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  work.remove();
+});
+
+/** What was answered 2xx, and when by the notes: at that moment or before it was durable. */
+class CutLedger extends Ledger {
+  readonly told: { readonly n: number; readonly rowid: number; readonly moment: Moment }[] = [];
+  readonly #recording: Recording;
+
+  constructor(recording: Recording) {
+    super();
+    this.#recording = recording;
+  }
+
+  override answered(n: number, status: number, rowid: number | undefined): void {
+    super.answered(n, status, rowid);
+    if (status === 201 && rowid !== undefined) this.told.push({ n, rowid, moment: this.#recording.moment() });
+  }
+}
+
+interface Lost {
+  readonly told: number;
+  readonly lost: number;
+}
+
+/** Publishes until `count` more were acknowledged, with tokens made and revoked beside, or until the server is gone. */
+async function mixedLoad(server: RunningProgram, ledger: CutLedger, count: number): Promise<void> {
+  const end = ledger.acknowledged + count;
+  const isOver = (): boolean => ledger.acknowledged >= end || server.child.exitCode !== null;
+  const publishing = Array.from({ length: AT_ONCE }, async (_, index) => {
+    while (!isOver()) await publish(server.url, ledger, index % 2 === 0 ? FILLER : "");
+  });
+  await Promise.all(publishing);
+}
+
+/** Starts the program on what a cut left and holds it to the ledger. */
+async function lostIn({ folder, moment }: Image, ledger: CutLedger): Promise<Lost> {
+  const data = join(folder, "data");
+  const told = ledger.told.filter((one) => one.moment <= moment);
+  const server = await startProgram(data, ["--dev"]);
+  const first = await fetch(`${server.url}/v1/events?limit=1`);
+  expect(first.status).toBe(200);
+  await server.end("SIGKILL");
+  const [kept] = rawSql(
+    join(data, "evreg.db"),
+    `SELECT (SELECT json_group_array(json_array(rowid, CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
+      (SELECT integrity_check FROM pragma_integrity_check) AS integrity`,
+  );
+  expect(kept?.["integrity"]).toBe("ok");
+  const stored = new Map(
+    (JSON.parse(String(kept?.["stored"])) as [number, number][]).map(([id, n]) => [n, id]),
+  );
+  return { told: told.length, lost: told.filter(({ n, rowid }) => stored.get(n) !== rowid).length };
+}
+
+interface Cuts {
+  readonly cuts: number;
+  readonly told: number;
+  readonly lost: number;
+  /** After how many of them the program did not come up, or its file was damaged. */
+  readonly broken: number;
+  readonly first: string;
+}
+
+async function lostAfter(
+  recording: Recording,
+  ledger: CutLedger,
+  options: { readonly cuts: number; readonly seed: number; readonly from?: Moment },
+): Promise<Cuts> {
+  const sum = { cuts: 0, told: 0, lost: 0, broken: 0, first: "" };
+  const look = async (image: Image): Promise<void> => {
+    sum.cuts += 1;
+    try {
+      const { told, lost } = await lostIn(image, ledger);
+      sum.told += told;
+      sum.lost += lost;
+      if (lost > 0) sum.first ||= `${image.name}: ${lost} of ${told} lost`;
+    } catch (error) {
+      sum.broken += 1;
+      sum.first ||= `${image.name}: ${String(error)}`;
+    }
+  };
+  await recording.images(options.cuts, look, { ...options, atOnce: 2 });
+  return sum;
+}
+
+/** Where a server has its data folder already, with an action and a subscription. */
+async function recordingOfData(): Promise<Recording> {
+  return Recording.begin(async (folder) => {
+    const data = join(folder, "data");
+    mkdirSync(data);
+    const server = await startProgram(data, ["--dev"]);
+    await register(server.url, receiver.url);
+    await server.end("SIGTERM");
+  });
+}
+
+async function recordMixedLoad(
+  events: number,
+  options: { readonly as?: readonly string[]; readonly env?: Record<string, string> } = {},
+): Promise<{ recording: Recording; ledger: CutLedger }> {
+  const recording = await recordingOfData();
+  const ledger = new CutLedger(recording);
+  ledger.watch(receiver);
+  const env = { ...recording.env, ...options.env };
+  const server = await startProgram(join(recording.folder, "data"), ["--dev"], env, [], options.as);
+  await mixedLoad(server, ledger, events);
+  await server.end("SIGKILL");
+  return { recording, ledger };
+}
+
+describe.skipIf(missing !== undefined)(
+  `a cut of the power (skipped where something is missing: ${missing ?? "nothing is"})`,
+  () => {
+    const cuts = rounds(3, 100);
+
+    test.for(Array.from({ length: rounds(1, 4) }, (_, index) => index + 1))(
+      `under mixed load, ${cuts} times: what was acknowledged is there (%i)`,
+      { timeout: 60_000 + cuts * 10_000 },
+      async (seed) => {
+        const { recording, ledger } = await recordMixedLoad(rounds(200, 4_000));
+        const sum = await lostAfter(recording, ledger, { cuts, seed });
+        recording.remove();
+        expect(sum).toMatchObject({ cuts, lost: 0, broken: 0, first: "" });
+        expect(sum.told).toBeGreaterThan(cuts * 10);
+        report("power cut under mixed load", sum);
+      },
+    );
+
+    test(
+      `after a failed fsync and a restart, ${cuts} times: what was acknowledged is there`,
+      { timeout: 60_000 + cuts * 10_000 },
+      async () => {
+        const recording = await recordingOfData();
+        const data = join(recording.folder, "data");
+        const ledger = new CutLedger(recording);
+        ledger.watch(receiver);
+        const failing = await startProgram(data, ["--dev"], recording.env);
+        await mixedLoad(failing, ledger, 100);
+        recording.failSyncs("all");
+        await mixedLoad(failing, ledger, 10_000);
+        expect((await failing.ended).code).toBe(1);
+        recording.mend();
+        const server = await startProgram(data, ["--dev"], recording.env);
+        const from = recording.moment();
+        await mixedLoad(server, ledger, rounds(100, 1_000));
+        await server.end("SIGKILL");
+        const sum = await lostAfter(recording, ledger, { cuts: rounds(2, 50), seed: 1, from });
+        recording.remove();
+        expect(sum).toMatchObject({ lost: 0, broken: 0, first: "" });
+        expect(sum.told).toBeGreaterThan(100);
+        report("power cut after a failed fsync and a restart", sum);
+      },
+    );
+
+    // What a test like this would find, were it there.
+    test.skipIf(rounds(1, 0) === 1).for([
+      ["synchronous=OFF", "OFF", 0],
+      ["synchronous=NORMAL", "NORMAL", 1],
+    ] as const)(
+      "%s is found to lose what it acknowledged",
+      { timeout: 600_000 },
+      async ([name, value, readsBack]) => {
+        const as = [process.execPath, programWith(value, readsBack)];
+        const { recording, ledger } = await recordMixedLoad(1_000, { as });
+        const sum = await lostAfter(recording, ledger, { cuts: 25, seed: 1 });
+        recording.remove();
+        expect(sum.lost).toBeGreaterThan(0);
+        report(`power cut with ${name}`, sum);
+      },
+    );
+
+    test.skipIf(rounds(1, 0) === 1)(
+      "a disk that ignores fsync is found to lose what was acknowledged",
+      { timeout: 600_000 },
+      async () => {
+        const { recording, ledger } = await recordMixedLoad(1_000, { env: { RECORD_IGNORES_SYNC: "1" } });
+        const sum = await lostAfter(recording, ledger, { cuts: 25, seed: 1 });
+        recording.remove();
+        expect(sum.lost + sum.broken).toBeGreaterThan(0);
+        report("power cut where fsync is ignored", sum);
+      },
+    );
+  },
+);
+
+/** The program with another setting of the engine in its code. */
+function programWith(synchronous: string, readsBack: number): string {
+  const root = join(PROGRAM, "../..");
+  const copy = join(work.path, synchronous);
+  mkdirSync(copy);
+  for (const name of ["bin", "dist", "package.json", "oclif.manifest.json"]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const file = join(copy, "dist/store/libsql/connection.js");
+  const before = readFileSync(file, "utf8");
+  const after = before
+    .replace('["synchronous", "FULL", 2]', `["synchronous", "${synchronous}", ${readsBack}]`)
+    .replaceAll(/PRAGMA synchronous = (?:FULL|NORMAL)/g, `PRAGMA synchronous = ${synchronous}`);
+  expect(after).not.toBe(before);
+  expect(after).not.toContain("FULL");
+  writeFileSync(file, after);
+  return join(copy, "bin/run.js");
+}

@@ -1,0 +1,185 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { randomFrom } from "../../schema/compatibility/random-payloads.ts";
+import { Disk, type Leaving } from "./disk.ts";
+import { type Note, notesIn } from "./notes.ts";
+
+/** Why nothing can be recorded here; `undefined` where it can. */
+export function cannotRecord(): string | undefined {
+  if (process.platform !== "linux") return "needs Linux";
+  return spawnSync("cc", ["--version"]).status === 0 ? undefined : "needs a C compiler, cc";
+}
+
+/** What a power cut left. */
+export interface Image {
+  /** What the recorded folder holds after the cut. */
+  readonly folder: string;
+  /** When the power was cut: what was told at this moment or before must hold. */
+  readonly moment: number;
+  /** To find it again. */
+  readonly name: string;
+}
+
+/** How many bytes of notes there were when something was told. */
+export type Moment = number;
+
+/**
+ * A folder of which everything is noted that is done in it by the programs that get `env`, from an empty folder on or from
+ * what `prepare` put there, which counts as durable.
+ */
+export class Recording {
+  readonly folder: string;
+  readonly #place: string;
+  readonly #notes: string;
+  readonly #fail: string;
+  /** As it was at the beginning, until the images are made. */
+  readonly #disk: Disk;
+  #images = 0;
+
+  private constructor(place: string, disk: Disk) {
+    this.#place = place;
+    this.folder = join(place, "disk");
+    this.#notes = join(place, "notes");
+    this.#fail = join(place, "fail");
+    this.#disk = disk;
+  }
+
+  static async begin(prepare: (folder: string) => unknown = () => undefined): Promise<Recording> {
+    const place = mkdtempSync(join(tmpdir(), "evreg-cut-"));
+    const folder = join(place, "disk");
+    mkdirSync(folder);
+    await prepare(folder);
+    build(place);
+    writeFileSync(join(place, "notes"), "");
+    return new Recording(place, new Disk(folder));
+  }
+
+  /** For the programs whose doings are noted. */
+  get env(): Record<string, string> {
+    return {
+      LD_PRELOAD: join(this.#place, "recorder.so"),
+      RECORD_FOLDER: this.folder,
+      RECORD_TO: this.#notes,
+      RECORD_FAIL: this.#fail,
+    };
+  }
+
+  /** Now. */
+  moment(): Moment {
+    return statSync(this.#notes).size;
+  }
+
+  /** From now on each fsync of a file fails, or the next one only. */
+  failSyncs(which: "all" | "next"): void {
+    writeFileSync(this.#fail, which === "all" ? "" : which);
+  }
+
+  /** The disk is well again. */
+  mend(): void {
+    rmSync(this.#fail, { force: true });
+  }
+
+  /**
+   * Images of cuts at random moments since `from`, and of one at the very end that left nothing but what was durable.
+   * Each is removed when `look` is done with it. To be called once.
+   */
+  async images(
+    count: number,
+    look: (image: Image) => Promise<void>,
+    options: { readonly seed: number; readonly from?: Moment; readonly atOnce?: number },
+  ): Promise<void> {
+    const { seed, from = 0, atOnce = 1 } = options;
+    const random = randomFrom(seed);
+    const moments = this.#moments(count - 1, from, random);
+    const disk = this.#disk;
+    const under = new Set<Promise<unknown>>();
+    const failures: Error[] = [];
+    const cut = async (moment: Moment, leaving: Leaving): Promise<void> => {
+      this.#images += 1;
+      const folder = join(this.#place, `image-${this.#images}`);
+      disk.write(folder, leaving, random);
+      const name = `seed ${seed}, cut at ${moment}, leaving ${leaving}`;
+      const looking = look({ folder, moment, name }).then(
+        () => rmSync(folder, { recursive: true, force: true }),
+        (cause: unknown) => {
+          const what = cause instanceof Error ? cause.message : String(cause);
+          failures.push(new Error(`${name}: ${what}`, { cause }));
+        },
+      );
+      const one = looking.finally(() => under.delete(one));
+      under.add(one);
+      if (under.size >= atOnce) await Promise.race(under);
+      if (failures[0] !== undefined) throw failures[0];
+    };
+    let end = 0;
+    try {
+      const waiting = moments.values();
+      let next = waiting.next();
+      for (const note of notesIn(this.#notes)) {
+        while (!next.done && next.value < note.end) {
+          await cut(next.value, leavingAt(random));
+          next = waiting.next();
+        }
+        disk.apply(note);
+        end = note.end;
+      }
+      for (; !next.done; next = waiting.next()) await cut(end, leavingAt(random));
+      await cut(end, "nothing");
+    } finally {
+      await Promise.all(under);
+    }
+    if (failures[0] !== undefined) throw failures[0];
+  }
+
+  remove(): void {
+    rmSync(this.#place, { recursive: true, force: true });
+  }
+
+  /** Half of them anywhere, half at the calls that count: names, and what makes durable. */
+  #moments(count: number, from: Moment, random: () => number): readonly Moment[] {
+    const all: Moment[] = [];
+    const telling: Moment[] = [];
+    let before = 0;
+    for (const note of notesIn(this.#notes)) {
+      if (note.end > from) {
+        all.push(note.end);
+        if (isTelling(note)) telling.push(before, note.end);
+      }
+      before = note.end;
+    }
+    const pick = (ends: readonly Moment[]): Moment => ends[Math.floor(random() * ends.length)] ?? before;
+    const picked = Array.from({ length: count }, (_, index) => pick(index % 2 === 0 ? all : telling));
+    return picked.map((moment) => Math.max(moment, from)).toSorted((one, other) => one - other);
+  }
+}
+
+function isTelling({ kind }: Note): boolean {
+  return kind !== "written" && kind !== "cut";
+}
+
+function leavingAt(random: () => number): Leaving {
+  const at = random();
+  if (at < 0.35) return "nothing";
+  return at < 0.45 ? "everything" : "some";
+}
+
+function build(place: string): void {
+  const source = fileURLToPath(new URL("recorder.c", import.meta.url));
+  const args = [
+    "-shared",
+    "-fPIC",
+    "-O2",
+    "-Wall",
+    "-Werror",
+    "-o",
+    join(place, "recorder.so"),
+    source,
+    "-ldl",
+    "-lpthread",
+  ];
+  const { status, stderr } = spawnSync("cc", args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the recorder does not compile:\n${stderr}`);
+}
