@@ -36,14 +36,15 @@ export function* checkingSchema(
   member: SchemaMember = "schemata",
 ): Task<{ warnings: SchemaWarning[] }> {
   try {
-    return { warnings: yield* checkingDocument(schemata) };
+    const maxBytes = member === "filter" ? SCHEMA_LIMITS.filterBytes : SCHEMA_LIMITS.bytes;
+    return { warnings: yield* checkingDocument(schemata, maxBytes) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
 }
 
-function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
-  const document = yield* readingSchema(schemata);
+function* checkingDocument(schemata: unknown, maxBytes: number): Task<SchemaWarning[]> {
+  const document = yield* readingSchema(schemata, maxBytes);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;

@@ -17,8 +17,10 @@ import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
 import { finish, type Task } from "./task.ts";
 
-/** What a validator keeps, measured: so much by itself, and for each character of its schema. */
-const OWN_BYTES = 10 * 1024;
+/** What a validator keeps, measured: so much by itself, for each part and schema it has, and for each character of them. */
+const OWN_BYTES = 4 * 1024;
+const BYTES_PER_PART = 1_536;
+const BYTES_PER_SCHEMA = 640;
 const BYTES_PER_CHARACTER = 5;
 
 /** A compiled schema. */
@@ -99,7 +101,12 @@ export function* compilingDocument(
     forget();
   }
   return {
-    bytes: OWN_BYTES + BYTES_PER_CHARACTER * JSON.stringify(document.schemata).length + patterns.bytes,
+    bytes:
+      OWN_BYTES +
+      BYTES_PER_PART * table.length +
+      BYTES_PER_SCHEMA * document.nodes.length +
+      BYTES_PER_CHARACTER * JSON.stringify(document.schemata).length +
+      patterns.bytes,
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
     parts: table.length,

@@ -183,17 +183,24 @@ describe("limits", () => {
     expect(refused(nested(100_000)).message).toContain("deeper than 64 levels");
   });
 
-  test("64 KiB", () => {
-    expect(() => checkSchema({ description: "x".repeat(65_536 - 18) })).not.toThrow();
-    expect(refused({ description: "x".repeat(65_536 - 17) }).message).toContain(
-      "at most 65,536 bytes as JSON, not 65,537",
+  test("256 KiB", () => {
+    expect(() => checkSchema({ description: "x".repeat(262_144 - 18) })).not.toThrow();
+    expect(refused({ description: "x".repeat(262_144 - 17) }).message).toContain(
+      "at most 262,144 bytes as JSON, not 262,145",
     );
   });
 
-  test("1,000 schemas", () => {
-    expect(() => checkSchema({ properties: many(999, () => ({ type: "string" })) })).not.toThrow();
-    expect(refused({ properties: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
-    expect(refused({ definitions: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
+  test("64 KiB of a filter", () => {
+    expect(() => checkSchema({ title: "x".repeat(65_536 - 12) }, "filter")).not.toThrow();
+    expect(() => checkSchema({ title: "x".repeat(65_536 - 11) }, "filter")).toThrow(
+      "filter: must have at most 65,536 bytes as JSON, not 65,537",
+    );
+  });
+
+  test("5,000 schemas", () => {
+    expect(() => checkSchema({ properties: many(4_999, () => ({ type: "string" })) })).not.toThrow();
+    expect(refused({ properties: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
+    expect(refused({ definitions: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
   });
 
   test("1,000 values of an enum", () => {
