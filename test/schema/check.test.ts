@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkSchema, checkingSchema } from "../../src/schema/check.ts";
+import { compare } from "../../src/schema/compatibility/compare.ts";
+import { Sampler } from "../../src/schema/sample/sampler.ts";
 import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
@@ -174,6 +176,21 @@ describe("warnings", () => {
     };
     expect(warnings(schemata)).toEqual([]);
   });
+});
+
+test("what draft-07 only recommends is not asked for, and means what its text says", () => {
+  expect(accepted({ properties: { a: { enum: [] } } }).validate({ a: 1 })?.message).toContain(
+    "there are none",
+  );
+  expect(accepted({ properties: { a: { enum: [1, 1] } } }).validate({ a: 1 })).toBeUndefined();
+  expect(accepted({ properties: { a: { items: [] } } }).validate({ a: [1] })).toBeUndefined();
+  const rest = { properties: { a: { items: [], additionalItems: { type: "string" } } } };
+  expect(accepted(rest).validate({ a: ["x"] })).toBeUndefined();
+  expect(accepted(rest).validate({ a: ["x", 1] })).toMatchObject({ field: "a[1]" });
+  expect(compare({ properties: { a: { items: [] } } }, rest).breaks.length).toBeGreaterThan(0);
+  expect(compare({ properties: { a: { items: { type: "string" } } } }, rest).breaks).toEqual([]);
+  const { payload } = new Sampler({ ...rest, required: ["a"] }).sample(1, 0);
+  expect((payload?.["a"] as unknown[]).every((item) => typeof item === "string")).toBe(true);
 });
 
 describe("limits", () => {
