@@ -190,7 +190,8 @@ test("what draft-07 only recommends is not asked for, and means what its text sa
   expect(compare({ properties: { a: { items: [] } } }, rest).breaks.length).toBeGreaterThan(0);
   expect(compare({ properties: { a: { items: { type: "string" } } } }, rest).breaks).toEqual([]);
   const { payload } = new Sampler({ ...rest, required: ["a"] }).sample(1, 0);
-  expect((payload?.["a"] as unknown[]).every((item) => typeof item === "string")).toBe(true);
+  expect(payload).toBeDefined();
+  expect(accepted(rest).validate(payload)).toBeUndefined();
 });
 
 describe("limits", () => {
