@@ -9,7 +9,7 @@ import type { LongChecks } from "../schema/long-check.ts";
 import type { Claim, ClaimedEvent } from "../store/claims.ts";
 import { LargeVerdicts, type Verdict } from "./large-verdicts.ts";
 
-/** What the compiled filters that are kept may take: some 6,000 of a few properties, or 950 of 300. */
+/** What the compiled filters that are kept may take: some 6,000 of a few properties, or 250 of 300. */
 const KEPT_BYTES = 64 * 1024 * 1024;
 /** What one takes that cannot be compiled, and is kept so that it is not tried again for each event. */
 const UNUSABLE_BYTES = 1_024;

@@ -69,7 +69,7 @@ export interface RevisionQuery {
   readonly after?: number;
 }
 
-/** A schema may have 64 KiB, so a page is kept small. */
+/** A schema may have 256 KiB, so a page is kept small. */
 export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
 
 /**

@@ -13,7 +13,7 @@ import { WARNINGS } from "./records/actions.ts";
 import { many, one } from "./records/members.ts";
 import { listReply } from "./list-reply.ts";
 import { reply } from "./reply.ts";
-import { BODY_MAX_BYTES } from "./route.ts";
+import { SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
 
 const tag = "actions";
@@ -54,7 +54,7 @@ export const ACTION_ROUTES: readonly Route[] = [
     answers: { 201: { description: "The action.", schema: one("Action", WARNINGS) } },
     failures: [409],
     async handle(evreg, incoming) {
-      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as NewAction;
+      const input = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as NewAction;
       return reply(201, await incoming.whileThere((gone) => evreg.actions.create(input, gone)));
     },
   },
@@ -94,7 +94,7 @@ export const ACTION_ROUTES: readonly Route[] = [
     failures: [404, 409],
     async handle(evreg, incoming) {
       const options = incoming.query(ACTION_UPDATE_QUERY) as { compatibility?: "none" };
-      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as ActionUpdate;
+      const input = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as ActionUpdate;
       const name = incoming.param("name");
       return reply(
         200,
@@ -154,7 +154,7 @@ export const ACTION_ROUTES: readonly Route[] = [
     answers: { 200: { description: "The verdict.", schema: one("SchemaVerdict") } },
     failures: [404],
     async handle(evreg, incoming) {
-      const candidate = parseJson(await incoming.body(BODY_MAX_BYTES)) as SchemaCandidate;
+      const candidate = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as SchemaCandidate;
       const name = incoming.param("name");
       return reply(200, await incoming.whileThere((gone) => evreg.actions.check(name, candidate, gone)));
     },

@@ -47,8 +47,11 @@ export interface DocumentedAnswer {
   readonly headers?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** A body of any route but the publishing ones: schemas are the largest thing in it, and end at 64 KiB. */
+/** A body of any route but those below and the publishing ones: filters are the largest thing in it, and end at 64 KiB. */
 export const BODY_MAX_BYTES = 256 * 1024;
+
+/** A body with an action's schema, which ends at 256 KiB written without spaces. */
+export const SCHEMA_BODY_MAX_BYTES = 1024 * 1024;
 
 /** What a publish body may hold beside its payload: names, a key, white space. */
 export const ENVELOPE_BYTES = 64 * 1024;

@@ -1,12 +1,15 @@
 import type { SchemaWarning } from "../domain/action.ts";
+import { refillBudget } from "./budget.ts";
 import { compilingDocument } from "./compile.ts";
 import { readingSchema } from "./document.ts";
 import type { SchemaDocument, SchemaNode } from "./document.ts";
+import { firstEqual, firstRepeated } from "./equality.ts";
 import { pointerTo } from "./field-path.ts";
 import { isCheckedFormat } from "./formats.ts";
 import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject, patternsIn } from "./keywords.ts";
 import type { JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
+import { forget } from "./memo.ts";
 import { insteadOfNullable } from "./nullable.ts";
 import { PatternSyntaxError } from "./pattern-syntax.ts";
 import { PatternCompiler } from "./pattern.ts";
@@ -36,14 +39,15 @@ export function* checkingSchema(
   member: SchemaMember = "schemata",
 ): Task<{ warnings: SchemaWarning[] }> {
   try {
-    return { warnings: yield* checkingDocument(schemata) };
+    const maxBytes = member === "filter" ? SCHEMA_LIMITS.filterBytes : SCHEMA_LIMITS.bytes;
+    return { warnings: yield* checkingDocument(schemata, maxBytes) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
 }
 
-function* checkingDocument(schemata: unknown): Task<SchemaWarning[]> {
-  const document = yield* readingSchema(schemata);
+function* checkingDocument(schemata: unknown, maxBytes: number): Task<SchemaWarning[]> {
+  const document = yield* readingSchema(schemata, maxBytes);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;
@@ -129,10 +133,21 @@ function messageFor(keyword: string, schema: JsonObject, hinted: boolean): strin
     if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
     return `${keyword} is ignored beside $ref in draft-07; put both into allOf`;
   }
+  if (keyword === "enum") return aboutEnum(schema["enum"] as unknown[]);
   if (keyword === "format" && typeof schema["format"] === "string" && !isCheckedFormat(schema["format"])) {
     return `the format ${shown(schema["format"])} is not known and checks nothing`;
   }
   return undefined;
+}
+
+function aboutEnum(values: readonly unknown[]): string | undefined {
+  if (values.length === 0) return "enum lists no value, so nothing conforms";
+  refillBudget();
+  const second = firstRepeated(values);
+  forget();
+  return second < 0
+    ? undefined
+    : `enum lists the same value twice (values ${firstEqual(values, second)} and ${second})`;
 }
 
 function shown(word: string): string {

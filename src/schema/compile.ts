@@ -17,8 +17,10 @@ import { takeApart } from "./parts.ts";
 import { PatternCompiler } from "./pattern.ts";
 import { finish, type Task } from "./task.ts";
 
-/** What a validator keeps, measured: so much by itself, and for each character of its schema. */
-const OWN_BYTES = 10 * 1024;
+/** What a validator keeps, measured: so much by itself, for each part and schema it has, and for each character of them. */
+const OWN_BYTES = 4 * 1024;
+const BYTES_PER_PART = 1_536;
+const BYTES_PER_SCHEMA = 640;
 const BYTES_PER_CHARACTER = 5;
 
 /** A compiled schema. */
@@ -71,7 +73,7 @@ export function compileExplainer(schemata: unknown): Explainer {
   const patterns = new PatternCompiler();
   const table = finish(compilingParts(document, patterns, true));
   return {
-    bytes: bytesOf(document, patterns),
+    bytes: bytesOf(document, table, patterns),
     explain: (value, maxSteps) => explain(table, value, maxSteps),
   };
 }
@@ -87,7 +89,7 @@ export function* compilingDocument(
 ): Task<Validator> {
   const table = yield* compilingParts(document, patterns, false);
   return {
-    bytes: bytesOf(document, patterns),
+    bytes: bytesOf(document, table, patterns),
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
     parts: table.length,
@@ -95,8 +97,14 @@ export function* compilingDocument(
   };
 }
 
-function bytesOf({ schemata }: SchemaDocument, patterns: PatternCompiler): number {
-  return OWN_BYTES + BYTES_PER_CHARACTER * JSON.stringify(schemata).length + patterns.bytes;
+function bytesOf({ nodes, schemata }: SchemaDocument, table: PartTable, patterns: PatternCompiler): number {
+  return (
+    OWN_BYTES +
+    BYTES_PER_PART * table.length +
+    BYTES_PER_SCHEMA * nodes.length +
+    BYTES_PER_CHARACTER * JSON.stringify(schemata).length +
+    patterns.bytes
+  );
 }
 
 function* compilingParts(

@@ -44,8 +44,11 @@ export function readSchema(schemata: unknown): SchemaDocument {
 }
 
 /** The same in steps, of some dozens of schemas each. */
-export function* readingSchema(schemata: unknown): Task<SchemaDocument> {
-  checkSize(schemata);
+export function* readingSchema(
+  schemata: unknown,
+  maxBytes: number = SCHEMA_LIMITS.bytes,
+): Task<SchemaDocument> {
+  checkSize(schemata, maxBytes);
   yield;
   return yield* new Reader(schemata as JsonObject).reading();
 }

@@ -91,6 +91,7 @@ export function isKnown(keyword: string): boolean {
 }
 
 export interface Subschema {
+  /** What it means there. */
   readonly keyword: string;
   /** Steps from the schema that holds it: `["properties", "zip"]`. */
   readonly steps: readonly (string | number)[];
@@ -101,19 +102,22 @@ export interface Subschema {
 /** The schemas directly inside one, in the document's order. Beside a `$ref` only definitions count. */
 export function* subschemasOf(schema: JsonObject): Generator<Subschema> {
   const reference = typeof schema["$ref"] === "string";
-  for (const [keyword, value] of Object.entries(schema)) {
+  const isFreeList = Array.isArray(schema["items"]) && schema["items"].length === 0;
+  for (const [name, value] of Object.entries(schema)) {
+    // Behind a list of no places, it is for all items.
+    const keyword = isFreeList && name === "additionalItems" ? "items" : name;
     const applicator = APPLICATORS.get(keyword);
     if (applicator === undefined || (reference && applicator.looksAt !== "nothing")) continue;
     const { looksAt } = applicator;
     if (applicator.holds === "schema" && !Array.isArray(value)) {
-      yield { keyword, steps: [keyword], schema: value, looksAt };
+      yield { keyword, steps: [name], schema: value, looksAt };
     } else if (Array.isArray(value)) {
       for (const [index, item] of value.entries()) {
         yield { keyword, steps: [keyword, index], schema: item as unknown, looksAt };
       }
     } else if (isObject(value)) {
-      for (const [name, member] of Object.entries(value)) {
-        if (!Array.isArray(member)) yield { keyword, steps: [keyword, name], schema: member, looksAt };
+      for (const [key, member] of Object.entries(value)) {
+        if (!Array.isArray(member)) yield { keyword, steps: [keyword, key], schema: member, looksAt };
       }
     }
   }

@@ -1,11 +1,13 @@
 /** What a schema may cost. It comes from outside, yet runs inside: each figure keeps one of its costs bounded. */
 export const SCHEMA_LIMITS = {
   /** Bytes of the document written as JSON. */
-  bytes: 64 * 1024,
+  bytes: 256 * 1024,
+  /** The same of a filter, which comes along with each delivery that is asked for. */
+  filterBytes: 64 * 1024,
   /** Levels of objects and arrays in the document. */
   depth: 64,
   /** Schemas in the document, definitions included. */
-  subschemas: 1_000,
+  subschemas: 5_000,
   /** Values of one `enum`. */
   enumValues: 1_000,
   /** Characters of one pattern. */
@@ -13,7 +15,7 @@ export const SCHEMA_LIMITS = {
   /** Branches of one `oneOf` and places of one list of `items`: the only two that cannot be compiled in parts. */
   branches: 256,
   /** Schemas there are once every `$ref` is replaced by what it refers to; a recursive one counts once. */
-  expandedSubschemas: 100_000,
+  expandedSubschemas: 500_000,
   /** Memory and steps all patterns of a schema take when made into automata (see `automaton.ts`). */
   automatonBytes: 6 * 1024 * 1024,
   automatonWork: 1_000_000,

@@ -108,6 +108,7 @@ function counted(limit: unknown, one: string, many = `${one}s`): string {
 
 function listed(values: unknown): string {
   const all = Array.isArray(values) ? (values as unknown[]) : [values];
+  if (all.length === 0) return "the values listed, of which there are none";
   const shown = all.slice(0, 10).map(quoted).join(", ");
   return all.length > 10 ? `${shown} and ${all.length - 10} others` : shown;
 }

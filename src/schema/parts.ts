@@ -114,7 +114,12 @@ class Parts {
     for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
       if (Array.isArray(value)) held.put(["dependencies", name], value);
     }
-    for (const { keyword, steps: place, looksAt, node: child } of node.subschemas) {
+    for (const {
+      keyword,
+      steps: [, place],
+      looksAt,
+      node: child,
+    } of node.subschemas) {
       if (looksAt === "nothing") continue;
       let built = this.#build(child);
       if (built.size > FEW && size + built.size > COMPILED_WITH) built = this.#apart(built);
@@ -126,7 +131,7 @@ class Parts {
         weight += built.weight;
         steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
       }
-      held.put(place, built.schema);
+      held.put(place === undefined ? [keyword] : [keyword, place], built.schema);
     }
     held.rehouseProto();
     held.rehouseContains();

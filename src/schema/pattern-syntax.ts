@@ -88,7 +88,9 @@ class Translation {
 
   #group(): string {
     if (this.#match(/\?<?[=!]/y) !== undefined) {
-      throw new PatternSyntaxError("uses a lookahead or lookbehind, which cannot be checked in linear time");
+      throw new PatternSyntaxError(
+        'uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
+      );
     }
     // Groups are only ever matched, never read, so none needs its number or name.
     if (this.#match(/\?<[^>]*>/y) !== undefined || this.#match(/\?:/y) !== undefined) return "(?:";

@@ -3,7 +3,7 @@ import { SCHEMA_LIMITS } from "./limits.ts";
 import { refuseSchema } from "./refusal.ts";
 
 /** Holds a document to its limits of depth and size, before anything looks at it recursively. */
-export function checkSize(schemata: unknown): void {
+export function checkSize(schemata: unknown, maxBytes: number): void {
   if (!isObject(schemata)) throw refuseSchema(schemata, "", "must be a JSON Schema object", schemata);
   let level: object[] = [schemata];
   for (let depth = 1; level.length > 0; depth++) {
@@ -19,8 +19,8 @@ export function checkSize(schemata: unknown): void {
     level = next;
   }
   const bytes = Buffer.byteLength(JSON.stringify(schemata));
-  if (bytes > SCHEMA_LIMITS.bytes) {
-    const message = `must have at most ${SCHEMA_LIMITS.bytes.toLocaleString("en")} bytes as JSON, not ${bytes.toLocaleString("en")}`;
+  if (bytes > maxBytes) {
+    const message = `must have at most ${maxBytes.toLocaleString("en")} bytes as JSON, not ${bytes.toLocaleString("en")}`;
     throw refuseSchema(undefined, "", message);
   }
 }

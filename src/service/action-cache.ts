@@ -23,7 +23,8 @@ export interface LoadedAction {
   readonly deprecation: Deprecation | undefined;
 }
 
-const MAX_ACTIONS = 1_000;
+/** What the compiled schemas that are kept may take: thousands of ordinary ones, and some 50 of the largest. */
+const KEPT_BYTES = 128 * 1024 * 1024;
 
 /**
  * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
@@ -32,7 +33,7 @@ const MAX_ACTIONS = 1_000;
 export class ActionCache {
   readonly #store: Store;
   readonly #pace: Pick<Pace, "walk">;
-  readonly #loaded = new Recent<LoadedAction>(MAX_ACTIONS);
+  readonly #loaded = new Recent<LoadedAction>(KEPT_BYTES, ({ validator }) => validator.bytes);
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
   /** @param pace shares the thread with what else runs long on it */

@@ -29,8 +29,8 @@ import type { ServiceContext } from "./context.ts";
 import { pages } from "./pages.ts";
 import { schemaWarnings } from "./schema-warnings.ts";
 
-/** Schemas read at once, each of up to 64 KiB. */
-const READ_SCHEMAS = 10;
+/** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
+const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, eventChecks, schemaWork } = context;

@@ -9,7 +9,7 @@ import type { LongCheckMessage } from "./check-thread.ts";
 
 // The thread that checks payloads which take long, one at a time.
 
-/** What the compiled schemas that are kept of each kind may take, as their `bytes` tell: some 200 of the largest without patterns. */
+/** What the compiled schemas that are kept of each kind may take, as their `bytes` tell: some dozens of the largest. */
 const KEPT_BYTES = 64 * 1024 * 1024;
 
 const port = parentPort;

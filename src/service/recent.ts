@@ -1,12 +1,16 @@
-/** A map that keeps the entries used last, at most `maxEntries` of them. */
+/** A map that keeps the entries used last, as many as their sizes allow. */
 export class Recent<V> {
   readonly #entries = new Map<string, V>();
-  readonly #maxEntries: number;
+  readonly #maxSize: number;
+  readonly #sizeOf: (value: V) => number;
+  #size = 0;
   /** Asked for again and again, it stays where it is. */
   #newest: string | undefined;
 
-  constructor(maxEntries: number) {
-    this.#maxEntries = maxEntries;
+  /** @param sizeOf where entries differ; otherwise `maxSize` is their number. The same for the same entry */
+  constructor(maxSize: number, sizeOf: (value: V) => number = () => 1) {
+    this.#maxSize = maxSize;
+    this.#sizeOf = sizeOf;
   }
 
   get(key: string): V | undefined {
@@ -19,19 +23,23 @@ export class Recent<V> {
     return value;
   }
 
+  /** The entry itself is kept, however large it is. */
   set(key: string, value: V): void {
-    this.#entries.delete(key);
+    this.delete(key);
     this.#entries.set(key, value);
+    this.#size += this.#sizeOf(value);
     this.#newest = key;
-    if (this.#entries.size <= this.#maxEntries) return;
     for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest);
-      return;
+      if (this.#size <= this.#maxSize || oldest === key) return;
+      this.delete(oldest);
     }
   }
 
   delete(key: string): void {
+    const value = this.#entries.get(key);
+    if (value === undefined) return;
     this.#entries.delete(key);
+    this.#size -= this.#sizeOf(value);
   }
 
   entries(): IterableIterator<[string, V]> {

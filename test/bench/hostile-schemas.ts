@@ -14,6 +14,7 @@ export interface HostileSchema {
 /** Members and items a hostile payload has. */
 const MANY = 20_000;
 
+const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
 const many = <T>(count: number, of: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => of(index));
 const map = (count: number, of: (index: number) => unknown): Record<string, unknown> =>
@@ -31,7 +32,7 @@ const chain = (length: number, next: (pointer: string) => object, last: object):
 /** The same schema with some of its text replaced. */
 const changed = (schemata: object, from: string, to: string): object =>
   JSON.parse(JSON.stringify(schemata).replaceAll(from, to)) as object;
-const codes = { properties: map(300, (index) => ({ pattern: `^(a|b${index}){1,9}x$` })) };
+const codes = { properties: map(1_000, (index) => ({ pattern: `^(a|b${index}){1,9}x$` })) };
 const neighbours = many(170, (index) => String.fromCodePoint(0x4e00 + 4 * index)).map(
   (first) => `[${first}-${String.fromCodePoint(first.codePointAt(0)! + 2)}]?`,
 );
@@ -40,7 +41,7 @@ const tagged = {
     a: {
       oneOf: many(250, (index) => ({
         type: "object",
-        properties: { kind: { const: `k${index}` }, value: { type: "string" } },
+        properties: { kind: { const: `k${index}` }, value: { type: "string" }, ...map(12, () => leaf) },
         required: ["kind"],
       })),
     },
@@ -50,13 +51,12 @@ const leveled = (levels: number, of: (inner: object) => object): object =>
   levels === 0 ? { type: "string" } : of(leveled(levels - 1, of));
 const wide = leveled(30, (inner) => ({
   type: "object",
-  properties: { ...map(25, () => ({ type: "string" })), inner },
-  required: [...Object.keys(map(25, () => 0)), "inner"],
+  properties: { ...map(160, () => ({ type: "string" })), inner },
+  required: [...Object.keys(map(160, () => 0)), "inner"],
 }));
-const demanding = { allOf: many(990, (index) => ({ required: [`p${index}`] })) };
-const patterned = { patternProperties: map(990, () => ({ type: "string" })) };
-const required = { required: many(6_000, (index) => `r${index}`) };
-const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
+const demanding = { allOf: many(4_990, (index) => ({ required: [`p${index}`] })) };
+const patterned = { patternProperties: map(4_990, () => ({ type: "string" })) };
+const required = { required: many(24_000, (index) => `r${index}`) };
 
 export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   {
@@ -85,7 +85,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   },
   {
     name: "long-chain",
-    schemata: chain(450, ($ref) => ({ allOf: [{ $ref }] }), { type: "object" }),
+    schemata: chain(900, ($ref) => ({ allOf: [{ $ref }] }), { type: "object" }),
     status: 201,
     payload: nested(60),
   },
@@ -109,7 +109,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   },
   {
     name: "properties",
-    schemata: { properties: map(990, () => leaf) },
+    schemata: { properties: map(3_800, () => leaf) },
     status: 201,
     payload: map(10_000, () => "text"),
   },
@@ -121,7 +121,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   },
   {
     name: "pattern-properties",
-    schemata: { patternProperties: map(990, () => leaf), additionalProperties: false },
+    schemata: { patternProperties: map(3_800, () => leaf), additionalProperties: false },
     status: 201,
     payload: map(10_000, () => "text"),
   },
@@ -134,7 +134,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   {
     name: "if",
     schemata: {
-      allOf: many(240, (index) => ({ if: { required: [`p${index}`] }, then: { required: ["a"] } })),
+      allOf: many(1_200, (index) => ({ if: { required: [`p${index}`] }, then: { required: ["a"] } })),
     },
     status: 201,
     payload: map(10_000, () => 1),
@@ -166,7 +166,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   },
   {
     name: "misspelt",
-    schemata: Object.fromEntries(many(1_900, (index) => [`additionalProperty${index}x`, 1])),
+    schemata: Object.fromEntries(many(7_000, (index) => [`additionalProperty${index}x`, 1])),
     status: 201,
     payload: {},
   },
@@ -186,7 +186,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   },
   {
     name: "tuples",
-    schemata: { properties: map(3, () => ({ items: many(250, () => leaf) })) },
+    schemata: { properties: map(16, () => ({ items: many(250, () => leaf) })) },
     status: 201,
     payload: { p0: many(250, () => "text") },
   },
@@ -194,7 +194,7 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
     name: "all-of",
     schemata: demanding,
     status: 201,
-    payload: map(990, () => 1),
+    payload: map(4_990, () => 1),
     next: changed(demanding, '"p7"', '"other"'),
   },
   {
@@ -207,13 +207,13 @@ export const HOSTILE_SCHEMAS: readonly HostileSchema[] = [
   { name: "required", schemata: { minProperties: 1 }, status: 201, payload: { r1: 1 }, next: required },
   {
     name: "needed-names",
-    schemata: { dependencies: map(6, () => many(1_200, (index) => `n${index}`)) },
+    schemata: { dependencies: map(25, () => many(1_200, (index) => `n${index}`)) },
     status: 201,
     payload: { p0: 1 },
   },
   {
     name: "definitions-in-definitions",
-    schemata: leveled(18, (inner) => ({ $defs: { inner, ...map(45, () => ({ type: "string" })) } })),
+    schemata: leveled(18, (inner) => ({ $defs: { inner, ...map(260, () => ({ type: "string" })) } })),
     status: 201,
     payload: {},
   },

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkSchema, checkingSchema } from "../../src/schema/check.ts";
+import { compare } from "../../src/schema/compatibility/compare.ts";
+import { Sampler } from "../../src/schema/sample/sampler.ts";
 import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
@@ -176,6 +178,22 @@ describe("warnings", () => {
   });
 });
 
+test("what draft-07 only recommends is not asked for, and means what its text says", () => {
+  expect(accepted({ properties: { a: { enum: [] } } }).validate({ a: 1 })?.message).toContain(
+    "there are none",
+  );
+  expect(accepted({ properties: { a: { enum: [1, 1] } } }).validate({ a: 1 })).toBeUndefined();
+  expect(accepted({ properties: { a: { items: [] } } }).validate({ a: [1] })).toBeUndefined();
+  const rest = { properties: { a: { items: [], additionalItems: { type: "string" } } } };
+  expect(accepted(rest).validate({ a: ["x"] })).toBeUndefined();
+  expect(accepted(rest).validate({ a: ["x", 1] })).toMatchObject({ field: "a[1]" });
+  expect(compare({ properties: { a: { items: [] } } }, rest).breaks.length).toBeGreaterThan(0);
+  expect(compare({ properties: { a: { items: { type: "string" } } } }, rest).breaks).toEqual([]);
+  const { payload } = new Sampler({ ...rest, required: ["a"] }).sample(1, 0);
+  expect(payload).toBeDefined();
+  expect(accepted(rest).validate(payload)).toBeUndefined();
+});
+
 describe("limits", () => {
   test("64 levels", () => {
     expect(() => checkSchema(nested(64))).not.toThrow();
@@ -183,17 +201,24 @@ describe("limits", () => {
     expect(refused(nested(100_000)).message).toContain("deeper than 64 levels");
   });
 
-  test("64 KiB", () => {
-    expect(() => checkSchema({ description: "x".repeat(65_536 - 18) })).not.toThrow();
-    expect(refused({ description: "x".repeat(65_536 - 17) }).message).toContain(
-      "at most 65,536 bytes as JSON, not 65,537",
+  test("256 KiB", () => {
+    expect(() => checkSchema({ description: "x".repeat(262_144 - 18) })).not.toThrow();
+    expect(refused({ description: "x".repeat(262_144 - 17) }).message).toContain(
+      "at most 262,144 bytes as JSON, not 262,145",
     );
   });
 
-  test("1,000 schemas", () => {
-    expect(() => checkSchema({ properties: many(999, () => ({ type: "string" })) })).not.toThrow();
-    expect(refused({ properties: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
-    expect(refused({ definitions: many(1_000, () => true) }).message).toContain("at most 1,000 schemas");
+  test("64 KiB of a filter", () => {
+    expect(() => checkSchema({ title: "x".repeat(65_536 - 12) }, "filter")).not.toThrow();
+    expect(() => checkSchema({ title: "x".repeat(65_536 - 11) }, "filter")).toThrow(
+      "filter: must have at most 65,536 bytes as JSON, not 65,537",
+    );
+  });
+
+  test("5,000 schemas", () => {
+    expect(() => checkSchema({ properties: many(4_999, () => ({ type: "string" })) })).not.toThrow();
+    expect(refused({ properties: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
+    expect(refused({ definitions: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
   });
 
   test("1,000 values of an enum", () => {

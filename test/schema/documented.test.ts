@@ -44,8 +44,10 @@ test("the limits are those that are enforced", () => {
   const told = [...section("Limits").matchAll(/^\| ([\d,]+) \|/gm)].map(([, most = ""]) =>
     Number(most.replaceAll(",", "")),
   );
-  const { bytes, depth, subschemas, expandedSubschemas, enumValues, branches, patternLength } = SCHEMA_LIMITS;
-  expect(told).toEqual([bytes, depth, subschemas, expandedSubschemas, enumValues, branches, patternLength]);
+  const { bytes, filterBytes, depth, subschemas, expandedSubschemas } = SCHEMA_LIMITS;
+  const { enumValues, branches, patternLength } = SCHEMA_LIMITS;
+  const inOrder = [bytes, filterBytes, depth, subschemas, expandedSubschemas];
+  expect(told).toEqual([...inOrder, enumValues, branches, patternLength]);
 });
 
 /** At once, as nothing else waits. */

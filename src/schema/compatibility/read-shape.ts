@@ -42,7 +42,9 @@ function fill(
     shape.keywords.push("$ref");
     return;
   }
-  for (const { steps, node: child } of node.subschemas) place(shape, steps, shapeFor(child), patterns);
+  for (const { keyword, steps, node: child } of node.subschemas) {
+    place(shape, [keyword, ...steps.slice(1)], shapeFor(child), patterns);
+  }
   for (const [name, needed] of Object.entries((schema["dependencies"] ?? {}) as JsonObject)) {
     if (Array.isArray(needed)) shape.dependentNames.set(name, needed as string[]);
   }

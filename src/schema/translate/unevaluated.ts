@@ -1,6 +1,5 @@
 import { pointerTo } from "../field-path.ts";
 import { isObject } from "../keywords.ts";
-import { SCHEMA_LIMITS } from "../limits.ts";
 import type { Source } from "./source.ts";
 
 /** What a schema of 2020-12 and those it applies to the same value have looked at among the members of an object. */
@@ -18,6 +17,8 @@ const NAME = "name ";
 const PATTERN = "pattern ";
 const TOO_MANY = "too many";
 
+/** Places that are looked at: references can go on for longer than the stack does. */
+const MOST_PLACES = 2_000;
 const BRANCH_LISTS = ["anyOf", "oneOf"];
 const BRANCHES = ["if", "then", "else"];
 const BRANCH_MAPS = ["dependentSchemas", "dependencies"];
@@ -31,8 +32,7 @@ export function evaluatedBy(source: Source, pointer: string): Evaluated {
     const schema = source.at(place);
     if (seen.has(key) || !isObject(schema)) return;
     seen.add(key);
-    // References can go on for longer than the stack does, and than any schema that is let in.
-    if (seen.size > 2 * SCHEMA_LIMITS.subschemas) perhaps.add(TOO_MANY);
+    if (seen.size > MOST_PLACES) perhaps.add(TOO_MANY);
     if (perhaps.has(TOO_MANY)) return;
     if (typeof schema["$ref"] === "string") {
       visit(source.target(schema["$ref"], place), found);

@@ -95,7 +95,7 @@ webhooks:
       "doc.yaml:9: ~~~: its schema, with all that it refers to, must be a JSON Schema object",
       "doc.yaml:10: ...: no action can be named so: it must not be empty",
       "doc.yaml:11: evreg.own: no action can be named so: it must not begin with evreg., as evreg keeps these names for events about itself",
-      "doc.yaml:12: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time",
+      'doc.yaml:12: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
       "doc.yaml:13: old: exclusiveMinimum: must be a number",
     ]);
   });
