@@ -74,10 +74,10 @@ test.skipIf(disk === undefined)(
     try {
       expect(await run(["migrate", ...onDisk])).toMatchObject({ code: 0 });
       expect(spawnSync("mount", ["-o", "remount,ro", disk!.path]).status).toBe(0);
-      const { code, of } = await looked(onDisk);
-      expect(code).toBe(1);
+      const found = await looked(onDisk);
+      expect(found.code).toBe(1);
       for (const check of ["folder", "data"]) {
-        expect(of(check)).toMatchObject({
+        expect(found.of(check)).toMatchObject({
           status: "problem",
           found: expect.stringMatching(/file system (that )?can only be read/),
         });
