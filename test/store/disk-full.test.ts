@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Retention } from "../../src/service/retention.ts";
+import { Connection } from "../../src/store/libsql/connection.ts";
 import { fly } from "../../src/store/libsql/flight.ts";
 import type { RecordCall } from "../../src/store/libsql/record-call.ts";
 import type { WireOp } from "../../src/store/libsql/messages.ts";
@@ -120,6 +121,36 @@ describe.skipIf(small === undefined)(
     });
   },
 );
+
+describe.skipIf(small === undefined)("a log that a start finds on a disk that is full", () => {
+  it("can be read, and is moved into the file before anything is committed behind it", () => {
+    const disk = small?.path ?? "";
+    for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
+    const running = openFile(join(disk, "running.db"));
+    running.write((sql) => {
+      sql.run("CREATE TABLE kept (n INTEGER, filler BLOB)");
+      for (let n = 0; n < 100; n += 1) sql.run("INSERT INTO kept VALUES (?, zeroblob(10000))", n);
+    });
+    // As a crash leaves them.
+    for (const end of ["", "-wal"]) cpSync(join(disk, `running.db${end}`), join(disk, `left.db${end}`));
+    running.close();
+    const log = join(disk, "left.db-wal");
+    const bytes = statSync(log).size;
+    spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "filler")}`, "bs=4096"]);
+    const connection = Connection.open(join(disk, "left.db"), () => undefined);
+    const count = (): unknown => connection.read.first("SELECT count(*) AS n FROM kept");
+    const insert = (): number => connection.write((sql) => sql.run("INSERT INTO kept VALUES (100, NULL)"));
+    expect(count()).toEqual({ n: 100 });
+    expect(insert).toThrow(expect.objectContaining({ kind: "full" }));
+    expect(statSync(log).size).toBe(bytes);
+    rmSync(join(disk, "filler"));
+    insert();
+    expect(count()).toEqual({ n: 101 });
+    // The one page behind a header.
+    expect(statSync(log).size).toBeLessThan(bytes / 10);
+    connection.close();
+  });
+});
 
 describe.skipIf(small === undefined)("old events on a disk that is full", () => {
   const disk = small?.path ?? "";

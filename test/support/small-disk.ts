@@ -19,7 +19,8 @@ export function mountSmallDisk(megabytes: number): SmallDisk | undefined {
   return {
     path,
     remove() {
-      spawnSync("umount", [path]);
+      // At once, though the engine holds a file that was closed until the garbage collector comes by.
+      spawnSync("umount", ["-l", path]);
       remove();
     },
   };

@@ -10,8 +10,8 @@ import { nameOf } from "./declared.ts";
 import { SUBSCRIPTION, type Values } from "./members.ts";
 
 /**
- * Where the secrets of created subscriptions go. No other answer holds one, so each is written before anything else
- * happens: what a kill loses is at most the few under way.
+ * Where the secrets of created subscriptions go. No other answer holds one, so each is on the disk before anything else
+ * happens: what a kill or a cut of the power loses is at most the few under way.
  */
 export class SecretsOut {
   /** By the rowid; those that the document of `--json` is to hold. */
@@ -58,6 +58,7 @@ export class SecretsOut {
     const { rowid, application, subscription, action, secret } = created;
     if (this.#file !== undefined) {
       appendFileSync(this.#file, `${JSON.stringify({ rowid, application, subscription, action, secret })}\n`);
+      syncFile(this.#file, this.#path);
     } else if (this.#output.format === "table") {
       const name = nameOf(SUBSCRIPTION, created as unknown as Values);
       await writeOut(`secret of ${printableLine(name)}: ${secret}\n`);
@@ -65,8 +66,6 @@ export class SecretsOut {
   }
 
   close(): void {
-    if (this.#file === undefined) return;
-    syncFile(this.#file, this.#path);
-    closeSync(this.#file);
+    if (this.#file !== undefined) closeSync(this.#file);
   }
 }
