@@ -18,6 +18,7 @@ import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 import { Connection } from "../../src/store/libsql/connection.ts";
+import { inspectMigrations } from "../../src/store/libsql/inspect.ts";
 import { admitFile } from "../../src/store/libsql/migrate-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -152,13 +153,22 @@ describe("a data file that is not at its path any more", () => {
     const fatal: EvregError[] = [];
     const store = await open(fatal);
     await recordOne(store);
-    truncateSync(file(), statSync(file()).size - 4_096);
+    const cut = statSync(file()).size - 4_096;
+    truncateSync(file(), cut);
     const said = expect.stringMatching(
-      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; restore a backup/,
+      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; what is left of it is now evreg\.db\.cut-short-/,
     );
     await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
     expect(fatal).toEqual([expect.objectContaining({ message: said })]);
     await store.close();
+    // The log was not moved into what is left, and nothing is begun in its place.
+    const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"));
+    expect(statSync(join(scratch.path, left!)).size).toBe(cut);
+    const refused = { code: "unavailable", message: expect.stringContaining("it was cut short while") };
+    await expect(open()).rejects.toMatchObject(refused);
+    rmSync(log());
+    await expect(open()).rejects.toMatchObject(refused);
+    expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refused));
   });
 
   it("fails the commit that is under way while it goes, as nobody would find it there", async () => {

@@ -1,11 +1,12 @@
 import { accessSync, closeSync, constants, openSync, readdirSync, type Stats, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { makeFolder } from "../../runtime/make-folder.ts";
 import { mustNotLeadAway } from "../../runtime/trusted-owner.ts";
 import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
+import { CUT_SHORT } from "./file-place.ts";
 
 const DATA_FILE = "evreg.db";
 
@@ -54,7 +55,7 @@ export function prepareFolder(folder: string): readonly string[] {
  */
 export function prepareFile(folder: string): string {
   const path = dataFileOf(folder);
-  if (!isFileThere(path)) mustHaveNoLog(path);
+  if (!isFileThere(path)) mustHaveNothingLeft(path);
   mustNotBeCutOff(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
@@ -69,6 +70,27 @@ export function prepareFile(folder: string): string {
     }
   }
   return path;
+}
+
+/**
+ * For a folder without a data file: there must never have been one.
+ * @throws EvregError `unavailable` with what to do
+ */
+export function mustHaveNothingLeft(path: string): void {
+  mustNotBeSetAside(path);
+  mustHaveNoLog(path);
+}
+
+function mustNotBeSetAside(path: string): void {
+  const folder = dirname(path);
+  const left = readdirSync(folder).findLast((name) => name.startsWith(`${basename(path)}${CUT_SHORT}`));
+  if (left === undefined) return;
+  throw new EvregError(
+    "unavailable",
+    `The data file ${path} is missing: it was cut short while a server had it open, and what was left of it is ${join(folder, left)}. ` +
+      "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
+    { file: path },
+  );
 }
 
 /** The engine takes the log of an empty file for a leftover and removes it; of one that was moved, it is the newest part. */

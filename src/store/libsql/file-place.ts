@@ -1,5 +1,15 @@
-import { type BigIntStats, closeSync, fsyncSync, lstatSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
+import { toIso } from "../../runtime/clock.ts";
 import { EngineFailure } from "./engine-failure.ts";
 
 /** Which file it is, whatever it is called. */
@@ -39,6 +49,7 @@ export class FilePlace {
   readonly #path: string;
   readonly #folder: string;
   readonly #isLink: boolean;
+  readonly #realPath: string;
   readonly #logPath: string;
   readonly #nowMs: () => number;
   /** The data file only grows. */
@@ -61,7 +72,8 @@ export class FilePlace {
     this.#folder = dirname(path);
     this.#isLink = lstatSync(path).isSymbolicLink();
     // The engine follows a link, and puts the log beside the file itself.
-    this.#logPath = `${realpathSync(path)}-wal`;
+    this.#realPath = realpathSync(path);
+    this.#logPath = `${this.#realPath}-wal`;
     this.#nowMs = nowMs;
   }
 
@@ -83,7 +95,7 @@ export class FilePlace {
   }
 
   #mustNotBeShorter(bytes: bigint): void {
-    if (bytes < this.#bytes) throw cutShort(this.#path, this.#bytes, bytes);
+    if (bytes < this.#bytes) throw cutShort(this.#realPath, this.#bytes, bytes, this.#nowMs());
     this.#bytes = bytes;
   }
 
@@ -148,13 +160,23 @@ function displaced(path: string): DisplacedFile {
   );
 }
 
-/** No `DisplacedFile`: its log may be all that is left of some pages, and is not to be moved into what is left of the file. */
-function cutShort(path: string, from: bigint, to: bigint): EngineFailure {
-  return new EngineFailure(
-    "fatal",
-    `the data file ${basename(path)} was cut from ${from} to ${to} bytes while evreg was running; ` +
-      "restore a backup before the next start, as what is left of it is damaged",
-  );
+/** What is left of a data file, by the time it was found; a start without a data file looks for it. */
+export const CUT_SHORT = ".cut-short-";
+
+/**
+ * Sets what is left of the file aside. At its path the engine would move the log into it when it closes it, which makes it
+ * as long as before with nothing where it was cut, and the next start might go on with that.
+ */
+function cutShort(path: string, from: bigint, to: bigint, nowMs: number): EngineFailure {
+  const left = `${path}${CUT_SHORT}${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+  let next = `what is left of it is now ${basename(left)}, beside its log; restore a backup`;
+  try {
+    renameSync(path, left);
+  } catch {
+    next = "restore a backup before the next start, as what is left of it is damaged";
+  }
+  const cut = `the data file ${basename(path)} was cut from ${from} to ${to} bytes while evreg was running`;
+  return new EngineFailure("fatal", `${cut}; ${next}`);
 }
 
 function logDisplaced(path: string): DisplacedFile {

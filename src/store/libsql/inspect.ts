@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import { dataFileOf } from "./data-folder.ts";
+import { dataFileOf, mustHaveNothingLeft } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
@@ -32,12 +33,15 @@ export interface MigrationResult extends MigrationStatus {
 /**
  * What a start would do to the folder's file. Reads a few bytes and takes no lock, so it also answers while a server
  * has the folder.
- * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer
+ * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
  */
 export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
   const exists = isFileThere(file);
-  if (!exists) return statusOf(file, false, 0);
+  if (!exists) {
+    if (existsSync(folder)) mustHaveNothingLeft(file);
+    return statusOf(file, false, 0);
+  }
   const giveBack = holdFolder(folder);
   if (giveBack === undefined) throw inUse(folder);
   try {
