@@ -47,6 +47,8 @@ export async function folderTargetFindings(
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
       return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
     }
+    // A start may be refused then, and what it would tell is not to be trusted.
+    if (looked.impossible.length > 0) return [...about, ...folderFindings(folder), ...whole];
     const form = fine("form", `The data file has form ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {

@@ -1,6 +1,6 @@
 import { EVENT_LIMITS } from "../../domain/event.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
-import { isWhole } from "./event-checksum.ts";
+import { eventChecksum } from "./event-checksum.ts";
 import { complete, type Steps } from "./read-steps.ts";
 import type { Sql } from "./sql.ts";
 
@@ -85,26 +85,49 @@ function readSlice(
   spans: Map<number, PayloadSpan>,
   hasChecksums: boolean,
 ): void {
-  const row = sql.first<{ bytes: ArrayBuffer | null; kept: string }>(
-    `SELECT json_group_array(json_array(e.rowid, e.action_id, ${hasChecksums ? "e.checksum" : "NULL"})) AS kept,
-        CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes
+  const ids = JSON.stringify([...lengths.keys()]);
+  const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; checksums: string }>(
+    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
+        json_group_array(e.action_id) AS actions,
+        json_group_array(${hasChecksums ? "e.checksum" : "NULL"}) AS checksums
       FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value`,
-    JSON.stringify([...lengths.keys()]),
+    ids,
   )!;
-  const bytes = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
-  let at = 0;
-  const found = (JSON.parse(row.kept) as [number, number, number | null][]).map((kept) => {
-    const [eventId, actionId, checksum] = kept;
-    const payload = bytes.subarray(at, (at += lengths.get(eventId) ?? 0));
-    return { eventId, payload, isWhole: isWhole(eventId, actionId, payload, checksum) };
-  });
-  if (found.every((one) => one.isWhole)) {
-    let [offset] = out.add(bytes);
-    for (const { eventId, payload } of found) {
-      spans.set(eventId, [offset, payload.byteLength]);
-      offset += payload.byteLength;
-    }
-    return;
+  const actions = JSON.parse(row.actions) as number[];
+  const checksums = JSON.parse(row.checksums) as (number | null)[];
+  const there = actions.length === lengths.size ? [...lengths.keys()] : thoseThere(sql, ids);
+  const bytes = row.bytes ?? new ArrayBuffer(0);
+  const damaged = new Set<number>();
+  let end = 0;
+  for (const [place, eventId] of there.entries()) {
+    const length = lengths.get(eventId) ?? 0;
+    const checksum = checksums[place] ?? null;
+    // Of an event from before there were any, nothing is known.
+    const isWhole =
+      checksum === null ||
+      eventChecksum(eventId, actions[place]!, new Uint8Array(bytes, end, length)) === checksum;
+    if (!isWhole) damaged.add(eventId);
+    end += length;
   }
-  for (const one of found) spans.set(one.eventId, one.isWhole ? out.add(one.payload) : null);
+  let [offset] = damaged.size === 0 ? out.add(bytes) : [0];
+  for (const eventId of there) {
+    const length = lengths.get(eventId) ?? 0;
+    spans.set(eventId, [offset, length]);
+    offset += length;
+  }
+  if (damaged.size === 0) return;
+  // Nothing of a damaged one is handed on, so the others go by themselves.
+  for (const eventId of there) {
+    const [start, length] = spans.get(eventId)!;
+    spans.set(eventId, damaged.has(eventId) ? null : out.add(new Uint8Array(bytes, start, length)));
+  }
+}
+
+/** In the order asked; some were deleted meanwhile. */
+function thoseThere(sql: Sql, ids: string): readonly number[] {
+  const left = sql.rows<{ id: number }>(
+    "SELECT e.rowid AS id FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value",
+    ids,
+  );
+  return left.map(({ id }) => id);
 }

@@ -97,17 +97,20 @@ function decideSome(
 
 function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
   if (accepted.length === 0) return;
+  // Most have no key, and each member that is taken out of the JSON costs a tenth of a microsecond.
+  const isKeyed = accepted.some(({ key }) => key !== null);
   sql.run(
-    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, idempotency_key, checksum)
+    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key)
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6,
-        value ->> 7
+        ${isKeyed ? "value ->> 7" : "NULL"}
       FROM json_each(?1)`,
     JSON.stringify(
       accepted.map((event) => {
         const { rowid, actionId, revision, timestampedMs, offset, length, key } = event;
         const checksum = eventChecksum(rowid, actionId, payload(event, bytes));
         // substr counts from 1.
-        return [rowid, actionId, revision, timestampedMs, offset + 1, length, key, checksum];
+        const row = [rowid, actionId, revision, timestampedMs, offset + 1, length, checksum];
+        return isKeyed ? [...row, key] : row;
       }),
     ),
     bytes,
