@@ -2,9 +2,11 @@ import { invalidField } from "./error.ts";
 import { SETTINGS_LIMITS } from "./subscription-settings.ts";
 
 /** A token of RFC 9110. */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+const NAME = new RegExp(HEADER_NAME);
 /** Printable ASCII, without spaces around it: what every server and proxy reads alike. */
-const VALUE = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
+export const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
+const VALUE = new RegExp(HEADER_VALUE);
 
 /**
  * What the service says itself, what frames the message or belongs to the connection (RFC 9110 and 9112), and what

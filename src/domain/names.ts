@@ -6,8 +6,17 @@ import { isReservedName } from "./service-events.ts";
 export const NAME_LENGTH = 128;
 
 const ACTION = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
-/** Control and format characters, unassigned and private ones, lone surrogates, line and paragraph separators. */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+/**
+ * Controls, what is not seen or turns the direction of what is around it, line and paragraph separators, and what can be no
+ * character. As text inside a class of a regular expression that every language reads alike, as the document of the
+ * interface tells it too.
+ */
+const UNPRINTABLE =
+  "\\x00-\\x1f\\x7f-\\x9f\\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\u{e0000}-\u{e007f}";
+const HAS_UNPRINTABLE = new RegExp(`[${UNPRINTABLE}\\ud800-\\udfff]`, "u");
+
+/** A label as it may be sent, with white space around it, as an expression to be put into another one. */
+export const LABEL_PATTERN = `\\s*[^\\s${UNPRINTABLE}](?:[^${UNPRINTABLE}]{0,${NAME_LENGTH - 2}}[^\\s${UNPRINTABLE}])?\\s*`;
 const VERSION_SUFFIX = /\.v([1-9]\d{0,8})$/;
 
 /**
@@ -53,7 +62,7 @@ export function checkLabel(field: string, value: unknown): string {
   if (label === "") throw invalidField(field, "must not be empty", value);
   // Characters outside the basic plane have two UTF-16 units; counting starts only where that can matter.
   if (label.length > 2 * NAME_LENGTH || Array.from(label).length > NAME_LENGTH) throw tooLong(field, label);
-  if (UNPRINTABLE.test(label)) {
+  if (HAS_UNPRINTABLE.test(label)) {
     throw invalidField(field, "must not contain control or invisible characters", label);
   }
   return label;

@@ -1,6 +1,9 @@
 import { EvregError } from "./error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "./iso-time.ts";
 
+/** Of any text: the store could not keep what comes behind a NUL. */
+export const NO_NUL = "^[^\\u0000]*$";
+
 /** One query parameter, as a JSON Schema that OpenAPI 3.1 takes as it is. */
 export interface QueryProperty {
   readonly type: "string" | "integer" | "boolean";
@@ -10,6 +13,8 @@ export interface QueryProperty {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
+  /** Told only: what is held to it is the character U+0000, which no text has. */
+  readonly pattern?: typeof NO_NUL;
   readonly default?: unknown;
   readonly description?: string;
   readonly examples?: readonly unknown[];
@@ -113,6 +118,7 @@ function stringFault(property: QueryProperty, value: unknown): string | undefine
     return ISO_TIME_EXPECTED + (/ \d\d:\d\d$/.test(value) ? " (a + in a URL is written %2B)" : "");
   }
   if (value.length < minLength) return "must not be empty";
+  if (value.includes("\0")) return "must not hold the character U+0000";
   // A character outside the basic plane has two UTF-16 units; counting starts only where that can matter.
   if (value.length <= maxLength) return undefined;
   const fits = value.length <= 2 * maxLength && Array.from(value).length <= maxLength;

@@ -54,7 +54,9 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
   const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
-  const context: RouteContext = { limits: config.limits, version, memory, counts, clock, stopping };
+  const token = !config.dev && config.auth.mode === "token";
+  const asks = { token, publish: token && !config.auth.anonymousPublish };
+  const context: RouteContext = { limits: config.limits, version, asks, memory, counts, clock, stopping };
   const finish = createFinish({ logger, clock });
   const handlerOf = createHandlers(finish, clock, bodies);
 

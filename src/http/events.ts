@@ -83,7 +83,7 @@ export const EVENT_ROUTES: readonly Route[] = [
         headers: APPLIED_HEADERS,
       },
     },
-    failures: [],
+    failures: [409],
     async handle(evreg, incoming, { limits, counts }) {
       const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(incoming.header("prefer"));

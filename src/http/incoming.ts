@@ -106,11 +106,13 @@ export class Incoming {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  /** A path parameter, decoded. `malformed` when it is not valid percent-encoding. */
+  /** A path parameter, decoded. `malformed` when it is not valid percent-encoding, or holds a NUL. */
   param(name: string): string {
     const raw = this.#event.context.params?.[name] ?? "";
     if (!raw.includes("%")) return raw;
-    return decode(raw, "path");
+    const text = decode(raw, "path");
+    if (text.includes("\0")) throw malformedField(name, "must not hold the character U+0000", text);
+    return text;
   }
 
   /** A path parameter that is a rowid. `malformed` for anything else. */

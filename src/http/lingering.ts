@@ -7,6 +7,10 @@ import type { Pieces } from "./reply.ts";
 const LINGER_MAX_BYTES = 8 * 1024 * 1024;
 const LINGER_MS = 2_000;
 
+/** So many at once; of more, nothing is taken, so that refusing many costs nobody else anything. */
+const LINGERING_MAX = 16;
+let lingeringNow = 0;
+
 /** A rest of this size is read away by node itself, and the connection stays usable. */
 const SMALL_REST_BYTES = 64 * 1024;
 
@@ -29,7 +33,12 @@ export function lingering(request: IncomingMessage, body: string | Pieces, clock
   if (typeof body === "string") answer.push(body);
   else for (const piece of body) answer.push(piece);
   let allowedBytes = LINGER_MAX_BYTES;
+  const isReadAway = lingeringNow < LINGERING_MAX;
+  if (isReadAway) lingeringNow += 1;
+  let finished = false;
   const finish = (): void => {
+    if (isReadAway && !finished) lingeringNow -= 1;
+    finished = true;
     cancelTimer();
     // Not the one for errors: node makes one of a caller that leaves when somebody listens, and tells it a moment later.
     request.off("data", onData).off("end", finish).off("close", finish);
@@ -40,8 +49,8 @@ export function lingering(request: IncomingMessage, body: string | Pieces, clock
     if (allowedBytes < 0) finish();
   };
   const cancelTimer = clock.setTimer(finish, LINGER_MS);
-  request.on("data", onData).on("end", finish).on("close", finish).on("error", finish);
+  request.on("end", finish).on("close", finish).on("error", finish);
   answer.on("close", finish);
-  request.resume();
+  if (isReadAway) request.on("data", onData).resume();
   return answer;
 }

@@ -1,7 +1,8 @@
-import type { BodySchema } from "../domain/requests/members.ts";
+import { actionName, type BodySchema, rowid as id } from "../domain/requests/members.ts";
 import { RECORDS } from "./records/all.ts";
 import { ref } from "./records/members.ts";
 import type { Pieces } from "./reply.ts";
+import type { AsksForToken } from "./service.ts";
 import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -39,6 +40,14 @@ const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchem
   503: { "Retry-After": { type: "integer" } },
 };
 
+const FIELD_RULES = `Five rules lie between fields, or between a field and what is stored. A request that the schemas allow is refused by nothing else:
+
+- *time range*: \`from\` is before \`to\`, and \`expires_at\` in the future (400, in a body 422).
+- *one way to page*: \`page\` and \`after\` are not given together (400).
+- *said twice*: what is said in two places agrees (422): the idempotency key in the header and in the body, and a whole Action with the one that is stored. A key that was used before stands for the same action and payload (409).
+- *goes with*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`successor\` with \`deprecated\` or \`retired\` (422).
+- *contents*: \`schemata\` and \`filter\` are schemas of Draft 7 within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are kept, a handler is a URL that deliveries may go to, and headers of the service's own are not replaced (422). A batch of which nothing could be stored is 422 whatever the reason.`;
+
 export const OPENAPI_ROUTE: Route = {
   method: "GET",
   path: "/openapi.json",
@@ -48,33 +57,33 @@ export const OPENAPI_ROUTE: Route = {
   access: "open",
   answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
   failures: [],
-  handle: (_evreg, _incoming, { version }) => ({ status: 200, body: documentBytes(version) }),
+  handle: (_evreg, _incoming, { version, asks }) => ({ status: 200, body: documentBytes(version, asks) }),
 };
 
 /** Made once: nobody who asks for it needs a token, and all answers are of the same bytes, however slowly they are read. */
-function documentBytes(version: string): Pieces {
-  if (made?.version !== version) {
-    made = { version, pieces: [Buffer.from(JSON.stringify(openApiDocument(version)))] };
+function documentBytes(version: string, asks: AsksForToken): Pieces {
+  if (made?.version !== version || made.asks !== asks) {
+    made = { version, asks, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, asks)))] };
   }
   return made.pieces;
 }
 
-let made: { readonly version: string; readonly pieces: Pieces } | undefined;
+let made: { readonly version: string; readonly asks: AsksForToken; readonly pieces: Pieces } | undefined;
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
-export function openApiDocument(version: string): Record<string, unknown> {
+export function openApiDocument(version: string, asks: AsksForToken): Record<string, unknown> {
   const routes = [...ROUTES, OPENAPI_ROUTE];
   const document = {
     openapi: "3.1.0",
     info: {
       title: "evreg",
       version,
-      description: "Event registry and webhook delivery service.",
+      description: `Event registry and webhook delivery service.\n\n${FIELD_RULES}`,
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    paths: pathsOf(routes),
+    paths: pathsOf(routes, asks),
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes) },
       responses: Object.fromEntries(
@@ -95,10 +104,10 @@ function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
   return bodies;
 }
 
-function pathsOf(routes: readonly Route[]): Record<string, Record<string, unknown>> {
+function pathsOf(routes: readonly Route[], asks: AsksForToken): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route);
+    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, asks);
   }
   return paths;
 }
@@ -108,7 +117,7 @@ export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
-function operation(route: Route): Record<string, unknown> {
+function operation(route: Route, asks: AsksForToken): Record<string, unknown> {
   const scope = route.scope === undefined ? [] : [`Needs the scope \`${route.scope}\`.`];
   const description = [...(route.description === undefined ? [] : [route.description]), ...scope].join(
     "\n\n",
@@ -119,8 +128,8 @@ function operation(route: Route): Record<string, unknown> {
     tags: [route.tag],
     summary: route.summary,
     ...(description === "" ? {} : { description }),
-    // An empty alternative says that no token is needed where the configuration allows that.
-    security: { open: [], token: [{ token: [] }], publish: [{ token: [] }, {}] }[route.access],
+    // An empty alternative says that this server asks for no token here.
+    security: route.access === "open" ? [] : asks[route.access] ? [{ token: [] }] : [{ token: [] }, {}],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined
       ? {}
@@ -139,7 +148,7 @@ function parametersOf(route: Route): Record<string, unknown>[] {
     name,
     in: "path",
     required: true,
-    schema: name === "id" ? { type: "integer", minimum: 1 } : { type: "string" },
+    schema: name === "id" ? id : actionName,
   }));
   const inQuery = Object.entries(route.query?.properties ?? {});
   const inHeader = Object.entries(route.headers ?? {});

@@ -26,10 +26,17 @@ export interface HttpConfig {
   readonly dev: boolean;
 }
 
+/** Whether a server asks for a token: on the two publish routes, and on all others. */
+export interface AsksForToken {
+  readonly publish: boolean;
+  readonly token: boolean;
+}
+
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
   readonly version: string;
+  readonly asks: AsksForToken;
   /** Through which large reads go. */
   readonly memory: AnswerMemory;
   /** Told of what is refused. */

@@ -49,7 +49,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     access: "token",
     scope: "admin",
     answers: { 200: { description: "The revoked token's record.", schema: one("Token") } },
-    failures: [404],
+    failures: [404, 409],
     async handle(evreg, incoming) {
       return reply(200, await evreg.tokens.revoke(incoming.id()));
     },

@@ -22,7 +22,7 @@ interface Document {
   readonly components: { schemas: Record<string, object>; responses: Record<string, object> };
 }
 
-const document = openApiDocument(VERSION) as unknown as Document;
+const document = openApiDocument(VERSION, { token: true, publish: true }) as unknown as Document;
 const routes: readonly Route[] = [...ROUTES, OPENAPI_ROUTE];
 
 function operations(): { path: string; method: string; operation: Operation }[] {
@@ -30,6 +30,11 @@ function operations(): { path: string; method: string; operation: Operation }[] 
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
 }
+
+/** What is sent as a body. */
+const REQUESTS: ReadonlySet<string> = new Set(
+  routes.flatMap(({ body }) => (body === undefined ? [] : [String(body["title"])])),
+);
 
 /** Every `$ref` anywhere in a value. */
 function references(value: unknown): string[] {
@@ -111,6 +116,44 @@ describe("the document", () => {
       expect(declared.map(({ name }) => name)).toEqual(inPath);
       for (const { required } of declared) expect(required).toBe(true);
     }
+  });
+
+  test("numbers and texts that are sent have a largest size, and no text holds a NUL", () => {
+    const bodies = Object.entries(document.components.schemas).filter(([name]) => REQUESTS.has(name));
+    expect(bodies).toHaveLength(REQUESTS.size);
+    const sent = [
+      ...operations().flatMap(({ path, operation }) =>
+        (operation.parameters ?? [])
+          // What is in a header ends with the head.
+          .filter((parameter) => parameter.in !== "header")
+          .map(({ name, schema }) => [`${path} ${name}`, schema] as const),
+      ),
+      ...bodies.flatMap(([name, body]) =>
+        Object.entries((body as { properties: Record<string, object> }).properties).map(
+          ([member, schema]) => [`${name} ${member}`, schema] as const,
+        ),
+      ),
+    ];
+    for (const [place, schema] of sent) {
+      const { type, maximum, maxLength, enum: allowed, format, pattern } = schema as Record<string, unknown>;
+      const types = [type].flat();
+      if (types.includes("integer") || types.includes("number")) expect(maximum, place).toBeTypeOf("number");
+      if (!types.includes("string") || allowed !== undefined || format === "date-time") continue;
+      expect(maxLength, place).toBeTypeOf("number");
+      const isNamed = format === "uri" || pattern !== undefined;
+      expect(isNamed, place).toBe(true);
+      if (pattern !== undefined) expect(new RegExp(String(pattern), "u").test("a\0"), place).toBe(false);
+    }
+  });
+
+  test("says whether this server asks for a token", () => {
+    const open = openApiDocument(VERSION, { token: false, publish: false }) as unknown as Document;
+    const anonymous = openApiDocument(VERSION, { token: true, publish: false }) as unknown as Document;
+    const token = [{ token: [] }];
+    expect(document.paths["/v1/events"]?.["post"]?.security).toEqual(token);
+    expect(open.paths["/v1/tokens"]?.["get"]?.security).toEqual([...token, {}]);
+    expect(anonymous.paths["/v1/events"]?.["post"]?.security).toEqual([...token, {}]);
+    expect(anonymous.paths["/v1/tokens"]?.["get"]?.security).toEqual(token);
   });
 
   test("its schemas are schemas, and failures all have the one shape", () => {
@@ -196,6 +239,17 @@ describe("what is answered", () => {
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [event, 1] });
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", { events: [1] });
     await conforming("POST", "/v1/events/batch", "/v1/events/batch", {});
+    await conforming("POST", "/v1/events/batch?data_id=other", "/v1/events/batch", { events: [event] });
+    for (const [path, template, field] of [
+      ["/v1/actions/a%00b", "/v1/actions/{name}", "name"],
+      ["/v1/actions?application=a%00", "/v1/actions", "application"],
+      ["/v1/events?action=a%00", "/v1/events", "action"],
+      ["/v1/deliveries?action=%00", "/v1/deliveries", "action"],
+      ["/v1/subscriptions?application=%00", "/v1/subscriptions", "application"],
+    ] as const) {
+      const refused = await conforming("GET", path, template);
+      expect(refused, path).toMatchObject({ code: 400, details: { field } });
+    }
     const candidate = { schemata: { type: "object", required: ["m"], requird: [] }, replay: 10 };
     const verdict = await conforming("POST", "/v1/actions/a.b/check", "/v1/actions/{name}/check", candidate);
     expect(verdict.data).toMatchObject({ compatible: false, replay: { failed: 3 } });

@@ -39,6 +39,7 @@ const state = {
     type: ["string", "null"],
     minLength: 1,
     maxLength: NAME_LENGTH,
+    pattern: actionName.pattern,
     description:
       "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
     examples: ["user.created.v2"],
@@ -76,9 +77,9 @@ export const ACTION_UPDATE: BodySchema = {
     compatibility_against: compatibilityAgainst,
     ...state,
     action: actionName,
-    rowid: { type: "integer" },
-    revision: { type: "integer" },
-    timestamped: { type: "string" },
+    rowid,
+    revision: rowid,
+    timestamped: { type: "string", format: "date-time" },
   },
   additionalProperties: false,
 };

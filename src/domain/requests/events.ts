@@ -1,5 +1,5 @@
 import { EVENT_LIMITS } from "../event.ts";
-import type { QuerySchema } from "../query.ts";
+import { NO_NUL, type QuerySchema } from "../query.ts";
 import { type BodySchema, actionName, byAction, from, query, rowid, to } from "./members.ts";
 
 export const NEW_EVENT: BodySchema = {
@@ -38,6 +38,7 @@ export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
   data_id: {
     type: "string",
     maxLength: 64,
+    pattern: NO_NUL,
     description:
       "The identity of the data that this is for, as `GET /v1/whoami` told it; 409 where it is other data.",
   },

@@ -1,5 +1,5 @@
-import { NAME_LENGTH } from "../names.ts";
-import type { QueryProperty, QuerySchema } from "../query.ts";
+import { LABEL_PATTERN, NAME_LENGTH } from "../names.ts";
+import { NO_NUL, type QueryProperty, type QuerySchema } from "../query.ts";
 
 /**
  * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
@@ -16,7 +16,12 @@ export const actionName = {
   examples: ["user.created", "user.created.v2"],
 } as const;
 
-export const label = { type: "string", minLength: 1, maxLength: NAME_LENGTH } as const;
+export const label = {
+  type: "string",
+  minLength: 1,
+  maxLength: NAME_LENGTH,
+  pattern: `^${LABEL_PATTERN}$`,
+} as const;
 
 export const application = {
   ...label,
@@ -28,6 +33,7 @@ export const byAction: QueryProperty = {
   type: "string",
   minLength: 1,
   maxLength: NAME_LENGTH,
+  pattern: NO_NUL,
   description: "Only of this action.",
 };
 
@@ -35,6 +41,7 @@ export const byApplication: QueryProperty = {
   type: "string",
   minLength: 1,
   maxLength: NAME_LENGTH,
+  pattern: NO_NUL,
   description: "Only of this application.",
 };
 

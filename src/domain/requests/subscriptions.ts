@@ -1,3 +1,4 @@
+import { HEADER_NAME, HEADER_VALUE } from "../extra-headers.ts";
 import type { QuerySchema } from "../query.ts";
 import { BEARERS, SUBSCRIPTION_LIMITS } from "../subscription.ts";
 import { ON_EXHAUSTED, SETTINGS_LIMITS } from "../subscription-settings.ts";
@@ -73,7 +74,12 @@ const settings = {
   headers: {
     type: ["object", "null"],
     maxProperties: SETTINGS_LIMITS.headers,
-    additionalProperties: { type: "string", maxLength: SETTINGS_LIMITS.headerValueLength },
+    propertyNames: { pattern: HEADER_NAME, minLength: 1, maxLength: SETTINGS_LIMITS.headerNameLength },
+    additionalProperties: {
+      type: "string",
+      pattern: HEADER_VALUE,
+      maxLength: SETTINGS_LIMITS.headerValueLength,
+    },
     description: `Sent with each delivery beside the service's own, which they cannot replace; at most ${SETTINGS_LIMITS.headersBytes} bytes of names and values together. They are shown: a credential belongs into \`bearer_token\`.`,
     examples: [{ "X-Team": "billing" }],
   },

@@ -1,4 +1,4 @@
-import { NAME_LENGTH } from "../names.ts";
+import { LABEL_PATTERN, NAME_LENGTH } from "../names.ts";
 import { type BodySchema, label } from "./members.ts";
 
 export const NEW_TOKEN: BodySchema = {
@@ -12,7 +12,7 @@ export const NEW_TOKEN: BodySchema = {
       maxItems: 100,
       items: {
         type: "string",
-        pattern: "^(publish|read|write|admin)(:.+)?$",
+        pattern: `^(?:publish|read|write|admin)(?::${LABEL_PATTERN})?$`,
         maxLength: NAME_LENGTH + 8,
       },
       description:

@@ -5,7 +5,8 @@ import type { JsonSchema } from "../route.ts";
 export const rowid: JsonSchema = {
   type: "integer",
   minimum: 1,
-  description: "Assigned by the service; only grows, and after a restore far beyond 32 bits. At most 2^53.",
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "Assigned by the service; only grows, and after a restore far beyond 32 bits.",
 };
 export const timestamp: JsonSchema = {
   type: "string",

@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { Agent, request } from "undici";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { readTokenFile } from "../../src/runtime/token-file.ts";
+import type { Hoard, Hoarding } from "./hoarders.ts";
+import { isLong, report, rounds } from "./length.ts";
+
+// The promise under test: callers that withhold the end of what they send, do not read what they asked for, or are
+// connected and silent, take a bounded part of the server, and the others do not feel them.
+
+const MIB = 1024 * 1024;
+/** Of bodies, what one token may have at once; each of these has 16 MiB. */
+const BODIES_AT_ONCE = 2;
+/** Where 127.0.0.2 is an address of its own. */
+const MOST_OF_ADDRESS = process.platform === "linux" ? 3_072 : 4_096;
+const MOST_RESIDENT_MIB = 500;
+const SLOWER = 5;
+/** Below this a delay is nobody's worry, and the machine's own noise. */
+const QUICK_MS = 25;
+const LOOK_MS = rounds(500, 5_000);
+
+const folder = temporaryFolder();
+const agent = new Agent({ connections: 1 });
+const tokens = { hoarder: "", other: "" };
+let server: RunningProgram;
+let quietMs: number;
+
+beforeAll(async () => {
+  server = await startProgram(folder.path);
+  const admin = readTokenFile(folder.path) ?? "";
+  for (const name of ["hoarder", "other"] as const) {
+    const { data } = await ask("POST", "/v1/tokens", admin, { name, scopes: ["publish", "read"] });
+    tokens[name] = data.token;
+  }
+  const action = { action: "a.b", application: "app", schemata: { type: "object" } };
+  await ask("POST", "/v1/actions", admin, action);
+  const payload = { text: "x".repeat(1_000_000) };
+  await ask("POST", "/v1/events", tokens.hoarder, { action: "a.b", payload });
+  await look(LOOK_MS);
+  quietMs = await look(LOOK_MS);
+});
+
+afterAll(async () => {
+  await agent.close();
+  await server?.end("SIGTERM");
+  folder.remove();
+});
+
+test(`${rounds(50, 10_000)} silent connections`, { timeout: 120_000 }, async () => {
+  const connections = rounds(50, 10_000);
+  const { closed } = await besides("silent", { connections, head: "", bodyBytes: 0 });
+  expect(closed).toBeGreaterThanOrEqual(connections - MOST_OF_ADDRESS);
+});
+
+test(`${rounds(20, 400)} readers that take nothing of pages of 1 MB`, { timeout: 120_000 }, async () => {
+  const page = `GET /v1/events?order=asc&limit=1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\n\r\n`;
+  await besides("pages", { connections: rounds(20, 400), head: page, bodyBytes: 0 });
+  // Sent one behind the other, until there is nothing between that takes them.
+  await besides("pages in a row", { connections: rounds(5, 40), head: page.repeat(30), bodyBytes: 0 });
+});
+
+test(`${rounds(20, 300)} bodies of 16 MiB whose last byte is withheld`, { timeout: 120_000 }, async () => {
+  const length = 16 * MIB;
+  const head = `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+  const hoard = await besides("bodies", {
+    connections: rounds(20, 300),
+    head,
+    bodyBytes: length - 1,
+  });
+  expect(hoard.taken).toBeLessThanOrEqual(BODIES_AT_ONCE);
+});
+
+/** Has the others do what they do meanwhile, and holds them and the server to what is promised. */
+async function besides(name: string, hoarding: Omit<Hoarding, "port">): Promise<Hoard> {
+  const port = Number(new URL(server.url).port);
+  const worker = new Worker(new URL("./hoarders.ts", import.meta.url), { workerData: { ...hoarding, port } });
+  let residentMib = 0;
+  const sampling = setInterval(() => {
+    residentMib = Math.max(residentMib, resident());
+  }, 50);
+  try {
+    const p99Ms = await look(2 * LOOK_MS);
+    for (let probe = 0; probe < rounds(5, 96); probe += 1) {
+      const { statusCode, body } = await request(`${server.url}/health`);
+      await body.dump();
+      expect(statusCode).toBe(200);
+    }
+    worker.postMessage("how far");
+    const [hoard] = (await once(worker, "message")) as [Hoard];
+    report(name, { ...hoarding, head: undefined, ...hoard, residentMib, quietMs, p99Ms });
+    if (isLong) {
+      expect(p99Ms).toBeLessThan(Math.max(QUICK_MS, SLOWER * quietMs));
+      expect(residentMib).toBeLessThan(MOST_RESIDENT_MIB);
+    }
+    return hoard;
+  } finally {
+    clearInterval(sampling);
+    await worker.terminate();
+  }
+}
+
+/** Publishes one event after the other for a while; answers how long 99 of 100 took at most. */
+async function look(forMs: number): Promise<number> {
+  const endMs = performance.now() + forMs;
+  const tookMs: number[] = [];
+  while (performance.now() < endMs) {
+    const beganMs = performance.now();
+    await ask("POST", "/v1/events", tokens.other, { action: "a.b", payload: {} });
+    tookMs.push(performance.now() - beganMs);
+    await pause(5);
+  }
+  const sorted = tookMs.toSorted((one, other) => one - other);
+  return Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0);
+}
+
+async function ask(
+  method: "POST",
+  path: string,
+  token: string,
+  body: object,
+): Promise<{ data: { token: string } }> {
+  const { statusCode, body: answer } = await request(server.url + path, {
+    dispatcher: agent,
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  expect(statusCode, text).toBe(201);
+  return JSON.parse(text) as { data: { token: string } };
+}
+
+/** What the server holds in memory; 0 where the system does not tell. */
+function resident(): number {
+  if (process.platform !== "linux") return 0;
+  const status = readFileSync(`/proc/${server.child.pid}/status`, "utf8");
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024);
+}
