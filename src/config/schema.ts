@@ -152,16 +152,17 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   {
     path: "delivery.maxInFlight",
     type: { kind: "integer", min: 1, max: 10_000 },
-    default: 256,
-    description: "Attempts under way at once, over all subscriptions.",
+    default: 4_096,
+    description:
+      "Attempts under way at once, over all subscriptions; fewer where half of the file descriptors or a quarter of the memory is for fewer (64 KiB each), which the log tells. After a crash those that were under way are made again, so handlers may get as many twice.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT",
   },
   {
     path: "delivery.maxInFlightPerSubscription",
     type: { kind: "integer", min: 1, max: 10_000 },
-    default: 32,
+    default: 512,
     description:
-      "Attempts under way at once for one subscription; below maxInFlight, so that none can take all. Not set: 32, or half of a smaller maxInFlight.",
+      "What the attempts under way at once for one subscription may grow to, which they do while its handler takes as long as ever; below maxInFlight, so that none can take all. Not set: 512, or half of a smaller maxInFlight.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION",
   },
   {

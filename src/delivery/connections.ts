@@ -71,6 +71,8 @@ export function createConnections(options: ConnectionOptions): Connections {
     ca,
   } = options;
   const clientOptions: Client.Options = {
+    // Over HTTP/2 undici 8 bounds no headers and sends again by itself what a GOAWAY refused, after which others to the same
+    // origin wait in vain; and what is read of a connection would be that of many attempts.
     allowH2: false,
     pipelining: 1,
     maxHeaderSize: MAX_ANSWER_HEADER_BYTES,

@@ -1,5 +1,6 @@
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { Histogram } from "../runtime/histogram.ts";
+import type { Capacity } from "./capacity.ts";
 import type { AttemptResult, EndedCounts } from "../store/finishes.ts";
 
 /** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
@@ -12,6 +13,10 @@ const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 
 /** What came of attempts and deliveries since the start, over all runs of the engine. */
 export class DeliveryCounts {
+  /** Attempts under way now. */
+  inFlight: () => number = () => 0;
+  /** How many there may be: none before an engine ran. */
+  capacity: Pick<Capacity, "inFlight" | "perSubscription"> = { inFlight: 0, perSubscription: 0 };
   deliveredAttempts = 0;
   readonly failedByStatus: Record<FailedStatusClass, number> = zeros(FAILED_STATUS_CLASSES);
   /** `interrupted` is handed back and tried again; every other one failed. */

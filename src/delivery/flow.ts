@@ -3,7 +3,7 @@ import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-s
 import type { Claim } from "../store/claims.ts";
 import { QUICK, SLOW, type Tier, UNKNOWN } from "./bulkhead.ts";
 import { Pacer } from "./pacer.ts";
-import { FIRST_WINDOW, grown, shrunk } from "./window.ts";
+import { Window } from "./window.ts";
 
 /** An answer within this is a quick one; and so long nothing that is leased waits to be begun. */
 export const QUICK_MS = 1_000;
@@ -30,7 +30,9 @@ export class Flow {
   hasMore = false;
   /** It is among the turns of the local queue. */
   hasTurn = false;
-  #window = FIRST_WINDOW;
+  /** What the payloads of its attempts under way come to. */
+  bytesUnderWay = 0;
+  readonly #window: Window;
   /** The service's limit to it; its own is among its settings. */
   readonly #mostWindow: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
@@ -53,6 +55,7 @@ export class Flow {
   #isRefusing = false;
   /** Of what began before it, another refusal tells nothing new. */
   #refusedAtMs = -Infinity;
+  #failedAtMs = -Infinity;
   #holds = 0;
   /** How many its filter keeps back one after the other, lately. */
   #keptBack = 0;
@@ -60,13 +63,14 @@ export class Flow {
   constructor(subscriptionId: number, mostWindow: number) {
     this.subscriptionId = subscriptionId;
     this.#mostWindow = mostWindow;
+    this.#window = new Window(mostWindow);
   }
 
   /** As a claim or a change told them. */
   settle(settings: SubscriptionSettings): void {
     if (settings === this.#settings) return;
     this.#settings = settings;
-    this.#window = Math.min(this.#window, this.#most);
+    this.#window.limitTo(Math.min(this.#mostWindow, settings.max_in_flight ?? Infinity));
     const { rate_limit: perSecond } = settings;
     if (perSecond === null) this.#pacer = undefined;
     else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond, this.#pacer);
@@ -93,10 +97,6 @@ export class Flow {
     return this.#pacer;
   }
 
-  get #most(): number {
-    return Math.min(this.#mostWindow, this.#settings.max_in_flight ?? Infinity);
-  }
-
   /** It takes one delivery after the other, each when the end of the one before is stored. */
   get isOrdered(): boolean {
     return this.#settings.ordered;
@@ -104,7 +104,7 @@ export class Flow {
 
   /** What it may have under way. */
   get window(): number {
-    return this.isOrdered ? 1 : this.#window;
+    return this.isOrdered ? 1 : this.#window.size;
   }
 
   get isFull(): boolean {
@@ -211,18 +211,21 @@ export class Flow {
     this.#keptBack = Math.min(2 * MOST_FILTERED, this.#keptBack + 1);
   }
 
-  began(nowMs: number): void {
+  began(nowMs: number, bytes = 0): void {
+    this.bytesUnderWay += bytes;
     this.#keptBack >>= 1;
     if (this.#underWay === 0) this.#busySinceMs = nowMs;
     this.#underWay += 1;
     this.#pacer?.began(nowMs);
   }
 
-  answered(nowMs: number, durationMs: number): void {
+  /** @param isFault whether it says that something is wrong with the handler */
+  answered(nowMs: number, durationMs: number, isFault: boolean): void {
+    if (isFault) this.#window.faulted();
+    else this.#window.answered(durationMs, this.#underWay);
     this.#noteAnswer(nowMs, durationMs);
     this.#isRefusing = false;
     this.#refusals = 0;
-    this.#window = grown(this.#window, this.#most);
   }
 
   /**
@@ -236,7 +239,7 @@ export class Flow {
     if (startedAtMs < this.#refusedAtMs) return 0;
     this.#refusedAtMs = nowMs;
     if (this.window > 1) {
-      this.#window = shrunk(this.#window);
+      this.#window.halve();
       return 0;
     }
     this.#refusals += 1;
@@ -268,9 +271,13 @@ export class Flow {
   }
 
   /** An attempt got no answer. */
-  failed(nowMs: number): void {
+  failed(nowMs: number, startedAtMs: number): void {
     this.#underWay -= 1;
-    this.#window = shrunk(this.#window);
+    // Of what began before it and is answered all the same, another failure tells nothing new.
+    if (startedAtMs >= this.#failedAtMs || this.#answeredAtMs < this.#failedAtMs) {
+      this.#window.halve();
+      this.#failedAtMs = nowMs;
+    }
     // One of many may be lost while the others are answered.
     if (this.#outlook !== QUICK || nowMs - this.#answeredAtMs > QUICK_MS) this.#outlook = SLOW;
   }

@@ -7,7 +7,9 @@ import { createSender, type Sender } from "./sender.ts";
 
 export interface GuardedSenderParts {
   readonly clock: Clock;
-  readonly config: Pick<DeliveryConfig, "timeoutMs" | "maxInFlight" | "allowHttp" | "allowNetworks">;
+  readonly config: Pick<DeliveryConfig, "timeoutMs" | "allowHttp" | "allowNetworks">;
+  /** Most connections to one origin: fewer than attempts, and handlers that hang could take all from those that answer. */
+  readonly maxPerOrigin: number;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: () => readonly string[];
   /** PEM of a certificate authority to trust instead of the system's. */
@@ -18,8 +20,8 @@ export interface GuardedSenderParts {
 
 /** A sender that looks names up by its own means and connects only where the configuration lets deliveries go. */
 export function createGuardedSender(parts: GuardedSenderParts): Sender {
-  const { clock, config, ownAddresses, ca, dnsServers } = parts;
-  const { timeoutMs, maxInFlight, allowHttp, allowNetworks } = config;
+  const { clock, config, maxPerOrigin, ownAddresses, ca, dnsServers } = parts;
+  const { timeoutMs, allowHttp, allowNetworks } = config;
   const names = createHostNames({
     clock,
     withinMs: timeoutMs,
@@ -31,8 +33,7 @@ export function createGuardedSender(parts: GuardedSenderParts): Sender {
     guard: createAddressGuard({ rules, ownAddresses, resolve: names.resolve }),
     allowHttp,
     timeoutMs,
-    // Fewer, and handlers that hang could take all connections from those at the same origin that answer.
-    maxPerOrigin: maxInFlight,
+    maxPerOrigin,
     ...(ca === undefined ? {} : { ca }),
   });
   return {

@@ -5,6 +5,8 @@ export interface Interruptible {
 
 /** An attempt among those under way. */
 export interface UnderWay extends Interruptible {
+  /** Of its payload, which is held until it ends. */
+  readonly bytes: number;
   /** For `InFlight`. */
   place?: number | undefined;
 }
@@ -15,14 +17,20 @@ export interface UnderWay extends Interruptible {
  */
 export class InFlight {
   readonly #attempts: UnderWay[] = [];
+  #bytes = 0;
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
     return this.#attempts.length;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   add(attempt: UnderWay): void {
     attempt.place = this.#attempts.push(attempt) - 1;
+    this.#bytes += attempt.bytes;
   }
 
   delete(attempt: UnderWay): void {
@@ -33,13 +41,14 @@ export class InFlight {
     last.place = place;
     this.#attempts.pop();
     attempt.place = undefined;
+    this.#bytes -= attempt.bytes;
     if (this.#attempts.length > 0) return;
     this.#idle?.resolve();
     this.#idle = undefined;
   }
 
   interruptAll(): void {
-    for (const attempt of [...this.#attempts]) attempt.interrupt();
+    for (const attempt of this.#attempts.slice()) attempt.interrupt();
   }
 
   /** Resolves when there is none. */

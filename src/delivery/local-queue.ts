@@ -4,18 +4,23 @@ import type { Claim } from "../store/claims.ts";
 import { freeOf, mostOfQuick, QUICK } from "./bulkhead.ts";
 import { type Flow, QUICK_MS } from "./flow.ts";
 import type { Flows } from "./flows.ts";
+import type { InFlight } from "./in-flight.ts";
 
 /** Of a subscription that has a filter, deliveries that its turn may take, however little each takes. */
 const MOST_LOOKED_AT = 64;
 const CUT_AT = 256;
+/**
+ * Most bytes of payload under way: as of places, each may have as many as are still free. Each may have one attempt,
+ * whatever its size.
+ */
+const BYTES_UNDER_WAY = 64 * 1_024 * 1_024;
 
 export interface LocalQueueParts {
   readonly clock: Clock;
   readonly flows: Flows;
   /** Most attempts under way. */
   readonly most: number;
-  /** Attempts under way now. */
-  readonly underWay: () => number;
+  readonly inFlight: Pick<InFlight, "size" | "bytes">;
   /**
    * Gets ready to tell whether a delivery's filter keeps it back. `undefined` where that can be told at once; else it
    * resolves, never rejects, when it is to be asked again.
@@ -130,7 +135,7 @@ export class LocalQueue {
         this.#serveAt(flow.pacer.beginsAtMs(0, nowMs));
         continue;
       }
-      if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) {
+      if (!this.#isInBounds(flow, nowMs, free)) {
         this.#turns.add(flow);
         passed += 1;
         if (passed >= this.#turns.size) break;
@@ -145,6 +150,13 @@ export class LocalQueue {
     }
     this.#isServing = false;
     if (this.#waiting > 0) this.#cancelCheck ??= this.#parts.clock.setTimer(() => this.#check(), QUICK_MS);
+  }
+
+  /** Whether it leaves enough of the places and of the memory to others. */
+  #isInBounds(flow: Flow, nowMs: number, free: number): boolean {
+    if (flow.underWay === 0) return true;
+    if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) return false;
+    return flow.bytesUnderWay < BYTES_UNDER_WAY - this.#parts.inFlight.bytes;
   }
 
   /** Serves those that are kept to a rate when the first of them may begin one. */
@@ -168,8 +180,8 @@ export class LocalQueue {
   }
 
   get #free(): number {
-    const { most, underWay } = this.#parts;
-    return freeOf({ most, underWay: underWay() });
+    const { most, inFlight } = this.#parts;
+    return freeOf({ most, underWay: inFlight.size });
   }
 
   /** The next that its filter does not keep back, unless that takes longer than its turn. */

@@ -9,6 +9,7 @@ import type { AttemptResult } from "../store/finishes.ts";
 import type { LongChecks } from "../schema/long-check.ts";
 import type { Store } from "../store/store.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
+import { capacityOf, ownMeans } from "./capacity.ts";
 import { Claimer } from "./claimer.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { Filters } from "./filters.ts";
@@ -25,7 +26,7 @@ import { Slowing } from "./slowing.ts";
 import { Tempo } from "./tempo.ts";
 import { TurnTaking } from "./turn-taking.ts";
 
-export interface RunParts extends GuardedSenderParts {
+export interface RunParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
   readonly store: Store;
   readonly random: Random;
   readonly logger: Logger;
@@ -38,8 +39,9 @@ export interface RunParts extends GuardedSenderParts {
 
 /** What a lease has beyond the deadline of an attempt, for waiting to be begun and for storing its result. */
 const LEASE_MARGIN_MS = 30_000;
-/** So many results for each attempt that may be under way: with more that wait to be stored, nothing is claimed. */
+/** So many results for each attempt that may be under way, and in all: with more that wait to be stored, nothing is claimed. */
 const UNSTORED_PER_PLACE = 4;
+const MOST_UNSTORED = 4_096;
 
 interface Ended {
   readonly result: AttemptResult;
@@ -72,21 +74,35 @@ export class Run {
   constructor(parts: RunParts) {
     const { store, clock, random, logger, config, version, longChecks } = parts;
     const { counts = new DeliveryCounts() } = parts;
-    const { timeoutMs, maxInFlight: most, maxInFlightPerSubscription: mostWindow } = config;
-    const { disableAfter: disableAfterMs } = config;
+    const { timeoutMs, disableAfter: disableAfterMs } = config;
+    const capacity = capacityOf(config, ownMeans());
+    const { inFlight: most, perSubscription: mostWindow, boundBy } = capacity;
+    if (boundBy !== undefined) {
+      logger.warn(
+        {
+          maxInFlight: most,
+          maxInFlightPerSubscription: mostWindow,
+          configured: config.maxInFlight,
+          boundBy,
+        },
+        "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
+      );
+    }
     const leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#parts = parts;
-    this.#sender = createGuardedSender(parts);
+    this.#sender = createGuardedSender({ ...parts, maxPerOrigin: most });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     this.#filters = new Filters({ logger, random, pace: loopPace, longChecks });
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
+    counts.inFlight = () => inFlight.size;
+    counts.capacity = capacity;
     const tempo = new Tempo();
     this.#queue = new LocalQueue({
       clock,
       flows,
       most,
-      underWay: () => inFlight.size,
+      inFlight,
       prepare: (claim) => this.#filters.prepare(claim),
       keepsBack: (flow, claim) => this.#keepsBack(flow, claim),
       begin: (flow, claim) => this.#begin(flow, claim),
@@ -103,7 +119,8 @@ export class Run {
       flows,
       inFlight,
       queue: this.#queue,
-      isHeldBack: () => (this.#wasHeldBack = this.#finisher.backlog >= most * UNSTORED_PER_PLACE),
+      isHeldBack: () =>
+        (this.#wasHeldBack = this.#finisher.backlog >= Math.min(MOST_UNSTORED, most * UNSTORED_PER_PLACE)),
     });
     this.#finisher = new Finisher({
       store,
@@ -209,18 +226,21 @@ export class Run {
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
     let sending: Interruptible | undefined;
-    const attempt: UnderWay = { interrupt: () => sending?.interrupt() };
+    const { byteLength: bytes } = claim.event.payload;
+    const attempt: UnderWay = { interrupt: () => sending?.interrupt(), bytes };
     this.#inFlight.add(attempt);
-    flow.began(clock.now());
+    flow.began(clock.now(), bytes);
     try {
       sending = this.#attempts.begin(claim, (result, refusal) => {
         this.#inFlight.delete(attempt);
+        flow.bytesUnderWay -= bytes;
         this.#ended(flow, { result, refusal });
       });
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
       logger.error({ delivery: claim.deliveryId, error: String(error) }, "An attempt broke off.");
       this.#inFlight.delete(attempt);
+      flow.bytesUnderWay -= bytes;
       flow.interrupted();
       if (flow.isOrdered) this.#queue.drop(flow);
     }
@@ -232,9 +252,10 @@ export class Run {
     const { isOrdered } = flow;
     let result = sent;
     if (refusal !== undefined) result = this.#slowing.refused(flow, result, refusal, nowMs);
-    else if (result.statusCode !== undefined) flow.answered(nowMs, result.durationMs);
-    else if (result.errorCode === "interrupted") flow.interrupted();
-    else flow.failed(nowMs);
+    else if (result.statusCode !== undefined) {
+      flow.answered(nowMs, result.durationMs, result.statusCode >= 500);
+    } else if (result.errorCode === "interrupted") flow.interrupted();
+    else flow.failed(nowMs, result.startedAtMs);
     if (isOrdered) this.#turnTaking.ended(flow, result);
     this.#finisher.add(result);
     // Its subscription is deactivated by that, or what was leased ahead would wait for long, or has to come after it.

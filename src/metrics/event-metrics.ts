@@ -1,7 +1,7 @@
 import { FAILED_STATUS_CLASSES, type DeliveryCounts } from "../delivery/delivery-counts.ts";
 import { ATTEMPT_ERROR_CODES } from "../domain/delivery.ts";
 import type { PublishCounts } from "../runtime/publish-counts.ts";
-import { byLabel, type Instruments, type Sample } from "./instruments.ts";
+import { byLabel, type Instruments, only, type Sample } from "./instruments.ts";
 
 /** What happened to events and deliveries since the start. */
 export function addEventMetrics(
@@ -52,6 +52,19 @@ export function addEventMetrics(
       help: "Attempts that ended, by outcome and by the class of the answer's status or the error.",
     },
     () => attempts(delivered),
+  );
+  instruments.gauge({ name: "evreg_attempts_in_flight", help: "Attempts under way now." }, () =>
+    only(delivered.inFlight()),
+  );
+  instruments.gauge(
+    {
+      name: "evreg_attempts_in_flight_limit",
+      help: "Most attempts under way at once: of all subscriptions together, and most that the limit of one may grow to.",
+    },
+    () => {
+      const { inFlight: service, perSubscription: subscription } = delivered.capacity;
+      return byLabel("of", { service, subscription });
+    },
   );
   instruments.histogram(
     { name: "evreg_attempt_duration_seconds", help: "From an attempt's beginning to its end." },

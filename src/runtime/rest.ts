@@ -5,33 +5,46 @@ export interface RestParts {
   readonly clock: Pick<Clock, "setTimer">;
   /** CPU time used so far, in milliseconds. */
   readonly cpuMs: () => number;
-  /** Called once after each stretch of work, when next to nothing was done for `QUIET_MS`. */
+  /**
+   * Called once after each stretch of work, when next to nothing was done for `QUIET_MS`, and every `LONGEST_MS` of work that
+   * leaves time for it.
+   */
   readonly tidy: () => void;
 }
 
 const QUIET_MS = 5_000;
 /** Looking around and timers cost less; a few requests a second more. */
 const BUSY_SHARE = 0.02;
+/**
+ * Work that goes on but is light makes so little garbage that V8 lets it lie for an hour: some 200 bytes for each delivery,
+ * which come to 100 MB. With more work V8 collects by itself.
+ */
+const LONGEST_MS = 5 * 60_000;
+const LIGHT_SHARE = 0.5;
 
 /**
  * Tells when work has come to rest, by the CPU time it used: what is kept only to work fast, such as free heap, may then
- * be given back. Answers the way to end it.
+ * be given back. Light work that never rests is tidied up after from time to time. Answers the way to end it.
  */
 export function watchRest({ clock, cpuMs, tidy }: RestParts): () => void {
   let usedMs = cpuMs();
+  let sinceMs = 0;
   // A start is a stretch of work as well.
   let hasWorked = true;
   let cancel: () => void;
   const look = (): void => {
     const nowMs = cpuMs();
     const isBusy = nowMs - usedMs > QUIET_MS * BUSY_SHARE;
-    if (isBusy) hasWorked = true;
-    else if (hasWorked) {
+    const isLight = nowMs - usedMs <= QUIET_MS * LIGHT_SHARE;
+    hasWorked ||= isBusy;
+    sinceMs += QUIET_MS;
+    if (hasWorked && (!isBusy || (isLight && sinceMs >= LONGEST_MS))) {
       hasWorked = false;
+      sinceMs = 0;
       tidy();
     }
     // What tidying took is no work.
-    usedMs = isBusy ? nowMs : cpuMs();
+    usedMs = cpuMs();
     cancel = clock.setTimer(look, QUIET_MS);
   };
   cancel = clock.setTimer(look, QUIET_MS);

@@ -2,7 +2,8 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { answerCalls } from "./calls.ts";
 import { HttpReader } from "./http-reader.ts";
 
-// The webhook handler of the benchmark: raw sockets, and just enough HTTP. Paths below /hang/ are never answered.
+// The webhook handler of the benchmark: raw sockets, and just enough HTTP. Paths below /hang/ are never answered, those
+// below /slow/500/ after 500 ms.
 
 const ANSWER = Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
 /** Of an event to a subscription; the same in each attempt. */
@@ -64,7 +65,9 @@ function receive(head: string, socket: Socket): void {
   path.deliveries.add(event * MOST_SUBSCRIPTIONS + Number(delivery?.[2] ?? 0));
   const isNew = path.deliveries.size > before;
   if (isNew && recording) path.arrivals.push([event, nowMs]);
-  if (!name.startsWith("/hang/")) socket.write(ANSWER);
+  const [, kind, tookMs] = name.split("/");
+  if (kind === "slow") setTimeout(() => socket.writable && socket.write(ANSWER), Number(tookMs));
+  else if (kind !== "hang") socket.write(ANSWER);
   if (isNew && waits.length > 0) settleWaits();
 }
 

@@ -4,10 +4,9 @@ import { DELIVERED_ACTION, PAUSED_ACTION, SCHEMA } from "./workload.ts";
 /** Registers the two actions that the scenarios publish to, one subscription each, and any others with a paused one. */
 export async function register(
   server: BenchServer,
-  receiverPort: number,
+  handler: string,
   others: readonly string[] = [],
 ): Promise<void> {
-  const handler = `http://127.0.0.1:${receiverPort}/fast/orders`;
   for (const action of [PAUSED_ACTION, DELIVERED_ACTION, ...others]) {
     await server.api("POST", "/v1/actions", { action, application: "shop", schemata: SCHEMA });
     await server.api("POST", "/v1/subscriptions", {

@@ -75,8 +75,8 @@ export class Rig {
     return this.#receiverPort;
   }
 
-  /** An address at the receiver; `fast` paths are answered at once, `hang` paths never. */
-  async handler(kind: "fast" | "hang", name: string): Promise<string> {
+  /** An address at the receiver; `fast` paths are answered at once, `slow/500` after 500 ms, `hang` paths never. */
+  async handler(kind: "fast" | "hang" | `slow/${number}`, name: string): Promise<string> {
     return `http://127.0.0.1:${await this.receiverPort()}/${kind}/${name}`;
   }
 
@@ -103,15 +103,15 @@ export class Rig {
   seeded(): Promise<SeededFolder> {
     this.#seeded ??= (async () => {
       this.options.say("filling a data folder with 2,000,000 events");
-      return seedFolder(this.newPlace(), await this.receiverPort());
+      return seedFolder(this.newPlace(), await this.handler("fast", "orders"));
     })();
     return this.#seeded;
   }
 
-  /** A new server on a new folder, with the actions and subscriptions that the scenarios publish to. */
-  async emptyServer(): Promise<BenchServer> {
+  /** A new server on a new folder, with the actions and subscriptions that the scenarios publish to, for `handler`. */
+  async emptyServer(handler?: string): Promise<BenchServer> {
     const server = await startServer(this.newPlace());
-    await register(server, await this.receiverPort());
+    await register(server, handler ?? (await this.handler("fast", "orders")));
     return server;
   }
 

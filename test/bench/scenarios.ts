@@ -11,6 +11,7 @@ import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
+import { slow } from "./scenarios/slow.ts";
 import { start } from "./scenarios/start.ts";
 import { sustained } from "./scenarios/sustained.ts";
 
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   reads,
   isolation,
+  slow,
   replay,
   fanout,
   schemas,

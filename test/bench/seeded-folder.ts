@@ -12,12 +12,12 @@ export interface SeededFolder {
 }
 
 /** Fills a data folder with the history, by way of two servers: one makes the file, one brings up to date what it counts. */
-export async function seedFolder(place: ServerPlace, receiverPort: number): Promise<SeededFolder> {
+export async function seedFolder(place: ServerPlace, handler: string): Promise<SeededFolder> {
   const maker = await startServer(place);
   const others = HISTORY_ACTIONS.map(({ action }) => action).filter(
     (action) => action !== PAUSED_ACTION && action !== DELIVERED_ACTION,
   );
-  await register(maker, receiverPort, others);
+  await register(maker, handler, others);
   await maker.stop();
 
   const history = historyUntil(Date.now());

@@ -9,7 +9,7 @@ const NOW = 1_000_000;
 /** One attempt from its beginning at `atMs` to its answer. */
 function answer(flow: Flow, atMs: number, durationMs: number): void {
   flow.began(atMs);
-  flow.answered(atMs + durationMs, durationMs);
+  flow.answered(atMs + durationMs, durationMs, false);
 }
 
 function claim(deliveryId: number): Claim {
@@ -35,7 +35,7 @@ describe("what is known of a handler", () => {
     expect(flow.tier(NOW)).toBe(UNKNOWN);
     flow.began(NOW);
     expect(flow.tier(NOW + 1_000)).toBe(UNKNOWN);
-    flow.answered(NOW + 5, 5);
+    flow.answered(NOW + 5, 5, false);
     expect(flow.tier(NOW + 5)).toBe(QUICK);
   });
 
@@ -45,7 +45,7 @@ describe("what is known of a handler", () => {
     flow.began(NOW + 10_000);
     expect(flow.tier(NOW + 11_000)).toBe(QUICK);
     expect(flow.tier(NOW + 11_001)).toBe(SLOW);
-    flow.answered(NOW + 12_000, 2_000);
+    flow.answered(NOW + 12_000, 2_000, false);
     expect(flow.tier(NOW + 12_000)).toBe(SLOW);
     answer(flow, NOW + 13_000, 1_000);
     expect(flow.tier(NOW + 14_000)).toBe(QUICK);
@@ -56,21 +56,21 @@ describe("what is known of a handler", () => {
     flow.began(NOW);
     for (let atMs = NOW; atMs < NOW + 9_000; atMs += 500) answer(flow, atMs, 5);
     expect(flow.tier(NOW + 9_000)).toBe(QUICK);
-    flow.failed(NOW + 9_000);
+    flow.failed(NOW + 9_000, NOW);
     expect(flow.tier(NOW + 9_000)).toBe(QUICK);
   });
 
   it("is that it is slow when it cannot be reached, however fast that is told", () => {
     const unknown = new Flow(1, 32);
     unknown.began(NOW);
-    unknown.failed(NOW + 1);
+    unknown.failed(NOW + 1, NOW);
     expect(unknown.tier(NOW + 1)).toBe(SLOW);
 
     const quick = new Flow(2, 32);
     answer(quick, NOW, 5);
     for (let atMs = NOW + 5; atMs < NOW + 1_200; atMs += 5) {
       quick.began(atMs);
-      quick.failed(atMs + 1);
+      quick.failed(atMs + 1, atMs);
     }
     expect([quick.tier(NOW + 1_200), quick.window]).toEqual([SLOW, 1]);
   });
@@ -178,7 +178,7 @@ describe("what is leased for a filter to look at", () => {
     expect(flow.toFilter).toBe(256);
     flow.began(NOW);
     expect([flow.toFilter, flow.isOverfull(NOW)]).toEqual([0, true]);
-    flow.answered(NOW, 5);
+    flow.answered(NOW, 5, false);
     // One in hundreds changes nothing.
     expect([flow.toFilter, flow.isOverfull(NOW)]).toEqual([256, false]);
   });

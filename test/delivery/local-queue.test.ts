@@ -30,7 +30,7 @@ class Sending {
       clock: this.clock,
       flows: this.flows,
       most,
-      underWay: () => this.begun.length,
+      inFlight: this.#inFlight(),
       prepare: ({ subscription }) => this.unready.get(subscription.subscriptionId),
       keepsBack: (flow, { deliveryId }) => {
         if (!this.unwanted.has(deliveryId)) return false;
@@ -38,8 +38,8 @@ class Sending {
         this.keptBack.push(flow.subscriptionId);
         return true;
       },
-      begin: (flow) => {
-        flow.began(this.clock.now());
+      begin: (flow, { event }) => {
+        flow.began(this.clock.now(), event.payload.byteLength);
         this.begun.push(flow);
         this.order.push(flow.subscriptionId);
         if (this.endsAtOnce) this.end(flow);
@@ -55,6 +55,18 @@ class Sending {
     });
   }
 
+  #inFlight(): { size: number; bytes: number } {
+    const { begun } = this;
+    return {
+      get size() {
+        return begun.length;
+      },
+      get bytes() {
+        return [...new Set(begun)].reduce((sum, flow) => sum + flow.bytesUnderWay, 0);
+      },
+    };
+  }
+
   /** The thread comes back to it, for so many more. */
   async goOn(steps: number): Promise<void> {
     this.stepsLeft = steps;
@@ -64,7 +76,8 @@ class Sending {
 
   end(flow: Flow): void {
     this.begun.splice(this.begun.indexOf(flow), 1);
-    flow.answered(this.clock.now(), 1);
+    flow.bytesUnderWay -= flow.bytesUnderWay / flow.underWay;
+    flow.answered(this.clock.now(), 1, false);
     this.queue.ended(flow);
   }
 
@@ -73,20 +86,20 @@ class Sending {
     const flow = this.flows.of(subscriptionId);
     for (let count = 0; count < 4; count += 1) {
       flow.began(this.clock.now());
-      flow.answered(this.clock.now(), 1);
+      flow.answered(this.clock.now(), 1, false);
     }
     return flow;
   }
 }
 
 let deliveries = 0;
-function leased(subscriptionId: number, count: number): Claim[] {
+function leased(subscriptionId: number, count: number, payload = new Uint8Array(10)): Claim[] {
   return Array.from({ length: count }, () => ({
     deliveryId: (deliveries += 1),
     claimId: 1,
     attempt: 1,
     failures: 0,
-    event: { eventId: 1, action: "a", payload: new Uint8Array(10), timestampedMs: 0 },
+    event: { eventId: 1, action: "a", payload, timestampedMs: 0 },
     subscription: {
       subscriptionId,
       handler: "https://a.example/",
@@ -123,6 +136,21 @@ describe("deliveries that are leased and not begun", () => {
     expect(sending.order).toEqual([1, 2, 3, 1, 2, 3]);
     sending.end(sending.begun[0]!);
     expect(sending.order.slice(6)).toEqual([1]);
+  });
+
+  it("take no more memory of those under way than is still free, and each may have one", () => {
+    const payload = new Uint8Array(20 * 1_024 * 1_024);
+    const flow = sending.makeQuick(1);
+    sending.queue.add(leased(1, 4, payload));
+    expect([flow.underWay, flow.waiting]).toEqual([2, 2]);
+    sending.makeQuick(2);
+    sending.makeQuick(3);
+    sending.queue.add([...leased(2, 2, payload), ...leased(3, 2, payload)]);
+    expect(sending.order).toEqual([1, 1, 2, 3]);
+    sending.end(flow);
+    expect(sending.order).toHaveLength(4);
+    for (const other of sending.begun.slice(1)) sending.end(other);
+    expect(sending.begun.length).toBeGreaterThanOrEqual(2);
   });
 
   it("leave the thread to others when they take long to begin, and go on where they were", async () => {

@@ -33,10 +33,19 @@ test("tidies up once after each stretch of work, and not while there is any", as
   expect(tidied).toBe(1);
   await seconds(10, 1);
   expect(tidied).toBe(2);
+  // Light work that never rests, and heavy work.
+  await seconds(290, 200);
+  expect(tidied).toBe(2);
+  await seconds(310, 200);
+  expect(tidied).toBe(4);
+  await seconds(1_000, 900);
+  expect(tidied).toBe(4);
+  await seconds(5, 200);
+  expect(tidied).toBe(5);
   await seconds(2, 500);
   stop();
   await seconds(60, 1);
-  expect(tidied).toBe(2);
+  expect(tidied).toBe(5);
 });
 
 test("the heap shrinks once V8 has been given the option, also in a thread that was there before", () => {

@@ -125,7 +125,7 @@ export class WorkerHost {
   }
 
   async #idle(): Promise<void> {
-    await Promise.allSettled(this.#pending.map((pending) => pending?.promise));
+    await Promise.allSettled(this.#pending.flatMap((pending) => pending?.promise ?? []));
   }
 
   /** Lets it finish what it was asked, move the log into the file, and end. */

@@ -55,7 +55,7 @@ async function serverWithHung(rig: Rig): Promise<BenchServer> {
   await filler.call("fill", { folder, action: WAITING_ACTION, subscriptions, events: WAITING_EACH });
   await filler.end("SIGTERM");
   const server = await startServer(place);
-  await register(server, await rig.receiverPort());
+  await register(server, await rig.handler("fast", "orders"));
   return server;
 }
 

@@ -75,7 +75,7 @@ async function serverWithPast(rig: Rig): Promise<BenchServer> {
   await filler.call("fill", filling);
   await filler.end("SIGTERM");
   const server = await startServer(place);
-  await register(server, await rig.receiverPort());
+  await register(server, await rig.handler("fast", "orders"));
   await server.api("POST", "/v1/subscriptions", {
     application: "billing",
     subscription: "replayed",

@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { capacityOf, ownMeans } from "../../src/delivery/capacity.ts";
+
+const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
+const GIB = 1_024 ** 3;
+
+it.each([
+  // Memory in GiB, descriptors, and what that allows.
+  [16, 1_048_576, 4_096, 512, undefined],
+  [16, undefined, 4_096, 512, undefined],
+  [16, 1_024, 480, 240, "descriptors"],
+  [16, 256, 96, 48, "descriptors"],
+  [16, 10, 1, 1, "descriptors"],
+  [0.5, 1_048_576, 2_048, 512, "memory"],
+  [0.125, 1_024, 480, 240, "descriptors"],
+])(
+  "with %s GiB and %s descriptors %i may be under way, %i for one subscription",
+  (memory, descriptors, inFlight, perSubscription, boundBy) => {
+    const means = { memoryBytes: memory * GIB, descriptors };
+    expect(capacityOf(configured, means)).toEqual({ inFlight, perSubscription, boundBy });
+  },
+);
+
+it("goes by what this process may have", () => {
+  const { memoryBytes, descriptors } = ownMeans();
+  expect(memoryBytes).toBeGreaterThan(64 * 1_024 ** 2);
+  if (process.platform === "linux") expect(descriptors).toBeGreaterThan(100);
+});
