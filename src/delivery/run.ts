@@ -226,7 +226,7 @@ export class Run {
   #begin(flow: Flow, claim: Claim): void {
     const { clock, logger } = this.#parts;
     let sending: Interruptible | undefined;
-    const { byteLength: bytes } = claim.event.payload;
+    const bytes = claim.event.payload?.byteLength ?? 0;
     const attempt: UnderWay = { interrupt: () => sending?.interrupt(), bytes };
     this.#inFlight.add(attempt);
     flow.began(clock.now(), bytes);

@@ -39,7 +39,7 @@ class Sending {
         return true;
       },
       begin: (flow, { event }) => {
-        flow.began(this.clock.now(), event.payload.byteLength);
+        flow.began(this.clock.now(), event.payload?.byteLength ?? 0);
         this.begun.push(flow);
         this.order.push(flow.subscriptionId);
         if (this.endsAtOnce) this.end(flow);
