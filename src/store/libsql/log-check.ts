@@ -164,8 +164,10 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
   let wholeBehind = 0;
   let lastBehind = 0;
   for (let first = 0; first < frames; first += BLOCK_FRAMES) {
-    const count = Math.min(BLOCK_FRAMES, frames - first);
-    readSync(descriptor, block, 0, count * frameBytes, HEADER_BYTES + first * frameBytes);
+    const wanted = Math.min(BLOCK_FRAMES, frames - first) * frameBytes;
+    const read = readSync(descriptor, block, 0, wanted, HEADER_BYTES + first * frameBytes);
+    // Less where its owner cut it meanwhile.
+    const count = Math.floor(read / frameBytes);
     const words = wordsOf(block, isSwapped);
     for (let index = 0; index < count; index += 1) {
       const at = index * frameBytes;
