@@ -32,7 +32,11 @@ test("a payload with a flipped bit, or under another event, is told of, and neit
   const first = await start(data);
   await first.evreg.actions.create(ORDER_PLACED);
   for (const id of ["one-1", "two-2", "three", "four-4", "five-5"]) {
-    await first.evreg.events.publish({ action, payload: RawJson.fromValue({ id }) });
+    await first.evreg.events.publish({
+      action,
+      payload: RawJson.fromValue({ id }),
+      idempotency_key: `key ${id.slice(-1)}`,
+    });
   }
   await first.stop();
   flip(file, "two-2");
@@ -64,6 +68,12 @@ test("a payload with a flipped bit, or under another event, is told of, and neit
       details: { event: id },
     });
   }
+
+  // Whoever sends it again has not sent another one; a payload that is another is one all the same.
+  const again = (id: string) =>
+    evreg.events.publish({ action, payload: RawJson.fromValue({ id }), idempotency_key: "key 2" });
+  expect(await again("two-2")).toMatchObject({ replayed: true, data: { rowid: 2 } });
+  await expect(again("two-3")).rejects.toMatchObject({ code: "conflict" });
 
   const subscription = { application: "x", subscription: "y", action, handler: receiver.url, max_retries: 0 };
   const { data: made } = await evreg.subscriptions.create(subscription);

@@ -1,3 +1,6 @@
+import { BytesOut } from "./bytes-out.ts";
+import { eventChecksum } from "./event-checksum.ts";
+import { addPayloads } from "./payload-reads.ts";
 import type { Candidate } from "./record-call.ts";
 import type { Sql } from "./sql.ts";
 
@@ -89,6 +92,20 @@ function isAllNew(sql: Sql, batch: readonly Candidate[]): boolean {
   return found?.used === 0;
 }
 
+interface StoredUse {
+  readonly key: string;
+  readonly id: number;
+  readonly timestamped_ms: number;
+  readonly revision: number;
+  readonly action_id: number;
+  readonly checksum: number | null;
+  /** Of the payload. */
+  readonly bytes: number;
+  /** Of the candidate that used the key now. */
+  readonly place: number;
+  readonly same: number;
+}
+
 /**
  * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
  * reading back a batch of large ones to compare them here could take gigabytes.
@@ -105,15 +122,9 @@ export function loadKeyUses(
       key === null ? [] : [[key, place, actionId, offset + 1, length]],
     );
   if (asked.length === 0) return new Map();
-  const rows = sql.rows<{
-    key: string;
-    id: number;
-    timestamped_ms: number;
-    revision: number;
-    place: number;
-    same: number;
-  }>(
+  const rows = sql.rows<StoredUse>(
     `SELECT e.idempotency_key AS key, e.rowid AS id, e.timestamped_ms, e.revision, c.value ->> 1 AS place,
+        e.action_id, e.checksum, length(e.payload) AS bytes,
         e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
       FROM json_each(?1) AS c CROSS JOIN event AS e
       WHERE e.idempotency_key = c.value ->> 0`,
@@ -121,10 +132,28 @@ export function loadKeyUses(
     bytes,
   );
   const uses = new Map<string, KeyUse & { readonly sameAs: Set<number> }>();
-  for (const { key, id, timestamped_ms: timestampedMs, revision, place, same } of rows) {
+  const candidates = batches.flat();
+  for (const row of rows) {
+    const { key, id, timestamped_ms: timestampedMs, revision, place, same } = row;
     const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<number>() };
-    if (same === 1) use.sameAs.add(place);
+    if (same === 1 || wasSame(sql, row, candidates[place]!, bytes)) use.sameAs.add(place);
     uses.set(key, use);
   }
   return uses;
+}
+
+/** Whether the stored payload is damaged, and this is the one that it was. */
+function wasSame(
+  sql: Sql,
+  { id, action_id, checksum, bytes: payloadBytes }: StoredUse,
+  { actionId, offset, length }: Candidate,
+  bytes: Uint8Array,
+): boolean {
+  if (
+    actionId !== action_id ||
+    eventChecksum(id, actionId, bytes.subarray(offset, offset + length)) !== checksum
+  ) {
+    return false;
+  }
+  return addPayloads(sql, [{ eventId: id, payloadBytes }], new BytesOut()).get(id) === null;
 }
