@@ -100,7 +100,10 @@ export class AnswerMemory {
     // The page may have grown while its request waited.
     const missing = bytes - (held?.taking.bytes ?? 0);
     const more = missing > 0 ? this.#held.tryTake(incoming.taking(missing)) : undefined;
-    if (missing > 0 && more === undefined) return bytes;
+    if (missing > 0 && more === undefined) {
+      free(reply.body);
+      return bytes;
+    }
     held?.expect(bytes);
     more?.expect(bytes);
     const release = (): void => {
@@ -121,7 +124,7 @@ export class AnswerMemory {
 }
 
 /**
- * Gives the memory of an answer back at once that is out and was made for one request alone. V8 would do so some time
+ * Gives the memory of an answer back at once that is out, or let go of, and was made for one request alone. V8 would do so some time
  * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
  */
 function free(body: Reply["body"]): void {
