@@ -22,8 +22,10 @@ const ANSWER_LIMITS: AnswerLimits = {
   waitMs: 10_000,
 };
 
-/** Callers that wait cost little: what they ask for is not read yet. */
-const WAITING = { maxWaiting: 512, tokenWaiting: 128 };
+/** Reads come to their turn soon, and what waits for one costs next to nothing. */
+const READS_WAITING = { maxWaiting: 4_096, tokenWaiting: 4_096 };
+/** For those whose answers nobody takes others would wait in vain. */
+const HELD_WAITING = { maxWaiting: 512, tokenWaiting: 128 };
 
 /** What an answer comes to at most, as far as can be said before it is made: schemas and filters of a whole registry. */
 export const REGISTRY_BYTES = 64 * MIB;
@@ -52,10 +54,10 @@ export class AnswerMemory {
     this.#limits = { ...ANSWER_LIMITS, ...limits };
     const { readBytes, heldBytes } = this.#limits;
     // Reading takes as long as evreg does, and no caller can make it longer.
-    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...WAITING };
+    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...READS_WAITING };
     this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
     const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
-    this.#held = new ByteBudget(clock, { ...held, ...WAITING }, TOO_MUCH);
+    this.#held = new ByteBudget(clock, { ...held, ...HELD_WAITING }, TOO_MUCH);
   }
 
   /**

@@ -89,7 +89,7 @@ async function besides(name: string, hoarding: Omit<Hoarding, "port">): Promise<
       await body.dump();
       expect(statusCode).toBe(200);
     }
-    worker.postMessage("how far");
+    worker.postMessage("how far", []);
     const [hoard] = (await once(worker, "message")) as [Hoard];
     report(name, { ...hoarding, head: undefined, ...hoard, residentMib, quietMs, p99Ms });
     if (isLong) {
