@@ -22,8 +22,10 @@ const ANSWER_LIMITS: AnswerLimits = {
   waitMs: 10_000,
 };
 
-/** Callers that wait cost little: what they ask for is not read yet. */
-const WAITING = { maxWaiting: 512, tokenWaiting: 128 };
+/** Reads come to their turn soon, and what waits for one costs next to nothing. */
+const READS_WAITING = { maxWaiting: 4_096, tokenWaiting: 4_096 };
+/** For those whose answers nobody takes others would wait in vain. */
+const HELD_WAITING = { maxWaiting: 512, tokenWaiting: 128 };
 
 /** What an answer comes to at most, as far as can be said before it is made: schemas and filters of a whole registry. */
 export const REGISTRY_BYTES = 64 * MIB;
@@ -52,10 +54,10 @@ export class AnswerMemory {
     this.#limits = { ...ANSWER_LIMITS, ...limits };
     const { readBytes, heldBytes } = this.#limits;
     // Reading takes as long as evreg does, and no caller can make it longer.
-    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...WAITING };
+    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...READS_WAITING };
     this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
     const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
-    this.#held = new ByteBudget(clock, { ...held, ...WAITING }, TOO_MUCH);
+    this.#held = new ByteBudget(clock, { ...held, ...HELD_WAITING }, TOO_MUCH);
   }
 
   /**
@@ -100,7 +102,10 @@ export class AnswerMemory {
     // The page may have grown while its request waited.
     const missing = bytes - (held?.taking.bytes ?? 0);
     const more = missing > 0 ? this.#held.tryTake(incoming.taking(missing)) : undefined;
-    if (missing > 0 && more === undefined) return bytes;
+    if (missing > 0 && more === undefined) {
+      free(reply.body);
+      return bytes;
+    }
     held?.expect(bytes);
     more?.expect(bytes);
     const release = (): void => {
@@ -121,7 +126,7 @@ export class AnswerMemory {
 }
 
 /**
- * Gives the memory of an answer back at once that is out and was made for one request alone. V8 would do so some time
+ * Gives the memory of an answer back at once that is out, or let go of, and was made for one request alone. V8 would do so some time
  * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
  */
 function free(body: Reply["body"]): void {

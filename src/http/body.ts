@@ -39,13 +39,15 @@ export function readNodeBody(
   if (expect !== undefined && /^100-continue$/i.test(expect)) response.writeContinue();
   return new Promise((resolve, reject) => {
     let only: Uint8Array | undefined;
-    let gathered: Buffer | undefined;
+    let gathered: Buffer<ArrayBuffer> | undefined;
     let size = 0;
     let roomBytes = FREE_BYTES;
     let share: Share | undefined;
     let over = false;
     const fail = (error: Error): void => {
       over = true;
+      // At once, as its bytes count as free from here on.
+      gathered?.buffer.transfer(0);
       only = gathered = undefined;
       share?.giveBack();
       request.off("data", onData).pause();

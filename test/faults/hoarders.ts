@@ -57,5 +57,5 @@ parentPort?.on("message", () => {
     (socket) => !refused.has(socket) && socket.bytesWritten - socket.writableLength > MOST_BYTES,
   );
   const hoard: Hoard = { taken: taken.length, refused: refused.size, closed };
-  parentPort?.postMessage(hoard);
+  parentPort?.postMessage(hoard, []);
 });

@@ -6,15 +6,21 @@ export class BytesOut {
   readonly #parts: Uint8Array[] = [];
   #length = 0;
 
-  add(bytes: ArrayBuffer | Uint8Array): Span {
-    const part = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
+  /** @param bytes which are nobody else's from now on */
+  add(bytes: ArrayBuffer): Span {
+    const part = new Uint8Array(bytes);
     const span: Span = [this.#length, part.byteLength];
     this.#parts.push(part);
     this.#length += part.byteLength;
     return span;
   }
 
-  /** All of them one behind the other; `undefined` when there is not a byte. */
+  /** How many there are by now. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** All of them one behind the other, to be asked for once; `undefined` when there is not a byte. */
   pack(): ArrayBuffer | undefined {
     if (this.#length === 0) return undefined;
     const packed = new Uint8Array(this.#length);
@@ -22,6 +28,8 @@ export class BytesOut {
     for (const part of this.#parts) {
       packed.set(part, offset);
       offset += part.byteLength;
+      // Not left to V8, which seldom collects a heap of few and small objects, whatever they hold outside it.
+      if (part.buffer instanceof ArrayBuffer) part.buffer.transfer(0);
     }
     return packed.buffer;
   }
