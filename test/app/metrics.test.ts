@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { defaultConfig } from "../../src/config/defaults.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import { ATTEMPT_ERROR_CODES } from "../../src/domain/delivery.ts";
 import { REFUSAL_REASONS } from "../../src/runtime/publish-counts.ts";
@@ -139,6 +140,13 @@ describe("GET /metrics", () => {
     expect(value("evreg_deliveries_finished_total", { outcome: "delivered" })).toBe(events);
     expect(value("evreg_deliveries_finished_total", { outcome: "failed" })).toBe(2 * events);
     expect(value("evreg_deliveries_finished_total", { outcome: "filtered" })).toBe(events);
+    expect(value("evreg_attempts_in_flight")).toBe(0);
+    const { maxInFlight, maxInFlightPerSubscription } = defaultConfig("").delivery;
+    // What memory and descriptors allow here may be less.
+    expect(value("evreg_attempts_in_flight_limit", { of: "service" })).toBeLessThanOrEqual(maxInFlight);
+    const ofOne = value("evreg_attempts_in_flight_limit", { of: "subscription" });
+    expect(ofOne).toBeGreaterThan(0);
+    expect(ofOne).toBeLessThanOrEqual(maxInFlightPerSubscription);
     const attempts = metrics.get("evreg_attempts_total")!.series.filter((one) => one.value > 0);
     expect(attempts.map(({ labels, value: count }) => [Object.values(labels).join(" "), count])).toEqual([
       ["delivered 2xx ", events],
@@ -218,6 +226,7 @@ describe("GET /metrics", () => {
     for (const word of [...secret, "no.such-action", server.url]) expect(before.join()).not.toContain(word);
 
     const known: Record<string, readonly string[]> = {
+      of: ["service", "subscription"],
       via: ["single", "batch", "service"],
       by: ["publish", "replay", "retry"],
       reason: REFUSAL_REASONS,

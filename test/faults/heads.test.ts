@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -20,22 +20,46 @@ const BEGINNINGS = [
   "HTTP/1.1 103 ",
 ];
 
+/** In a thread of its own, as writing that much would keep the handler waiting that is measured. */
+const WRITING = `
+  import { createServer } from "node:net";
+  import { parentPort, workerData } from "node:worker_threads";
+  const chunk = Buffer.alloc(65_536, "a");
+  for (const beginning of workerData) {
+    const server = createServer((socket) => {
+      const write = () => {
+        while (socket.writable && socket.write(chunk));
+      };
+      socket.on("error", () => {}).on("drain", write).once("data", () => {
+        parentPort.postMessage("asked");
+        socket.write(beginning);
+        write();
+      });
+    });
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
+  }
+`;
+
 const folder = temporaryFolder();
-const hostile: Receiver[] = [];
+const ports: number[] = [];
+let asked = 0;
+let hostile: Worker;
 let healthy: Receiver;
 
 beforeAll(async () => {
   healthy = await startReceiver();
-  for (let count = 0; count < HOSTILE; count += 1) {
-    const receiver = await startReceiver();
-    const beginning = BEGINNINGS[count % BEGINNINGS.length]!;
-    receiver.answer = () => ({ raw: (socket) => writeForEver(socket, beginning) });
-    hostile.push(receiver);
-  }
+  const workerData = Array.from({ length: HOSTILE }, (_, number) => BEGINNINGS[number % BEGINNINGS.length]);
+  hostile = new Worker(new URL(`data:text/javascript,${encodeURIComponent(WRITING)}`), { workerData });
+  hostile.on("message", (message: number | "asked") => {
+    if (message === "asked") asked += 1;
+    else ports.push(message);
+  });
+  await until("the hostile handlers to listen", () => ports.length === HOSTILE);
 });
 
 afterAll(async () => {
-  await Promise.all([healthy, ...hostile].map((receiver) => receiver?.close()));
+  await hostile?.terminate();
+  await healthy?.close();
   folder.remove();
 });
 
@@ -45,11 +69,15 @@ test.skipIf(!isLong)(
   async () => {
     const server = await startProgram(folder.path, ["--dev"]);
     const { url } = server;
-    await subscribe(url, "healthy.sent", [healthy]);
-    await subscribe(url, "hostile.sent", hostile);
+    await subscribe(url, "healthy.sent", [healthy.url]);
+    await subscribe(
+      url,
+      "hostile.sent",
+      ports.map((port) => `http://127.0.0.1:${port}/`),
+    );
     const alone = await p99Ms(url, () => undefined);
     const beside = await p99Ms(url, (n) => (n % 10 === 0 ? publish(url, "hostile.sent", n) : undefined));
-    await until("each to have been sent to", () => hostile.every(({ requests }) => requests.length > 5));
+    await until("each to have been sent to several times", () => asked > HOSTILE * 5);
     const status = readFileSync(`/proc/${server.child.pid}/status`, "latin1");
     const peakMb = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
     const { data } = (await (await fetch(`${url}/v1/deliveries?action=hostile.sent&limit=1`)).json()) as {
@@ -64,21 +92,11 @@ test.skipIf(!isLong)(
   },
 );
 
-function writeForEver(socket: Socket, beginning: string): void {
-  const chunk = Buffer.alloc(65_536, "a");
-  const write = (): void => {
-    while (socket.writable && socket.write(chunk));
-  };
-  socket.on("drain", write);
-  socket.write(beginning);
-  write();
-}
-
-async function subscribe(url: string, action: string, receivers: readonly Receiver[]): Promise<void> {
+async function subscribe(url: string, action: string, handlers: readonly string[]): Promise<void> {
   await create(`${url}/v1/actions`, { action, application: "load", schemata: {} });
-  for (const [number, receiver] of receivers.entries()) {
+  for (const [number, handler] of handlers.entries()) {
     const subscription = { application: "load", subscription: `to-${number}`, action };
-    await create(`${url}/v1/subscriptions`, { ...subscription, handler: receiver.url, max_retries: 20 });
+    await create(`${url}/v1/subscriptions`, { ...subscription, handler, max_retries: 20 });
   }
 }
 
