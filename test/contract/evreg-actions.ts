@@ -21,6 +21,12 @@ const MANY_DESCRIBED = Object.fromEntries(
   ]),
 );
 
+/** As large as a schema may be. */
+function largeSchema(extra: object): Schemata {
+  const schema = { title: "", type: "object", properties: { ...MANY_DESCRIBED, ...extra } };
+  return { ...schema, title: "x".repeat(256 * 1024 - JSON.stringify(schema).length) };
+}
+
 export function actionsContract(open: OpenEvreg): void {
   describe("actions", () => {
     const under = useSharedEvreg(open);
@@ -46,15 +52,11 @@ export function actionsContract(open: OpenEvreg): void {
 
     it("keeps, lists, changes and compares schemas of 256 KiB", async () => {
       const { actions } = under.evreg;
-      const schemata = (extra: object): Schemata => {
-        const schema = { title: "", type: "object", properties: { ...MANY_DESCRIBED, ...extra } };
-        return { ...schema, title: "x".repeat(256 * 1024 - JSON.stringify(schema).length) };
-      };
       const application = freshName();
       // More than are read at once.
       const names = [freshName(), freshName(), freshName(), freshName()].toSorted();
       for (const action of names) {
-        await actions.create(newAction({ action, application, schemata: schemata({}) }));
+        await actions.create(newAction({ action, application, schemata: largeSchema({}) }));
       }
       const { data } = await actions.list({ application });
       expect(data.map(({ action }) => action)).toEqual(names);
@@ -62,12 +64,15 @@ export function actionsContract(open: OpenEvreg): void {
       const action = names[0]!;
       await publish(under.evreg, newEvent({ p7: "text" }, action));
       await refusal(under.evreg.events.publish(newEvent({ p7: 7 }, action)), "invalid");
-      const next = schemata({ added: { type: "integer" } });
+      const next = largeSchema({ added: { type: "integer" } });
       expect((await actions.update(action, { schemata: next })).data).toMatchObject({
         revision: 2,
         schemata: next,
       });
-      const broken = await refusal(actions.update(action, { schemata: schemata({ p7: false }) }), "conflict");
+      const broken = await refusal(
+        actions.update(action, { schemata: largeSchema({ p7: false }) }),
+        "conflict",
+      );
       expect(broken.details["changes"]).not.toEqual([]);
     });
 
