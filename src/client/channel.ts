@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { foreignAnswer, refusal, withAdvice } from "./refusals.ts";
@@ -59,6 +60,18 @@ export interface ChannelOptions extends Target {
   readonly maxAnswerBytes: number;
 }
 
+/** A server closes connections that are idle for long, mostly after seconds. */
+const IDLE_MS = 100;
+
+/**
+ * A caller that was busy for long has not heard of connections that the server closed meanwhile, and what is sent on one of
+ * those fails. The second turn of the event loop has looked at all of them.
+ */
+async function closedAreNoticed(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
+
 export function createChannel(options: ChannelOptions): Channel {
   const { origin, basePath, token, timeoutMs, maxAnswerBytes } = options;
   const agent = new Agent({
@@ -73,6 +86,7 @@ export function createChannel(options: ChannelOptions): Channel {
   if (token !== undefined) common["authorization"] = `Bearer ${token}`;
   const withBody = { ...common, "content-type": "application/json" };
   let closed: Promise<void> | undefined;
+  let usedMs = performance.now();
   let longAgent: Agent | undefined;
 
   return {
@@ -81,6 +95,7 @@ export function createChannel(options: ChannelOptions): Channel {
       let received: Received;
       const deadline = AbortSignal.timeout(timeoutMs);
       const headers = body === undefined ? common : withBody;
+      if (performance.now() - usedMs > IDLE_MS) await closedAreNoticed();
       try {
         const response = await request(`${origin}${basePath}${path}${queryString(query)}`, {
           method,
@@ -94,6 +109,8 @@ export function createChannel(options: ChannelOptions): Channel {
       } catch (error) {
         signal?.throwIfAborted();
         throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });
+      } finally {
+        usedMs = performance.now();
       }
       const { status } = received;
       if ((status >= 200 && status < 300) || also.includes(status)) return received;

@@ -2,6 +2,8 @@ import { createServer } from "node:http";
 import type { RequestListener, Server } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/connect.ts";
 import type { ConnectOptions } from "../../src/client/connect.ts";
@@ -228,4 +230,26 @@ describe("somebody else there", () => {
       details: { field: "action" },
     });
   });
+});
+
+test("a caller that was busy for longer than the server keeps a connection asks on a new one", async () => {
+  // In a thread of its own, as this one is blocked meanwhile.
+  const server = new Worker(
+    `const server = require("node:net").createServer((socket) => {
+      socket.on("data", () => {
+        socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: 11\\r\\n\\r\\n" + '{"data":[]}');
+        setTimeout(() => socket.destroy(), 50);
+      });
+      socket.on("error", () => {});
+    });
+    server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));`,
+    { eval: true },
+  );
+  closing.push(() => server.terminate());
+  const [port] = (await once(server, "message")) as [number];
+  const evreg = client({ url: `http://127.0.0.1:${port}` });
+  await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+  const create = () => evreg.actions.create({ action: "a", application: "a", schemata: {} });
+  await Promise.all([create(), create(), create()]);
 });

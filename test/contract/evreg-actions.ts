@@ -1,8 +1,31 @@
 import { describe, expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
-import type { NewAction } from "../../src/domain/action.ts";
-import { ANY_OBJECT, freshName, newAction, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
+import type { NewAction, Schemata } from "../../src/domain/action.ts";
+import {
+  ANY_OBJECT,
+  freshName,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  USER_SCHEMA,
+  useSharedEvreg,
+} from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
+
+/** Members with long texts about them, as large schemas mostly have. */
+const MANY_DESCRIBED = Object.fromEntries(
+  Array.from({ length: 40 }, (_, index) => [
+    `p${index}`,
+    { type: "string", description: "What it says. ".repeat(400) },
+  ]),
+);
+
+/** As large as a schema may be. */
+function largeSchema(extra: object): Schemata {
+  const schema = { title: "", type: "object", properties: { ...MANY_DESCRIBED, ...extra } };
+  return { ...schema, title: "x".repeat(256 * 1024 - JSON.stringify(schema).length) };
+}
 
 export function actionsContract(open: OpenEvreg): void {
   describe("actions", () => {
@@ -25,6 +48,32 @@ export function actionsContract(open: OpenEvreg): void {
       });
       expect(meta).toEqual({ warnings: [] });
       expect(await under.evreg.actions.get("user.created")).toEqual({ data });
+    });
+
+    it("keeps, lists, changes and compares schemas of 256 KiB", async () => {
+      const { actions } = under.evreg;
+      const application = freshName();
+      // More than are read at once.
+      const names = [freshName(), freshName(), freshName(), freshName()].toSorted();
+      for (const action of names) {
+        await actions.create(newAction({ action, application, schemata: largeSchema({}) }));
+      }
+      const { data } = await actions.list({ application });
+      expect(data.map(({ action }) => action)).toEqual(names);
+      expect(data.every((one) => JSON.stringify(one.schemata).length === 256 * 1024)).toBe(true);
+      const action = names[0]!;
+      await publish(under.evreg, newEvent({ p7: "text" }, action));
+      await refusal(under.evreg.events.publish(newEvent({ p7: 7 }, action)), "invalid");
+      const next = largeSchema({ added: { type: "integer" } });
+      expect((await actions.update(action, { schemata: next })).data).toMatchObject({
+        revision: 2,
+        schemata: next,
+      });
+      const broken = await refusal(
+        actions.update(action, { schemata: largeSchema({ p7: false }) }),
+        "conflict",
+      );
+      expect(broken.details["changes"]).not.toEqual([]);
     });
 
     it("refuses unknown and empty filters rather than list more than was asked for", async () => {

@@ -115,3 +115,15 @@ test("publishing to a retired action is 410, counted as gone", async () => {
   counts.refuseItems({ data: [null], errors: [item], meta: { accepted: 0, rejected: 1, replayed: 0 } });
   expect(counts.refused).toMatchObject({ gone: 2, internal: 0, withheld: 0 });
 });
+
+test("a schema may come in with as many spaces as it has other bytes, and a body over 1 MiB is refused", async () => {
+  const schemata = { description: "x".repeat(256 * 1024 - 18) };
+  const send = (spaces: number) =>
+    fetch(`${harness.url}/v1/actions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ action: "a.large", application: "shop", schemata }) + " ".repeat(spaces),
+    });
+  expect((await send(768 * 1024)).status).toBe(413);
+  expect((await send(512 * 1024)).status).toBe(201);
+});

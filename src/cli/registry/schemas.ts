@@ -29,7 +29,10 @@ export function schemaProblems(
     const schema = sent[member] ?? null;
     if (schema === null) continue;
     try {
-      const found = [...payloadTypeWarnings(schema as Schemata, member), ...checkSchema(schema).warnings];
+      const found = [
+        ...payloadTypeWarnings(schema as Schemata, member),
+        ...checkSchema(schema, member).warnings,
+      ];
       warnings.push(
         ...found.map(({ pointer, message }) => ({
           pointer,
@@ -40,7 +43,7 @@ export function schemaProblems(
     } catch (error) {
       if (!(error instanceof EvregError)) throw error;
       const { field, message } = error.details;
-      const name = String(field).replace(/^schemata/, member);
+      const name = String(field);
       problems.push({ place: place(pathNamed(name)), message: `${name}: ${String(message)}` });
     }
   }

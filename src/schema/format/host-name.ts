@@ -4,7 +4,9 @@ import { fromPunycode, toPunycode } from "./punycode.ts";
 /** Characters of the longest name, and of the longest label of one, as they go over the wire. */
 const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
-const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
+const LABEL = /[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?/;
+const ONLY_LABEL = new RegExp(`^${LABEL.source}$`);
+const NAME = new RegExp(`^${LABEL.source}(?:\\.${LABEL.source})*$`);
 /** What a label that is not only ASCII takes, in whichever form. */
 const LABEL_STEPS = 50;
 const DOTS = /[.\u3002\uff0e\uff61]/;
@@ -13,7 +15,7 @@ const ASCII = /^[\0-\x7f]*$/;
 
 /** A name of RFC 1123, whatever its labels stand for. */
 export function isAsciiName(text: string): boolean {
-  return text.length <= LONGEST_NAME && text.split(".").every(isLabel);
+  return text.length <= LONGEST_NAME && NAME.test(text);
 }
 
 /** A name of RFC 1123, in which each label that begins with `xn--` stands for one of IDNA 2008. */
@@ -34,10 +36,6 @@ export function isIdnHostName(text: string): boolean {
   );
 }
 
-function isLabel(label: string): boolean {
-  return label.length <= LONGEST_LABEL && LABEL.test(label);
-}
-
 /** A label as it is shown and as it goes over the wire; `undefined` for what is none. */
 function readLabel(label: string): { shown: string; wire: string } | undefined {
   // Each character beyond ASCII takes one over the wire at the least.
@@ -47,7 +45,7 @@ function readLabel(label: string): { shown: string; wire: string } | undefined {
     const wire = `xn--${toPunycode(label)}`;
     return wire.length <= LONGEST_LABEL && isUnicodeLabel(label) ? { shown: label, wire } : undefined;
   }
-  if (!isLabel(label)) return undefined;
+  if (!ONLY_LABEL.test(label)) return undefined;
   if (label.slice(2, 4) !== "--") return { shown: label, wire: label };
   spend(LABEL_STEPS);
   const wire = label.toLowerCase();

@@ -7,15 +7,18 @@ const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d):(\d\d))$/;
 const ISO_TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d)(?::?(\d\d))?)?$/;
 
 /**
- * Times as programs write them, with days that their months have. To tell those by one expression takes a quarter of what the
- * whole check takes, which the others (`t`, a leap day, a leap second) go on to.
+ * Days that their months have in every year, and times as programs write them. To tell those by one expression takes a
+ * quarter of what the whole check takes, which the others (`t`, a leap day, a leap second) go on to.
  */
-const USUAL_DATE_TIME =
-  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const USUAL_DATE =
+  /\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)/;
+const USUAL_TIME = /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)/;
+const ONLY_USUAL_DATE = new RegExp(`^${USUAL_DATE.source}$`);
+const USUAL_DATE_TIME = new RegExp(`^${USUAL_DATE.source}T${USUAL_TIME.source}$`);
 
 /** `full-date` of RFC 3339. */
 export function isDate(text: string): boolean {
-  return dayOf(text) !== undefined;
+  return ONLY_USUAL_DATE.test(text) || dayOf(text) !== undefined;
 }
 
 /** `full-time` of RFC 3339. */
