@@ -119,7 +119,7 @@ function comparedIfTaken({ old, next }: NextVersion): Measured | undefined {
 }
 
 test("what others made of their published schemas is decided", () => {
-  const versions = [...someOf(githubVersions(), 8), ...someOf(asyncApiVersions(), 4)];
+  const versions = [...someOf(githubVersions(), 10), ...someOf(asyncApiVersions(), 8)];
   let [longest, longestHeld, count, cut, unsure] = [0, 0, 0, 0, 0];
   for (const version of versions) {
     const result = comparedIfTaken(version);
