@@ -7,7 +7,7 @@ import { storeThreadInOneFile } from "./test/support/store-thread.ts";
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
-    "test/schema/compatibility/{accepts,certainty,hunt}.test.ts",
+    "test/schema/compatibility/{accepts,certainty,formats,hunt,wide}.test.ts",
     "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
     "test/{app/metrics,store/retention}.test.ts",
     "test/cli/{output/contract,registry/export}.test.ts",

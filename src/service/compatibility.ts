@@ -19,7 +19,7 @@ import type { SchemaTurns } from "./schema-work.ts";
 /** Revisions read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
 const READ_REVISIONS = 3;
 /**
- * Steps that comparing with all revisions may take: some 4 s. They are enough for 150 schemas of 42 KB each, 50 of those
+ * Steps that comparing with all revisions may take: some 4 s. They are enough for 150 schemas of 42 KB each, three that were
  * made to be hard, and thousands of small ones.
  */
 const STEPS_OVER_ALL = 20_000_000;

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { isDeepStrictEqual } from "node:util";
 
 const require = createRequire(import.meta.url);
 
@@ -33,8 +34,53 @@ export function githubTypes(): GitHubType[] {
   }));
 }
 
+/** How a published schema came to its next version. */
+export interface NextVersion {
+  readonly name: string;
+  readonly old: Record<string, unknown>;
+  readonly next: Record<string, unknown>;
+}
+
+/** What GitHub made of its event types from one major version of their schemas to the next, where anything changed. */
+export function githubVersions(): NextVersion[] {
+  const documents = [
+    require("webhooks-schemas-5") as SchemaDocument,
+    require("webhooks-schemas-6") as SchemaDocument,
+    githubDocument(),
+  ];
+  const names = (require("@octokit/webhooks-examples") as readonly ExampleSet[]).map(({ name }) => name);
+  return documents.slice(1).flatMap((after, index) => {
+    const before = documents[index]!;
+    return names
+      .filter((name) => before.definitions[rootOf(before, name)] !== undefined)
+      .map((name) => ({
+        name: `github.${name} ${index + 6}`,
+        old: schemaOf(before, name),
+        next: schemaOf(after, name),
+      }))
+      .filter(({ old, next }) => !isDeepStrictEqual(old, next));
+  });
+}
+
+/** The versions of AsyncAPI's schema for its documents, as far as they are within evreg's limits. */
+export function asyncApiVersions(): NextVersion[] {
+  const { schemasWithoutId: schemas } = require("@asyncapi/specs") as {
+    schemasWithoutId: Readonly<Record<string, Record<string, unknown>>>;
+  };
+  const versions = Object.keys(schemas).filter((version) => /^[12]\.\d\.0$/.test(version));
+  return versions.slice(1).map((version, index) => ({
+    name: `asyncapi ${version}`,
+    old: schemas[versions[index]!]!,
+    next: schemas[version]!,
+  }));
+}
+
+function rootOf({ definitions }: SchemaDocument, name: string): string {
+  return definitions[`${name}_event`] === undefined ? `${name}$event` : `${name}_event`;
+}
+
 function schemaOf(document: SchemaDocument, name: string): Record<string, unknown> {
-  const root = document.definitions[`${name}_event`] === undefined ? `${name}$event` : `${name}_event`;
+  const root = rootOf(document, name);
   const definitions: Record<string, unknown> = {};
   const waiting = [root];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -4,6 +4,7 @@ import { FORMATS } from "../formats.ts";
 import { isObject } from "../keywords.ts";
 import type { JsonObject } from "../keywords.ts";
 import { isMultipleOf } from "../multiple-of.ts";
+import { branchesOf } from "./clash.ts";
 import { isNumberFormat, itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { typeOf, typesNamed } from "./types.ts";
@@ -49,7 +50,7 @@ const object =
 
 const CHECKS: Readonly<Record<string, Check>> = {
   type: (value, _shape, _lenient, type) => (typeOf(value) & typesNamed(type)) !== 0,
-  enum: (value, _shape, _lenient, values) => new ValueSet(values as unknown[]).has(value),
+  enum: (value, shape, _lenient, values) => (shape.allowed ??= new ValueSet(values as unknown[])).has(value),
   const: (value, _shape, _lenient, only) => sameValue(value, only),
   multipleOf: number((value, factor) => isMultipleOf(value, factor)),
   maximum: number((value, limit) => value <= limit),
@@ -111,13 +112,18 @@ const CHECKS: Readonly<Record<string, Check>> = {
     );
   }),
   allOf: (value, shape, lenient) => shape.allOf.every((inner) => accepts(inner, value, lenient)),
-  anyOf: (value, shape, lenient) => shape.anyOf.some((inner) => accepts(inner, value, lenient)),
-  oneOf: (value, shape, lenient) =>
-    shape.oneOf.some(
+  anyOf: (value, shape, lenient) =>
+    branchesOf(shape, "anyOf")
+      .forValue(value)
+      .some((inner) => accepts(inner, value, lenient)),
+  oneOf: (value, shape, lenient) => {
+    const branches = branchesOf(shape, "oneOf").forValue(value);
+    return branches.some(
       (inner) =>
         accepts(inner, value, lenient) &&
-        shape.oneOf.every((other) => other === inner || !accepts(other, value)),
-    ),
+        branches.every((other) => other === inner || !accepts(other, value)),
+    );
+  },
   not: (value, shape) => !accepts(shape.not!, value),
   if: (value, shape, lenient) => {
     const next = accepts(shape.if!, value) ? shape.then : shape.else;

@@ -1,5 +1,5 @@
 import { spend } from "../budget.ts";
-import { clash } from "./clash.ts";
+import { branchesOf } from "./clash.ts";
 import type { Facts } from "./facts.ts";
 import type { OtherNames } from "./other-names.ts";
 import { memberShapes, itemShape } from "./shape.ts";
@@ -170,9 +170,10 @@ function* findChoices(shape: Shape): Generator<Choice> {
     yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ all: [anyOf[index]!] }) };
   }
   if (oneOf.length > 0) {
+    const branches = branchesOf(shape, "oneOf");
     const branch = (index: number): Extra => {
       const inner = oneOf[index]!;
-      return { all: [inner], none: oneOf.filter((other) => other !== inner && !clash(other, inner)) };
+      return { all: [inner], none: branches.near(inner).filter((other) => other !== inner) };
     };
     yield { key: `${id}one`, count: oneOf.length, branch };
   }

@@ -1,21 +1,28 @@
-import type { Task as Steps } from "../task.ts";
+import { spend } from "../budget.ts";
 import type { Case } from "./case.ts";
-import { clash } from "./clash.ts";
+import { branchesOf, clash } from "./clash.ts";
+import type { Branches } from "./clash.ts";
 import { factsOf } from "./facts.ts";
 import type { Finding, Goal, Prover, Showing, Task } from "./goal.ts";
+import { typesOf } from "./listed.ts";
 import type { Shape } from "./shape.ts";
-import { TYPE_BITS, typesNamed } from "./types.ts";
+import { TYPE_BITS } from "./types.ts";
 
 /** What a schema says by combining others. */
 export function* choiceTasks(right: Shape): Generator<Task> {
   for (const [index, inner] of right.allOf.entries()) {
     yield { keyword: "allOf", part: index, holds: (goal, prover) => prover.prove({ ...goal, right: inner }) };
   }
-  if (right.anyOf.length > 0) {
-    yield { keyword: "anyOf", holds: (goal, prover) => oneHolds(goal, prover, right.anyOf, false) };
-  }
-  if (right.oneOf.length > 0) {
-    yield { keyword: "oneOf", holds: (goal, prover) => oneHolds(goal, prover, right.oneOf, true) };
+  for (const keyword of ["anyOf", "oneOf"] as const) {
+    if (right[keyword].length === 0) continue;
+    const branches = branchesOf(right, keyword);
+    const holds: Task["holds"] = function* (goal, prover) {
+      return (
+        (yield* areKept(goal, prover, branches.list, keyword)) ||
+        (yield* oneHolds(goal, prover, branches, keyword === "oneOf"))
+      );
+    };
+    yield { keyword, branches, holds };
   }
   if (right.not !== undefined) {
     yield { keyword: "not", holds: (goal, prover) => isExcluded(goal, prover, right.not!) };
@@ -25,7 +32,7 @@ export function* choiceTasks(right: Shape): Generator<Task> {
 
 /** Whether no value of the case conforms to the schema. */
 function* isExcluded(goal: Goal, prover: Prover, right: Shape): Showing {
-  if (goal.left.shapes.some((shape) => clash(shape, right))) return true;
+  if (prover.refuses(goal.left, right) || goal.left.shapes.some((shape) => clash(shape, right))) return true;
   return yield* prover.isImpossible(goal.left.with({ all: [right] }), goal);
 }
 
@@ -34,13 +41,56 @@ function* areExcluded(goal: Goal, prover: Prover, branches: readonly Shape[]): S
   return true;
 }
 
-function* oneHolds(goal: Goal, prover: Prover, branches: readonly Shape[], only: boolean): Showing {
+/**
+ * Whether a schema of the case has all its branches here again, word for word: then one of them holds. Of a `oneOf` no
+ * other may hold then.
+ */
+function* areKept(
+  goal: Goal,
+  prover: Prover,
+  branches: readonly Shape[],
+  keyword: "anyOf" | "oneOf",
+): Showing {
+  for (const { anyOf, oneOf } of goal.left.shapes) {
+    for (const kept of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
+      if (kept.length === 0) continue;
+      const added = addedTo(kept, branches, prover);
+      if (added === undefined) continue;
+      if (keyword === "anyOf" || (yield* areExcluded(goal, prover, added))) return true;
+    }
+  }
+  return false;
+}
+
+/** What there is beside the branches that were there before; `undefined` where one of those is not. */
+function addedTo(kept: readonly Shape[], branches: readonly Shape[], prover: Prover): Shape[] | undefined {
+  spend(kept.length + branches.length);
+  const before = new Map<number | undefined, number>();
+  for (const branch of kept)
+    before.set(prover.classOf(branch), (before.get(prover.classOf(branch)) ?? 0) + 1);
+  const added: Shape[] = [];
+  let found = 0;
+  for (const branch of branches) {
+    const of = prover.classOf(branch);
+    const left = of === undefined ? 0 : (before.get(of) ?? 0);
+    if (left === 0) {
+      added.push(branch);
+      continue;
+    }
+    before.set(of, left - 1);
+    found += 1;
+  }
+  return found === kept.length ? added : undefined;
+}
+
+function* oneHolds(goal: Goal, prover: Prover, branches: Branches, only: boolean): Showing {
   const { left } = goal;
+  const near = yield* prover.near(left, branches);
   const tried: Finding[][] = [];
-  for (const { branch, meant } of yield* candidates(left, branches, prover)) {
+  for (const { branch, meant } of candidates(left, branches, near, prover)) {
     const findings: Finding[] = [];
     const holds = yield* prover.prove({ ...goal, right: branch, brief: goal.brief || !meant, findings });
-    const others = only ? branches.filter((other) => other !== branch) : [];
+    const others = only ? near.filter((other) => other !== branch) : [];
     if (holds && (yield* areExcluded(goal, prover, others))) return true;
     if (meant) tried.push(findings);
   }
@@ -68,30 +118,34 @@ interface Candidate {
   readonly meant: boolean;
 }
 
-function* candidates(
+/** First what the case says in the same words, then what stands in the same place, then all others. */
+function candidates(
   { shapes, types }: Case,
-  branches: readonly Shape[],
-  { stretch }: Prover,
-): Steps<Candidate[]> {
-  const meant = branches.filter((branch) => {
-    const { pointer, reference } = branch;
-    if (!shapes.some((shape) => shape.pointer === pointer || shape.pointer === reference?.pointer))
-      return false;
-    return (
-      (typesNamed((reference ?? branch).value("type")) & types) !== 0 ||
-      shapes.some((shape) => isListedAt(shape, pointer, branches.length))
-    );
-  });
-  const others: Shape[] = [];
-  for (const branch of branches) {
-    if (meant.includes(branch)) continue;
-    // Where the case has choices as well, each of their branches is held against this one.
-    if (stretch.isOver()) yield;
-    if (!shapes.some((shape) => clash(shape, branch))) others.push(branch);
-  }
+  branches: Branches,
+  near: readonly Shape[],
+  prover: Prover,
+): Candidate[] {
+  const classes = new Set(shapes.map((shape) => prover.classOf(shape)));
+  const meant = new Set(
+    shapes
+      .flatMap(({ pointer }) => branches.at(pointer) ?? [])
+      .filter(
+        (branch) =>
+          (typesOf(branch) & types) !== 0 ||
+          shapes.some((shape) => isListedAt(shape, branch.pointer, branches.list.length)),
+      ),
+  );
+  const others = near.filter((branch) => !meant.has(branch));
+  const isSame = (branch: Shape): boolean => {
+    const of = prover.classOf(branch);
+    return of !== undefined && classes.has(of);
+  };
   return [
-    ...meant.map((branch) => ({ branch, meant: true })),
-    ...others.map((branch) => ({ branch, meant: meant.length === 0 && others.length === 1 })),
+    ...others.filter(isSame).map((branch) => ({ branch, meant: false })),
+    ...[...meant].map((branch) => ({ branch, meant: true })),
+    ...others
+      .filter((branch) => !isSame(branch))
+      .map((branch) => ({ branch, meant: meant.size === 0 && others.length === 1 })),
   ];
 }
 

@@ -1,17 +1,22 @@
 import { spend } from "../budget.ts";
-import { ValueSet } from "../equality.ts";
+import { canonicalText } from "../canonical.ts";
+import { isObject } from "../keywords.ts";
+import { areDisjoint, listedAt, listedOf, partsOf, typesOf } from "./listed.ts";
+import type { Listed } from "./listed.ts";
 import type { Shape } from "./shape.ts";
-import { TYPE, typesNamed } from "./types.ts";
+import { TYPE } from "./types.ts";
 
 /**
- * Whether no value conforms to both, seen without looking far: by their types, or by a member that one asks for and whose
- * listed values the two do not share. That is how the branches of a choice are mostly told apart, and with many of them
- * everything else would take too long.
+ * Whether no value conforms to both, seen without looking far: by their types, their listed values, or a member that one
+ * asks for and whose listed values the two do not share. That is how the branches of a choice are mostly told apart, and
+ * with many of them everything else would take too long.
  */
 export function clash(one: Shape, other: Shape): boolean {
   const [left, right] = [targetOf(one), targetOf(other)];
   let clashes = left.clashes.get(right);
   if (clashes === undefined) {
+    // Who comes back here meanwhile knows nothing of it.
+    left.clashes.set(right, false);
     clashes = look(left, right);
     left.clashes.set(right, clashes);
   }
@@ -20,34 +25,137 @@ export function clash(one: Shape, other: Shape): boolean {
 
 function look(one: Shape, other: Shape): boolean {
   spend(10);
-  const shared = typesNamed(one.value("type")) & typesNamed(other.value("type"));
-  if (shared === 0 || insideClashes(one, other) || insideClashes(other, one)) return true;
+  const shared = typesOf(one) & typesOf(other);
+  if (shared === 0 || areDisjoint(listedOf(one), listedOf(other))) return true;
+  if (insideClashes(one, other) || insideClashes(other, one)) return true;
   if (shared !== TYPE.object) return false;
-  return [...one.required, ...other.required].some((name) => {
-    const [left, right] = [valuesOf(one.properties.get(name)), valuesOf(other.properties.get(name))];
-    if (left === undefined || right === undefined) return false;
-    const values = new ValueSet(right);
-    return !left.some((value) => values.has(value));
+  return [...partsOf(one), ...partsOf(other)].some(({ required }) => {
+    spend(required.length);
+    return required.some((name) => areDisjoint(listedAt(one, name), listedAt(other, name)));
   });
 }
 
-/** Whether what one combines clashes with the other: any of what must all hold, or all of what may. */
-function insideClashes({ allOf, anyOf, oneOf }: Shape, other: Shape): boolean {
-  const clashes = (inner: Shape): boolean => clash(inner, other);
-  return (
-    allOf.some(clashes) ||
-    (anyOf.length > 0 && anyOf.every(clashes)) ||
-    (oneOf.length > 0 && oneOf.every(clashes))
+/** Whether all that a schema leaves to choose from clashes with the other. */
+function insideClashes(one: Shape, other: Shape): boolean {
+  return partsOf(one).some((part) =>
+    (["anyOf", "oneOf"] as const).some(
+      (keyword) => part[keyword].length > 0 && branchesOf(part, keyword).near(other).length === 0,
+    ),
   );
-}
-
-function valuesOf(shape: Shape | undefined): readonly unknown[] | undefined {
-  if (shape === undefined) return undefined;
-  const target = targetOf(shape);
-  if (target.keywords.includes("const")) return [target.value("const")];
-  return target.value("enum") as readonly unknown[] | undefined;
 }
 
 function targetOf(shape: Shape): Shape {
   return shape.reference === undefined ? shape : targetOf(shape.reference);
+}
+
+/** So few are looked at one by one. */
+const FEW = 4;
+
+/** What tells branches apart: the listed values of a member that they ask for, or the value itself. */
+type Tag = { readonly name: string | undefined };
+
+/**
+ * The branches of an `anyOf` or `oneOf`, found by what tells them apart. Of the hundreds there may be, a value or another
+ * schema has something to do with one or two.
+ */
+export class Branches {
+  readonly list: readonly Shape[];
+  readonly #tag: Tag | undefined;
+  /** Branches by each value of the tag they list. */
+  readonly #tagged = new Map<string, Shape[]>();
+  readonly #untagged: Shape[] = [];
+  readonly #byPointer = new Map<string, Shape>();
+
+  constructor(list: readonly Shape[]) {
+    this.list = list;
+    this.#tag = list.length <= FEW ? undefined : tagOf(list);
+    for (const branch of list) {
+      spend(2);
+      const listed = this.#tag === undefined ? undefined : tagValues(branch, this.#tag);
+      if (listed === undefined) this.#untagged.push(branch);
+      for (const key of listed?.keys() ?? []) {
+        const tagged = this.#tagged.get(key);
+        if (tagged === undefined) this.#tagged.set(key, [branch]);
+        else tagged.push(branch);
+      }
+      for (const pointer of [branch.reference?.pointer, branch.pointer]) {
+        if (pointer !== undefined && !this.#byPointer.has(pointer)) this.#byPointer.set(pointer, branch);
+      }
+    }
+  }
+
+  /** The branch that stands there, or refers to what does. */
+  at(pointer: string): Shape | undefined {
+    return this.#byPointer.get(pointer);
+  }
+
+  /** Those to which the value may conform; all others refuse it. */
+  forValue(value: unknown): readonly Shape[] {
+    if (this.#tag === undefined) return this.list;
+    const { name } = this.#tag;
+    if (name === undefined) return this.#having([canonicalText(value)]);
+    return isObject(value) && Object.hasOwn(value, name)
+      ? this.#having([canonicalText(value[name])])
+      : this.#untagged;
+  }
+
+  /** Those that may share values with the schema. */
+  near(other: Shape): readonly Shape[] {
+    return this.related([other]).filter((branch) => !clash(branch, other));
+  }
+
+  /** Those that may share values with all of the schemas together, as far as the tag tells. */
+  related(shapes: readonly Shape[]): readonly Shape[] {
+    let shortest: Listed | undefined;
+    for (const shape of shapes) {
+      const listed = this.#listedIn(shape);
+      if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
+    }
+    const found = shortest === undefined ? this.list : this.#having(shortest.keys());
+    spend(found.length);
+    return found;
+  }
+
+  #listedIn(shape: Shape): Listed | undefined {
+    if (this.#tag === undefined) return undefined;
+    return this.#tag.name === undefined ? listedOf(shape) : listedAt(shape, this.#tag.name);
+  }
+
+  #having(keys: Iterable<string>): readonly Shape[] {
+    const found = new Set<Shape>();
+    for (const key of keys) {
+      spend(1);
+      for (const branch of this.#tagged.get(key) ?? []) found.add(branch);
+    }
+    return [...found, ...this.#untagged];
+  }
+}
+
+export function branchesOf(shape: Shape, keyword: "anyOf" | "oneOf"): Branches {
+  return (shape.branches[keyword] ??= new Branches(shape[keyword]));
+}
+
+/** The tag that most of the branches have. */
+function tagOf(list: readonly Shape[]): Tag | undefined {
+  const counts = new Map<string | undefined, number>();
+  for (const branch of list) {
+    for (const name of tagsOf(branch)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted(([, one], [, other]) => other - one);
+  return most === undefined ? undefined : { name: most[0] };
+}
+
+function tagsOf(branch: Shape): readonly (string | undefined)[] {
+  if (listedOf(branch) !== undefined) return [undefined];
+  if (typesOf(branch) !== TYPE.object) return [];
+  const asked = partsOf(branch).flatMap(({ required }) => required);
+  spend(asked.length);
+  return [...new Set(asked)].filter((name) => listedAt(branch, name) !== undefined);
+}
+
+/** What a branch lists for a tag that each of its values has. */
+function tagValues(branch: Shape, { name }: Tag): Listed | undefined {
+  if (name === undefined) return listedOf(branch);
+  const isAsked = partsOf(branch).some(({ required }) => required.includes(name));
+  return isAsked && typesOf(branch) === TYPE.object ? listedAt(branch, name) : undefined;
 }

@@ -1,6 +1,7 @@
 import { spend } from "../budget.ts";
-import { acceptsKeyword } from "./accepts.ts";
+import { accepts, acceptsKeyword } from "./accepts.ts";
 import type { Case } from "./case.ts";
+import { clash } from "./clash.ts";
 import { factsOf, isOf } from "./facts.ts";
 import { NAME } from "./goal.ts";
 import type { Finding, Place } from "./goal.ts";
@@ -14,6 +15,8 @@ const MAX_LOCAL = 60;
 const MAX_LIFTED = 4;
 const MAX_OPTIONAL = 12;
 const MAX_ITEMS = 300;
+/** Of more branches of a `oneOf` than these not all are tried together. */
+const MAX_OVERLAPS = 8;
 const STEPS_PER_ITEM = 12;
 
 /** Looks for payloads that show a finding: at its place a value of the left side that the keyword refuses. */
@@ -34,7 +37,9 @@ export class Examples {
    */
   *payloads({ right, keyword, part, place }: Finding): Generator {
     let [tried, lifted] = [0, 0];
-    for (const value of this.#values(place.left, { right, keyword, part, place })) {
+    const isRefused = (value: unknown): boolean =>
+      keyword === "false" || !acceptsKeyword(right, keyword, value, this.#lenient);
+    for (const value of this.#values({ right, keyword, part, place }, isRefused)) {
       if (value === undefined) {
         yield;
         continue;
@@ -42,7 +47,7 @@ export class Examples {
       if (++tried > MAX_LOCAL || lifted >= MAX_LIFTED) return;
       yield;
       if (!isOf(place.left, value)) continue;
-      if (keyword !== "false" && acceptsKeyword(right, keyword, value, this.#lenient)) continue;
+      if (!isRefused(value)) continue;
       const payload = yield* this.#lift(place, value);
       if (payload === NONE) continue;
       lifted++;
@@ -50,9 +55,10 @@ export class Examples {
     }
   }
 
-  *#values(left: Case, { right, keyword, part }: Finding): Generator {
+  *#values({ right, keyword, part, place }: Finding, isRefused: (value: unknown) => boolean): Generator {
+    const { left } = place;
+    yield* listedAt(place).filter(isRefused);
     yield* this.#fitted(left, { right, keyword, part });
-    yield* factsOf(left).values ?? [];
     yield* this.#sampler.samples(left);
     const optional = left.shapes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#having(left, name);
@@ -89,7 +95,8 @@ export class Examples {
         yield* this.#longer(left, (limit as number) + 1);
         return;
       case "uniqueItems": {
-        const item = yield* this.#sampler.sample(left.item(0));
+        const asked = left.shapes.flatMap(({ contains }) => contains ?? []);
+        const item = yield* this.#sampler.sample(left.item(0).with({ all: asked }));
         if (item !== NONE)
           yield* this.#sampler.samples(left, {
             items: new Map([
@@ -110,6 +117,40 @@ export class Examples {
         if (part !== undefined) yield* this.#having(left, String(part));
         // Those with listed members only are accepted still, and may be as many as are tried.
         else if (keyword === "additionalProperties") yield* this.#havingOthers(left, right);
+        return;
+      case "propertyNames": {
+        const names =
+          factsOf(left.name()).values ?? left.shapes.flatMap(({ properties }) => [...properties.keys()]);
+        for (const name of names as string[]) {
+          if (!accepts(right.propertyNames!, name)) yield* this.#having(left, name);
+        }
+        return;
+      }
+      case "oneOf":
+        // What more than one branch takes; then, as with `anyOf`, what none does.
+        for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
+          for (const other of right.oneOf.slice(index + 1, MAX_OVERLAPS)) {
+            if (!clash(branch, other)) yield* this.#sampler.samples(left.with({ all: [branch, other] }));
+          }
+        }
+        yield* this.#sampler.samples(left.with({ none: right.oneOf }));
+        return;
+      case "anyOf":
+        yield* this.#sampler.samples(left.with({ none: right.anyOf }));
+        return;
+      case "not":
+        yield* this.#sampler.samples(left.with({ all: [right.not!] }));
+        return;
+      case "if":
+        if (right.then !== undefined) {
+          yield* this.#sampler.samples(left.with({ all: [right.if!], none: [right.then] }));
+        }
+        if (right.else !== undefined) {
+          yield* this.#sampler.samples(left.with({ none: [right.if!, right.else] }));
+        }
+        return;
+      case "contains":
+        yield* this.#without(left, right.contains!);
         return;
       default:
     }
@@ -138,6 +179,19 @@ export class Examples {
 
   *#havingOthers(left: Case, right: Shape): Generator {
     for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
+  }
+
+  /** Lists of which no item conforms to the schema. */
+  *#without(left: Case, right: Shape): Generator {
+    const length = Math.max(1, factsOf(left).minItems);
+    if (length > MAX_ITEMS) return;
+    const items = new Map<number, unknown>();
+    for (let index = 0; index < length; index++) {
+      const item = yield* this.#sampler.sample(left.item(index).with({ none: [right] }));
+      if (item === NONE) return;
+      items.set(index, item);
+    }
+    yield* this.#sampler.samples(left, { items });
   }
 
   *#longer(left: Case, length: number): Generator {
@@ -179,4 +233,15 @@ export class Examples {
     const value = yield* this.#sampler.sample(left.member(name));
     return value === NONE ? undefined : { [name]: value };
   }
+}
+
+/** The values there, where they are listed, or those there in what is listed around it. */
+function listedAt({ left, parent, step }: Place): readonly unknown[] {
+  const { values } = factsOf(left);
+  if (values !== undefined || parent === undefined) return values ?? [];
+  return listedAt(parent).flatMap((around) => {
+    if (typeof around !== "object" || around === null) return [];
+    if (step === NAME) return Object.keys(around);
+    return Object.hasOwn(around, step) ? [(around as Record<string | number, unknown>)[step]] : [];
+  });
 }

@@ -1,7 +1,10 @@
+import { INTEGER_FORMATS } from "../formats.ts";
 import { isMultipleOf } from "../multiple-of.ts";
 import type { JsonObject } from "../keywords.ts";
 import { accepts } from "./accepts.ts";
 import type { Case } from "./case.ts";
+import { listedOf } from "./listed.ts";
+import type { Listed } from "./listed.ts";
 import type { Shape } from "./shape.ts";
 import { NUMBER, TYPE, typeOf } from "./types.ts";
 
@@ -102,9 +105,15 @@ function take(facts: Gathered, shape: Shape, keyword: string): void {
     case "pattern":
       facts.patterns.push(limit as string);
       return;
-    case "format":
+    case "format": {
       facts.formats.push(limit as string);
+      const range = INTEGER_FORMATS.get(limit as string);
+      if (range === undefined) return;
+      facts.lower = tighter(facts.lower, range[0], false, 1);
+      facts.upper = tighter(facts.upper, range[1], false, -1);
+      facts.factors.push(1);
       return;
+    }
     case "uniqueItems":
       facts.unique = true;
       return;
@@ -172,13 +181,13 @@ export function wholeRange({ lower, upper }: Pick<Facts, "lower" | "upper">): [n
 }
 
 function listed(one: Case, types: number, facts: Limits): unknown[] | undefined {
-  const lists: (readonly unknown[])[] = [];
+  let shortest: Listed | undefined;
   for (const shape of one.shapes) {
-    if (shape.keywords.includes("const")) lists.push([shape.value("const")]);
-    if (shape.keywords.includes("enum")) lists.push(shape.value("enum") as unknown[]);
+    const found = listedOf(shape);
+    if (found !== undefined && (shortest === undefined || found.size < shortest.size)) shortest = found;
   }
-  const shortest = lists.toSorted((a, b) => a.length - b.length)[0] ?? plainList(types, facts);
-  return shortest?.filter((value) => (typeOf(value) & types) !== 0 && isOf(one, value));
+  const values = shortest === undefined ? plainList(types, facts) : [...shortest.values()];
+  return values?.filter((value) => (typeOf(value) & types) !== 0 && isOf(one, value));
 }
 
 /** The values of types that have few. */
@@ -188,6 +197,9 @@ function plainList(types: number, facts: Limits): unknown[] | undefined {
   if ((types & TYPE.boolean) !== 0) values.push(false, true);
   const more = types & ~(TYPE.null | TYPE.boolean);
   if (more === 0) return values;
+  const { lower, upper } = facts;
+  // Bounds that meet leave one number, whole or not.
+  if ((more & ~NUMBER) === 0 && lower.value === upper.value) return [...values, lower.value];
   const [first, last] = wholeRange(facts);
   if (more !== TYPE.integer || last - first >= LISTED_INTEGERS || !Number.isSafeInteger(last))
     return undefined;

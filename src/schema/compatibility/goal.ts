@@ -1,5 +1,6 @@
 import type { Task as Steps } from "../task.ts";
 import type { Case } from "./case.ts";
+import type { Branches } from "./clash.ts";
 import type { Shape } from "./shape.ts";
 import type { Stretch } from "./stretch.ts";
 import type { TextSearch } from "./text-search.ts";
@@ -64,12 +65,20 @@ export interface Prover {
   member(goal: Goal, name: string, right: Shape, left?: Case): Goal;
   item(goal: Goal, index: number, right: Shape, left?: Case): Goal;
   mentions(view: View, name: string): boolean;
+  /** Whether the case rules out in so many words what the schema says. */
+  refuses(left: Case, right: Shape): boolean;
+  /** A number that two schemas share exactly when they say the same. */
+  classOf(shape: Shape): number | undefined;
+  /** The branches that may share values with the case. */
+  near(left: Case, branches: Branches): Steps<readonly Shape[]>;
 }
 
 /** A keyword of the right side, or one entry of it, that is shown by itself. */
 export interface Task {
   readonly keyword: string;
   readonly part?: string | number;
+  /** Those of which one must hold. */
+  readonly branches?: Branches;
   /** Whether it holds, in plain sight; adds findings where something further inside is at fault. */
   holds(goal: Goal, prover: Prover): boolean | Showing;
 }

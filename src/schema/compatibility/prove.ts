@@ -3,7 +3,10 @@ import type { Task as Steps } from "../task.ts";
 import { acceptsKeyword } from "./accepts.ts";
 import { arrayTasks } from "./array-rules.ts";
 import { Case } from "./case.ts";
+import type { Choice } from "./case.ts";
 import { choiceTasks } from "./choice-rules.ts";
+import { clash } from "./clash.ts";
+import type { Branches } from "./clash.ts";
 import { factsOf } from "./facts.ts";
 import type { At, Finding, Goal, Prover, Showing, Task } from "./goal.ts";
 import { objectTasks } from "./object-rules.ts";
@@ -20,6 +23,8 @@ const STEPS_PER_GOAL = 8;
 const SHAPES_PER_STEP_BITS = 4;
 /** Undecided choices of one case that are gone through; each doubles the cases at least. */
 const MAX_DECIDED = 6;
+/** Up to so many branches of the right side are held to the whole left side first. */
+const MANY_BRANCHES = 6;
 
 interface Known {
   holds: boolean | "open";
@@ -48,6 +53,7 @@ export class StructuralProver implements Prover {
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
   readonly #tasks = new Map<Shape, readonly Task[]>();
+  readonly #refused = new WeakMap<Case, ReadonlySet<number | undefined>>();
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
 
@@ -61,8 +67,7 @@ export class StructuralProver implements Prover {
   /** What keeps the right document from allowing all the left one does. A payload is an object. */
   *compare(left: Shape, right: Shape): Steps<Finding[]> {
     const findings: Finding[] = [];
-    yield* this.#same.reading(left);
-    yield* this.#same.reading(right);
+    yield* this.#same.reading(left, right);
     const start = new Case({ all: [left], types: TYPE.object });
     const place = { parent: undefined, step: "", left: start };
     yield* this.prove({
@@ -105,8 +110,8 @@ export class StructuralProver implements Prover {
       (yield* this.#holds({ ...goal, findings: found })) || (yield* this.isImpossible(left, goal));
     entry.holds = holds;
     if (!holds) {
-      entry.findings = found;
-      findings.push(...found);
+      entry.findings = distinct(found);
+      findings.push(...entry.findings);
       for (const forget of this.#trail.splice(opened)) forget();
     }
     return holds;
@@ -144,10 +149,11 @@ export class StructuralProver implements Prover {
       yield* this.#shown(task, goal);
       return false;
     }
+    const choice = decisions === 0 ? undefined : choiceFor(left, task);
     const found: Finding[] = [];
-    if (yield* this.#shown(task, { ...goal, findings: found })) return true;
-    const [choice] = left.choices;
-    if (choice === undefined || decisions === 0) {
+    const isTooWide = choice !== undefined && (yield* this.#isTooWide(task, goal));
+    if (!isTooWide && (yield* this.#shown(task, { ...goal, findings: found }))) return true;
+    if (choice === undefined) {
       findings.push(...found);
       return false;
     }
@@ -160,9 +166,41 @@ export class StructuralProver implements Prover {
         branchFindings.push({ right, keyword: task.keyword, part: task.part, place: inner.place });
       }
       holds = false;
+      if (goal.brief) break;
     }
     if (!holds) findings.push(...branchFindings);
     return holds;
+  }
+
+  /** Whether so many branches come into question that each way of the left side is better held to them by itself. */
+  *#isTooWide(task: Task, { left }: Goal): Showing {
+    return task.branches !== undefined && (yield* this.near(left, task.branches)).length > MANY_BRANCHES;
+  }
+
+  *near(left: Case, branches: Branches): Steps<readonly Shape[]> {
+    const near: Shape[] = [];
+    for (const branch of branches.related(left.shapes)) {
+      if (this.stretch.isOver()) yield;
+      // Where the case has choices as well, each of their branches is held against this one.
+      if (!left.shapes.some((shape) => clash(shape, branch))) near.push(branch);
+    }
+    return near;
+  }
+
+  classOf(shape: Shape): number | undefined {
+    return this.#same.classOf(shape);
+  }
+
+  /** Whether the case rules out in so many words what the schema says. */
+  refuses(left: Case, right: Shape): boolean {
+    const of = this.#same.classOf(right);
+    let refused = this.#refused.get(left);
+    if (refused === undefined) {
+      spend(left.none.length);
+      refused = new Set(left.none.map((shape) => this.#same.classOf(shape)));
+      this.#refused.set(left, refused);
+    }
+    return of !== undefined && refused.has(of);
   }
 
   *#shown(task: Task, goal: Goal): Showing {
@@ -246,6 +284,17 @@ export class StructuralProver implements Prover {
     }
     return tasks;
   }
+}
+
+/** The choice to go through for a task: where that has branches, the one with the most ways, which may be the same ones. */
+function choiceFor({ choices }: Case, { branches }: Task): Choice | undefined {
+  if (branches === undefined) return choices[0];
+  return choices.toSorted((one, other) => other.count - one.count)[0];
+}
+
+/** One for each place of the schema: where many goals come to the same one, its findings would double at each of them. */
+function distinct(found: readonly Finding[]): Finding[] {
+  return [...new Map(found.map((one) => [`${one.right.id} ${one.keyword} ${one.part ?? ""}`, one])).values()];
 }
 
 function isAnything({ shapes, none, types }: Case): boolean {

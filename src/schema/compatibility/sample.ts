@@ -1,5 +1,6 @@
 import { spend } from "../budget.ts";
 import type { Task } from "../task.ts";
+import { accepts } from "./accepts.ts";
 import type { Case } from "./case.ts";
 import { factsOf, isOf } from "./facts.ts";
 import type { Facts } from "./facts.ts";
@@ -23,6 +24,8 @@ const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean,
 const MAX_WAYS = 24;
 const MAX_DEPTH = 48;
 const MAX_FILLED = 300;
+/** Schemas that must not hold, and members of each, of which another value is tried. */
+const MAX_SPOILED = 4;
 
 /** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NONE` means nothing. */
 export class Sampler {
@@ -49,6 +52,11 @@ export class Sampler {
    * wait.
    */
   *samples(one: Case, wish: Wish = {}): Generator {
+    const { values } = factsOf(one);
+    if (values !== undefined) {
+      yield* values.filter((value) => grants(value, wish));
+      return;
+    }
     for (const way of waysOf(one)) {
       if (this.#stretch.isOver()) yield undefined;
       const facts = factsOf(way);
@@ -92,8 +100,24 @@ export class Sampler {
       case TYPE.array:
         return [yield* this.#list(one, facts, wish)].filter((value) => value !== undefined);
       default:
-        return [yield* this.#object(one, facts, wish)].filter((value) => value !== undefined);
+        return yield* this.#objects(one, facts, wish);
     }
+  }
+
+  /** An object, and where that conforms to what it must not conform to, others that do not in one member. */
+  *#objects(one: Case, facts: Facts, wish: Wish): Task<unknown[]> {
+    const plain = yield* this.#object(one, facts, wish);
+    if (plain === undefined) return [];
+    const made: unknown[] = [plain];
+    for (const refused of one.none.slice(0, MAX_SPOILED)) {
+      if (!accepts(refused, plain)) continue;
+      for (const [name, inner] of [...(refused.reference ?? refused).properties].slice(0, MAX_SPOILED)) {
+        if (Object.hasOwn(wish.members ?? {}, name)) continue;
+        const value = yield* this.sample(one.member(name).with({ none: [inner] }));
+        if (value !== NONE) made.push({ ...plain, [name]: value });
+      }
+    }
+    return made;
   }
 
   *#object(one: Case, facts: Facts, { members = {} }: Wish): Task<object | undefined> {
@@ -128,6 +152,13 @@ export class Sampler {
       const asked = contained[index];
       const item = asked === undefined ? plain : plain.with({ all: [asked] });
       const value = items.has(index) ? items.get(index) : yield* this.another(item, facts.unique ? made : []);
+      if (value === NONE) return undefined;
+      made.push(value);
+    }
+    for (const asked of contained) {
+      if (made.some((item) => accepts(asked, item))) continue;
+      const item = one.item(made.length).with({ all: [asked] });
+      const value = yield* this.another(item, facts.unique ? made : []);
       if (value === NONE) return undefined;
       made.push(value);
     }

@@ -9,6 +9,7 @@ import { TYPE } from "./types.ts";
 /** Texts of each format that is checked, to make others from. */
 const OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
   email: ["ada@example.com", "a@b.co"],
+  "idn-email": ["ä@example.com"],
   uuid: ["0b0f3c3e-6f0b-4c69-9d6f-1a2b3c4d5e6f"],
   "date-time": ["2026-01-31T12:00:00Z"],
   "iso-date-time": ["2026-01-31T12:00:00Z", "2026-01-31 12:00:00"],
@@ -19,9 +20,12 @@ const OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
   ipv4: ["192.0.2.1"],
   ipv6: ["2001:db8::1"],
   hostname: ["example.com"],
+  "idn-hostname": ["bücher.example"],
   uri: ["https://example.com/", "urn:x"],
   url: ["https://example.com/"],
   "uri-reference": ["/path", "https://example.com/"],
+  iri: ["https://example.com/ä"],
+  "iri-reference": ["/ä"],
   "uri-template": ["/{id}"],
   "json-pointer": ["/a"],
   "json-pointer-uri-fragment": ["#/a"],

@@ -18,7 +18,8 @@ const MAX_STATES = 4_000;
 const MAX_CLASSES = 160;
 /** Length is part of the state, so a great one makes too many. */
 const MAX_COUNTED_LENGTH = 300;
-const STEPS_PER_MOVE = 16;
+/** Beside one for each automaton and each place in its pattern that a move comes from. */
+const STEPS_PER_MOVE = 4;
 /** Work from one stop to the next: a move counts one, and one for each place in the pattern it comes from. About a millisecond. */
 const WORK_PER_STRETCH = 10_000;
 const END_TEXT = -1;
@@ -47,12 +48,27 @@ interface Node {
   readonly character: number;
 }
 
-/** Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms. */
+/**
+ * Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms, and what it
+ * has found.
+ */
 export class TextSearch {
   readonly #automata = new Map<string, Automaton>();
+  readonly #found = new Map<string, TextFound>();
 
-  *find(wanted: TextWanted): Task<TextFound> {
-    const { minLength = 0, maxLength = Infinity } = wanted;
+  *find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): Task<TextFound> {
+    spend(1);
+    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
+    let found = this.#found.get(key);
+    if (found === undefined) {
+      found = yield* this.#looking({ matching, notMatching, minLength, maxLength });
+      this.#found.set(key, found);
+    }
+    return found;
+  }
+
+  *#looking(wanted: Required<TextWanted>): Task<TextFound> {
+    const { minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
     const automata: Automaton[] = [];
@@ -61,7 +77,7 @@ export class TextSearch {
       if (!isFine(automaton)) return "unknown";
       automata.push(automaton);
     }
-    return yield* walk(automata, { ...wanted, minLength, maxLength });
+    return yield* walk(automata, wanted);
   }
 
   *#automatonOf(pattern: string): Task<Automaton> {
@@ -122,13 +138,14 @@ function* walk(
       continue;
     }
     for (const character of alphabet) {
-      spend(STEPS_PER_MOVE * (1 + automata.length));
-      work += node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
+      const move = node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
+      spend(STEPS_PER_MOVE + move);
+      work += move;
       if (work > WORK_PER_STRETCH) {
         work = 0;
         yield;
       }
-      const states = automata.map((automaton, index) => move(automaton, node.states[index]!, character));
+      const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, character));
       if (states.includes(null)) return "unknown";
       const next = { states: states as State[], length: node.length + 1, before: node, character };
       const key = keyOf(next);
@@ -142,7 +159,7 @@ function* walk(
 }
 
 /** A match is found as soon as its text has been read, whatever follows. */
-function move(automaton: Automaton, state: State, character: number): State | null {
+function moved(automaton: Automaton, state: State, character: number): State | null {
   if (state.isMatch) return state;
   return automaton.step(state, automaton.runeClass(character), character, UNANCHORED);
 }

@@ -1,8 +1,8 @@
+import { INTEGER_FORMATS } from "../formats.ts";
 import { isMultipleOf } from "../multiple-of.ts";
 import { factsOf, wholeRange } from "./facts.ts";
 import type { Facts } from "./facts.ts";
 import type { Showing, Task } from "./goal.ts";
-import { isNumberFormat } from "./shape.ts";
 import type { TextSearch } from "./text-search.ts";
 import { NUMBER, TYPE, typesNamed } from "./types.ts";
 
@@ -58,8 +58,12 @@ const RULES: Readonly<Record<string, Rule>> = {
       noText(texts, facts, { notMatching: [pattern as string] }),
   ),
   format: (format, facts) => {
-    if ((facts.types & (isNumberFormat(format) ? NUMBER : TYPE.string)) === 0) return true;
-    return facts.formats.includes(String(format));
+    const range = INTEGER_FORMATS.get(String(format));
+    if (range !== undefined) return (facts.types & NUMBER) === 0 || wholeWithin(facts, ...range);
+    if ((facts.types & TYPE.string) === 0) return true;
+    return facts.formats.some(
+      (known) => known === format || WIDER_FORMATS.get(known)?.includes(String(format)) === true,
+    );
   },
   maxItems: about(TYPE.array, (limit, facts) => facts.maxItems <= (limit as number)),
   minItems: about(TYPE.array, (limit, facts) => facts.minItems >= (limit as number)),
@@ -94,3 +98,17 @@ function* noText(
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
   return (yield* texts.find(wanted)) === "none";
 }
+/** Formats all of whose texts conform to others as well, as both are checked here. */
+export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["time", ["iso-time"]],
+  ["date-time", ["iso-date-time"]],
+  ["uri", ["uri-reference", "uri-template", "iri", "iri-reference"]],
+  ["uri-reference", ["uri-template", "iri-reference"]],
+  ["iri", ["iri-reference", "uri-template"]],
+  ["iri-reference", ["uri-template"]],
+  ["json-pointer-uri-fragment", ["uri-reference", "uri-template", "iri-reference"]],
+  ["hostname", ["idn-hostname", "uri-reference", "uri-template", "iri-reference"]],
+  ["ipv4", ["hostname", "idn-hostname", "uri-reference", "uri-template", "iri-reference"]],
+  ["uuid", ["uri-reference", "uri-template", "iri-reference"]],
+  ["date", ["uri-reference", "uri-template", "iri-reference"]],
+]);

@@ -36,7 +36,7 @@ function* editedBy(edit: (schema: Json) => boolean, document: Json, random: () =
   }
 }
 
-test("of the edits a person makes, fewer than one in ten cannot be decided, and none is called safe that is not", () => {
+test("of the edits a person makes, at most two in a hundred cannot be decided, and none is called safe that is not", () => {
   const undecided: string[] = [];
   const byKind: Record<string, string> = {};
   let total = 0;
@@ -62,8 +62,8 @@ test("of the edits a person makes, fewer than one in ten cannot be decided, and 
   const told = `${undecided.length} of ${total}`;
   report("edits a person makes", { "cannot be decided": told, ...byKind });
   expect(total).toBeGreaterThan(rounds(50, 300));
-  expect(undecided.length / total, `${told}\n${undecided.join("\n")}`).toBeLessThan(0.1);
-}, 300_000);
+  expect(undecided.length / total, `${told}\n${undecided.join("\n")}`).toBeLessThanOrEqual(0.02);
+}, 900_000);
 
 function hunt(old: Json, next: Json, broken: ReadonlySet<string>, random: () => number): void {
   checkSchema(next);

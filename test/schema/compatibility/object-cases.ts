@@ -231,10 +231,18 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     "/patternProperties/^x-/type",
   ),
   ...bothWays(
-    ...namePatterns,
+    "a pattern of names added to an open object",
+    "a pattern of names removed from an open object",
     object({}),
     object({}, { patternProperties: { "^x-": text } }),
     "/patternProperties/^x-/type",
+  ),
+  ...bothWays(
+    "a pattern of names added to an open object",
+    "a pattern of names removed from an open object",
+    object({ a: text }),
+    object({ a: text }, { patternProperties: { "^b$": whole } }),
+    "/patternProperties/^b$/type",
   ),
   [
     "a pattern of names narrowed",
@@ -243,10 +251,18 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     "/patternProperties/^x-/maxLength",
   ],
   ...bothWays(
-    ...names,
+    "propertyNames added to an open object",
+    "propertyNames removed from an object",
     { type: "object" },
     { type: "object", propertyNames: { maxLength: 5 } },
     "/propertyNames/maxLength",
+  ),
+  ...bothWays(
+    "propertyNames added to an open object",
+    "propertyNames removed from an object",
+    object({ a: text }),
+    object({ a: text }, { propertyNames: { pattern: "^[a-z]+$" } }),
+    "/propertyNames/pattern",
   ),
   ...bothWays(
     ...names,

@@ -54,7 +54,8 @@ const KINDS: readonly Kind[] = [
     map(target, "properties")[name] = schema;
   },
   (target, { name, number }) => {
-    map(target, "properties")[name] = NOTHING[number]!;
+    // A copy, as a later edit may be made inside of it.
+    map(target, "properties")[name] = structuredClone(NOTHING[number]!);
   },
   (target, { name }) => {
     target["required"] = [...new Set([...((target["required"] ?? []) as string[]), name])];

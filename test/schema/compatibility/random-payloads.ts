@@ -1,6 +1,28 @@
 import { NAMES, TEXTS } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
 
+/** Texts of formats, each of more than one or of nearly one. */
+const FORMATTED = [
+  [
+    "2026-01-31",
+    "2026-01-31T12:00:00Z",
+    "2026-01-31 12:00:00",
+    "2026-01-31T12:00:00+01",
+    "12:00:00Z",
+    "12:00:00",
+  ],
+  [
+    "192.0.2.1",
+    "a.example",
+    "https://a.example/?q#f",
+    "urn:x",
+    "//a.example/b",
+    "/{id}",
+    "a b",
+    "http://ä.example",
+  ],
+].flat();
+
 /** Numbers from 0 to 1, the same for the same seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed | 0;
@@ -138,6 +160,7 @@ class Payloads {
   }
 
   #text(schema: Json): string {
+    if ("format" in schema && this.#often(0.5)) return this.#pick(FORMATTED);
     const fits = TEXTS.filter((text) => {
       const { pattern, minLength = 0, maxLength = 99 } = schema;
       if (typeof pattern === "string" && !new RegExp(pattern, "u").test(text)) return false;
@@ -147,6 +170,8 @@ class Payloads {
   }
 
   #number(schema: Json, type: string): number {
+    if ("format" in schema && this.#often(0.3))
+      return this.#pick([2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 1.5]);
     const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].flatMap((keyword) =>
       typeof schema[keyword] === "number" ? [schema[keyword]] : [],
     );
