@@ -119,7 +119,7 @@ function readSlice(
   // Nothing of a damaged one is handed on, so the others go by themselves.
   for (const eventId of there) {
     const [start, length] = spans.get(eventId)!;
-    spans.set(eventId, damaged.has(eventId) ? null : out.add(new Uint8Array(bytes, start, length)));
+    spans.set(eventId, damaged.has(eventId) ? null : out.add(bytes.slice(start, start + length)));
   }
 }
 
