@@ -37,10 +37,13 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
+/** A file for `apply`. */
 function subscriptions(count: number): string {
-  const one = (_: unknown, n: number): string =>
-    `  - { application: load, subscription: s${n}, action: load.sent, handler: "https://hooks.example.com/${n}" }\n`;
-  return `subscriptions:\n${Array.from({ length: count }, one).join("")}`;
+  return `subscriptions:\n${Array.from({ length: count }, subscription).join("")}`;
+}
+
+function subscription(_: unknown, n: number): string {
+  return `  - { application: load, subscription: s${n}, action: load.sent, handler: "https://hooks.example.com/${n}" }\n`;
 }
 
 function restore(folder: string, env: Record<string, string> = {}): Promise<Outcome> {
