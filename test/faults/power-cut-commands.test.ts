@@ -47,7 +47,6 @@ describe.skipIf(missing !== undefined)(
           },
           { seed: SEED, atOnce: 2 },
         );
-        recording.remove();
         expect(withToken).toBe(cuts);
         report("power cut in a first start", { cuts, "locked out": cuts - withToken });
       },
@@ -117,7 +116,6 @@ describe.skipIf(missing !== undefined)(
           },
           { seed: SEED },
         );
-        recording.remove();
         report("power cut in commands", { cuts: looked, files: told.count });
       },
     );

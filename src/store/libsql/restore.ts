@@ -73,8 +73,13 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
     const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
     const kept = hasData ? `${file}.${before}` : null;
-    if (kept === null) takeFreePlace(copy, file, () => inUse(folder));
-    else takePlaceOf(file, copy, kept, () => inUse(folder));
+    try {
+      if (kept === null) takeFreePlace(copy, file);
+      else takePlaceOf(file, copy, kept);
+    } catch (error) {
+      // A file came meanwhile, or another restore keeps what was there, at this very moment.
+      throw (error as NodeJS.ErrnoException).code === "EEXIST" ? inUse(folder) : error;
+    }
     // With the data that it is a token of; whoever took it for one of these would be refused.
     const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
     const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;

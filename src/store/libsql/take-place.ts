@@ -1,21 +1,16 @@
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { EvregError } from "../../domain/error.ts";
 import { isSameFile, keptByRestores } from "../../runtime/left-by-restore.ts";
 import { syncFolderOf } from "../../runtime/replace-file.ts";
 
 /**
  * Gives a whole file the place of the data file, where there is none or an empty one. By a second name, which never takes
  * the place of a file that came meanwhile.
- * @throws EvregError `conflict` when one came
+ * @throws what the system says, `EEXIST` when one came
  */
-export function takeFreePlace(copy: string, file: string, inUse: () => EvregError): void {
+export function takeFreePlace(copy: string, file: string): void {
   if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
-  try {
-    if (!linked(copy, file)) renameSync(copy, file);
-  } catch (error) {
-    throw isThere(error) ? inUse() : error;
-  }
+  if (!linked(copy, file)) renameSync(copy, file);
   syncFolderOf(file);
 }
 
@@ -23,12 +18,11 @@ export function takeFreePlace(copy: string, file: string, inUse: () => EvregErro
  * Gives a whole file the place of the data file, which stays as `kept`. Wherever it is cut off, the old data or the new
  * are in their place; on a file system without second names there may be none for a moment, and no start makes an empty
  * file then (see `cut-off-restore.ts`).
- * @throws EvregError `conflict` when another restore at the same time keeps it by this name
+ * @throws what the system says, `EEXIST` when something is kept by this name already
  */
-export function takePlaceOf(file: string, copy: string, kept: string, inUse: () => EvregError): void {
+export function takePlaceOf(file: string, copy: string, kept: string): void {
   const hasFile = existsSync(file);
-  if (existsSync(`${kept}-wal`)) throw inUse();
-  const isNamedTwice = hasFile && namedTwice(file, kept, inUse);
+  const isNamedTwice = hasFile && linked(file, kept);
   // Beside the restored file it would be taken for that one's. There is none but that of a file that could not be settled.
   if (existsSync(`${file}-wal`)) {
     syncFolderOf(file);
@@ -43,18 +37,6 @@ export function takePlaceOf(file: string, copy: string, kept: string, inUse: () 
   renameSync(copy, file);
   syncFolderOf(file);
   dropFurtherNames(kept);
-}
-
-function namedTwice(file: string, kept: string, inUse: () => EvregError): boolean {
-  try {
-    return linked(file, kept);
-  } catch (error) {
-    throw isThere(error) ? inUse() : error;
-  }
-}
-
-function isThere(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "EEXIST";
 }
 
 /** Of the kept data, names that restores before gave it and were cut off then: as copies they would be counted and kept. */

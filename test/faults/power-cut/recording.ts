@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 import { randomFrom } from "../../schema/compatibility/random-payloads.ts";
 import { Disk, type Leaving } from "./disk.ts";
 import { type Note, notesIn } from "./notes.ts";
@@ -28,7 +29,7 @@ export type Moment = number;
 
 /**
  * A folder of which everything is noted that is done in it by the programs that get `env`, from an empty folder on or from
- * what `prepare` put there, which counts as durable.
+ * what `prepare` put there, which counts as durable. Removed when the test that began it is over.
  */
 export class Recording {
   readonly folder: string;
@@ -49,6 +50,7 @@ export class Recording {
 
   static async begin(prepare: (folder: string) => unknown = () => undefined): Promise<Recording> {
     const place = mkdtempSync(join(tmpdir(), "evreg-cut-"));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
     const folder = join(place, "disk");
     mkdirSync(folder);
     await prepare(folder);
@@ -132,10 +134,6 @@ export class Recording {
       await Promise.all(under);
     }
     if (failures[0] !== undefined) throw failures[0];
-  }
-
-  remove(): void {
-    rmSync(this.#place, { recursive: true, force: true });
   }
 
   /** Half of them anywhere, half at the calls that count: names, and what makes durable. */
