@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Finding } from "../../src/domain/finding.ts";
+import { fileFindings } from "../../src/cli/doctor/file-findings.ts";
 import { findingLines } from "../../src/cli/doctor/finding-lines.ts";
 import { serverFindings } from "../../src/cli/doctor/server-findings.ts";
 import { connect } from "../../src/client/connect.ts";
@@ -158,4 +159,22 @@ test("sentences go on under themselves", () => {
       "",
     ].join("\n"),
   );
+});
+
+test("what is wrong inside a file whose pages are whole is told by what it is", () => {
+  const of = (looked: Partial<Parameters<typeof fileFindings>[1]>) =>
+    fileFindings("The data file", {
+      impossible: [],
+      damaged_events: [],
+      events_without_checksum: 0,
+      ...looked,
+    }).map(({ check, status, found }) => [check, status, found]);
+  const whole = "Every page and index of the data file is whole";
+  expect(of({})).toEqual([["integrity", "ok", `${whole}, and every event is as it was published.`]]);
+  expect(of({ events_without_checksum: 1_200 })[0]?.[2]).toContain("Of 1,200 it is not known");
+  expect(of({ impossible: ["hash of token 1"], damaged_events: [3, 4, 5, 6, 7, 8] })).toEqual([
+    ["integrity", "ok", `${whole}.`],
+    ["records", "problem", expect.stringContaining("could not have written: hash of token 1.")],
+    ["events", "problem", expect.stringContaining("6 events are damaged: 3, 4, 5, 6, 7 and 1 more.")],
+  ]);
 });

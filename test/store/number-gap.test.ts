@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { hashToken } from "../../src/domain/token-form.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { moveNumbers } from "../../src/store/libsql/check-file.ts";
 import type { Sequences } from "../../src/store/libsql/number-gap.ts";
@@ -57,7 +58,7 @@ async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Rec
   );
   const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
   const [recorded] = await store.recordEvents([event], nowMs);
-  const token = await store.createToken({ name, hash: name, scopes: [] }, nowMs);
+  const token = await store.createToken({ name, hash: hashToken(name), scopes: [] }, nowMs);
   const plan = await store.planReplay({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
   const replay = await store.startReplay(plan!, nowMs);
   const [delivery] = await store.listDeliveries({ subscription: subscription.rowid, limit: 1 });

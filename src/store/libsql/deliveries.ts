@@ -36,7 +36,8 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
     `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code,
-        CAST(substr(response, 1, ${MOST_RESPONSE_BYTES}) AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
+        CAST(iif(octet_length(response) > ${MOST_RESPONSE_BYTES}, substr(response, 1, ${MOST_RESPONSE_BYTES}), response)
+          AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
