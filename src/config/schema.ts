@@ -154,7 +154,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "integer", min: 1, max: 10_000 },
     default: 4_096,
     description:
-      "Attempts under way at once, over all subscriptions; fewer where half of the file descriptors or a quarter of the memory is for fewer (64 KiB each), which the log tells. After a crash those that were under way are made again, so handlers may get as many twice.",
+      "Attempts under way at once, over all subscriptions; fewer where half of the file descriptors or a quarter of the memory is for fewer (128 KiB each), which the log tells. After a crash those that were under way are made again, so handlers may get as many twice.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT",
   },
   {

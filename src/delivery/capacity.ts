@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { DeliveryConfig } from "../config/config.ts";
 
-/** What an attempt under way takes: its connection, mostly TLS, and what is known of it. */
-const ATTEMPT_BYTES = 64 * 1_024;
+/** What an attempt under way takes over TLS, mostly for its connection; without TLS it is a tenth. */
+const ATTEMPT_BYTES = 128 * 1_024;
 /** Of the memory and the descriptors there are, as much may be for attempts. */
 const MEMORY_PART = 1 / 4;
 const DESCRIPTOR_PART = 1 / 2;

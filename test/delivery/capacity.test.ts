@@ -11,8 +11,10 @@ it.each([
   [16, 1_024, 480, 240, "descriptors"],
   [16, 256, 96, 48, "descriptors"],
   [16, 10, 1, 1, "descriptors"],
-  [0.5, 1_048_576, 2_048, 512, "memory"],
-  [0.125, 1_024, 480, 240, "descriptors"],
+  [2, 1_048_576, 4_096, 512, undefined],
+  [0.5, 1_048_576, 1_024, 512, "memory"],
+  [0.25, 1_024, 480, 240, "descriptors"],
+  [0.125, 1_024, 256, 128, "memory"],
 ])(
   "with %s GiB and %s descriptors %i may be under way, %i for one subscription",
   (memory, descriptors, inFlight, perSubscription, boundBy) => {
