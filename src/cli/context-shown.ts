@@ -1,4 +1,5 @@
 import type { Context } from "../config/contexts.ts";
+import { withoutUserInfo } from "../domain/user-info.ts";
 import type { Column } from "./table.ts";
 
 /** A context as it is shown: never with its token. */
@@ -10,7 +11,7 @@ export interface ContextShown {
 }
 
 export function shownContext({ name, url, token }: Context, inUse: string | undefined): ContextShown {
-  return { name, url, has_token: token !== undefined, in_use: name === inUse };
+  return { name, url: withoutUserInfo(url), has_token: token !== undefined, in_use: name === inUse };
 }
 
 export const CONTEXT_LIST: readonly Column<ContextShown>[] = [

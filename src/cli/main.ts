@@ -4,7 +4,7 @@ import { EXIT } from "./exit-code.ts";
 import { isServer, logFault } from "./fault-log.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { notWritten } from "./output.ts";
-import { parseMistake } from "./parse-mistake.ts";
+import { parseMistake, unknownFlagAmong } from "./parse-mistake.ts";
 import { reportError } from "./report-error.ts";
 import { flagsFirst, unknownCommand } from "./unknown-command.ts";
 
@@ -69,9 +69,22 @@ async function loadCommands({ root, fromSource = false, plugins }: ProgramOption
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {
   if (isExit(error)) return error.oclif.exit;
   if (isClosedPipe(error)) return EXIT.done;
-  const failure = unknownSubject(error, argv, config) ?? parseMistake(error) ?? goneFolder(error) ?? error;
+  const failure =
+    unknownSubject(error, argv, config) ?? wrongLine(error, argv, config) ?? goneFolder(error) ?? error;
   if (asEvregError(failure).code === "internal") logFault(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
+}
+
+/** What oclif could not read. An unknown flag is told before what was made of the words around it. */
+function wrongLine(
+  error: unknown,
+  argv: readonly string[],
+  config: Config | undefined,
+): EvregError | undefined {
+  const mistake = parseMistake(error);
+  if (mistake === undefined && !(error instanceof EvregError && error.code === "usage")) return undefined;
+  const command = config?.findCommand((commandOf(argv, config) ?? "").replaceAll(" ", ":"));
+  return (command === undefined ? undefined : unknownFlagAmong(argv, command.flags)) ?? mistake;
 }
 
 /** Nothing can be found by a relative path once the folder it counts from is removed. */

@@ -1,5 +1,6 @@
 import { nearest } from "../config/nearest.ts";
 import { EvregError } from "../domain/error.ts";
+import { withoutUserInfo } from "../domain/user-info.ts";
 import { usage } from "./usage.ts";
 
 /** What oclif throws at a command line it cannot read, with the members its kinds of mistake carry. */
@@ -16,6 +17,8 @@ interface ArgShape {
 }
 
 interface FlagShape {
+  readonly type?: string;
+  readonly char?: string;
   readonly required?: boolean;
   readonly helpValue?: string | readonly string[];
   readonly allowNo?: boolean;
@@ -56,8 +59,40 @@ function unknownFlags(flags: readonly string[], parse: Parsing | undefined): str
   const names = flags.map((flag) => flag.replace(/=.*$/s, ""));
   const [only = ""] = names;
   if (names.length > 1) return `There are no flags ${names.join(", ")} here.`;
-  const meant = only.startsWith("--") ? nearest(only.slice(2), flagNames(parse)) : undefined;
+  const meant = only.startsWith("--") ? meantFlag(only.slice(2), flagNames(parse)) : undefined;
   return `There is no flag ${only} here${meant === undefined ? "." : `; did you mean --${meant}?`}`;
+}
+
+/** The one that was misspelled, or of which only the beginning was typed. */
+function meantFlag(name: string, known: readonly string[]): string | undefined {
+  const longer = known.filter((other) => other.startsWith(name));
+  return nearest(name, known) ?? (longer.length === 1 ? longer[0] : undefined);
+}
+
+/**
+ * The same for a flag that a command has not, where another mistake was found first: the word behind it, taken for an
+ * argument, is then told as wrong.
+ * @param words of the command line
+ * @param flags those that the command has
+ */
+export function unknownFlagAmong(
+  words: readonly string[],
+  flags: Readonly<Record<string, FlagShape>>,
+): EvregError | undefined {
+  const parse = { input: { flags } };
+  const known = new Set([...flagNames(parse).map((name) => `--${name}`), "--help", "-h"]);
+  for (const { char } of Object.values(flags)) if (char !== undefined) known.add(`-${char}`);
+  const taking = new Set<string>();
+  for (const [name, { type, char, aliases = [] }] of Object.entries(flags)) {
+    if (type === "option") for (const one of [name, ...aliases]) taking.add(`--${one}`).add(`-${char}`);
+  }
+  const end = words.indexOf("--");
+  const unknown = words
+    .slice(0, end === -1 ? undefined : end)
+    .filter((word, at, all) => /^--?[a-z]/i.test(word) && !taking.has(all[at - 1] ?? ""))
+    .map((word) => word.replace(/=.*$/s, ""))
+    .filter((word) => !known.has(word) && !(/^-[a-z]/i.test(word) && known.has(word.slice(0, 2))));
+  return unknown.length === 0 ? undefined : usage(unknownFlags(unknown, parse));
 }
 
 function flagNames(parse: Parsing | undefined): string[] {
@@ -69,7 +104,10 @@ function flagNames(parse: Parsing | undefined): string[] {
 
 function wrongArguments(args: NonNullable<ParseError["args"]>, parse: Parsing | undefined): string {
   const extra = args.filter((arg) => typeof arg === "string");
-  if (extra.length > 0) return `Too many arguments: ${extra.join(" ")}. Quote an argument that holds spaces.`;
+  if (extra.length > 0) {
+    const told = extra.map(withoutUserInfo).join(" ");
+    return `Too many arguments: ${told}. Quote an argument that holds spaces.`;
+  }
   const names = args
     .filter((arg) => typeof arg !== "string")
     .map(({ name, description }) => {

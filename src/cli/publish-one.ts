@@ -1,12 +1,14 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isFinal } from "../domain/delivery.ts";
-import { asEvregError } from "../domain/error.ts";
+import { asEvregError, EvregError } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
 import { parsePayload } from "../domain/publish-body.ts";
 import type { Evreg } from "../evreg.ts";
 import type { RawJson } from "../json/raw-json.ts";
 import { systemClock } from "../runtime/clock.ts";
+import { shortDetail } from "./break-lines.ts";
 import { DELIVERY_LIST } from "./columns/deliveries.ts";
 import { EVENT_RECORD, PUBLISHED_RECORD } from "./columns/events.ts";
 import { deprecationNote } from "./deprecation-note.ts";
@@ -63,7 +65,7 @@ async function payloadSource(
   if (!options.sample) {
     const bytes = await payloadBytes(options);
     // How large a payload may be is for the target to say.
-    const payload = parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    const payload = payloadIn(bytes, options.payload);
     return () => Promise.resolve(payload);
   }
   if (options.payload !== undefined) throw usage("With --sample the payload is made up; leave it out.");
@@ -72,6 +74,24 @@ async function payloadSource(
     const { anySeed, samplePayloads } = await import("./sample-payload.ts");
     return samplePayloads(data, options.seed ?? anySeed(), 1)[0]!;
   };
+}
+
+/** @param typed the word on the command line, where the payload is that */
+function payloadIn(bytes: Uint8Array, typed: string | undefined): RawJson {
+  try {
+    return parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+  } catch (error) {
+    const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
+    if (!isForm) throw error;
+    const way = `A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'`;
+    if (typed === undefined || typed === "-" || typed.trimStart().startsWith("{")) {
+      const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${way}.`;
+      throw new EvregError(error.code, message, error.details);
+    }
+    const file = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
+    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${way}${file}.`;
+    throw new EvregError(error.code, message, error.details);
+  }
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */

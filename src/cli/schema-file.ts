@@ -35,12 +35,17 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   // stdin has no name to tell by: JSON begins with a brace, and no YAML document that is a schema does otherwise.
   const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
   if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
-  const yaml = await import("yaml");
-  // Through JSON and back, so that what only YAML can say (an alias to itself, .nan) is refused or becomes plain.
-  return inFile(
-    path,
-    () => JSON.parse(JSON.stringify(yaml.parse(text(bytes), { maxAliasCount: 100 }))) as unknown,
-  );
+  const [{ parseDocument }, { UNCHECKED_KEYS, yamlFaults }] = await Promise.all([
+    import("yaml"),
+    import("../config/yaml-faults.ts"),
+  ]);
+  return inFile(path, () => {
+    const document = parseDocument(text(bytes), UNCHECKED_KEYS);
+    const [slip] = [...document.errors, ...yamlFaults(document)];
+    if (slip !== undefined) throw new Error(slip.message);
+    // Through JSON and back, so that what only YAML can say (an alias to itself, .nan) is refused or becomes plain.
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }))) as unknown;
+  });
 }
 
 function text(bytes: Uint8Array): string {

@@ -83,7 +83,7 @@ export function columnsFor<T>(
   spare.sort((one, other) => one.spare! - other.spare!);
   const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
   const choices = [columns, filled, ...fewer].flatMap((kept) => [kept, kept.map(toTheMinute)]);
-  return choices.map((kept) => kept.map(uncut)).find(fits) ?? choices.find(fits) ?? columns;
+  return choices.map((kept) => kept.map(uncut)).find(fits) ?? choices.findLast(fits) ?? columns;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {

@@ -1,15 +1,17 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { Config } from "../config/config.ts";
-import type { Context } from "../config/contexts.ts";
+import { Contexts, type Context } from "../config/contexts.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { findServer } from "../runtime/find-server.ts";
 import { readTokenFile } from "../runtime/token-file.ts";
+import { agreed, canAsk } from "./agreement.ts";
+import { EXIT } from "./exit-code.ts";
 import { readHidden } from "./hidden-input.ts";
 import { readInput } from "./input.ts";
 import { nextCommand, serveCommand } from "./next-command.ts";
-import { contextFor } from "./place.ts";
+import { contextFor, contextInUse } from "./place.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
 import { usage } from "./usage.ts";
@@ -93,7 +95,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const loaded = await readSettings({ ...flags, token });
-  const server = await serverFor({ ...flags, token }, loaded, configFolder);
+  const server = await serverFor({ ...flags, token }, loaded, configFolder, isMeant);
   if (server !== undefined) return connected(server);
   return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
 }
@@ -101,18 +103,27 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
 /**
  * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
+ * @param mayBeMeant asks the person about an address that only a file names which was found by chance
+ * @throws EvregError `usage` when such an address is not meant: the file may have come with a cloned repository, and
+ * neither a payload nor a token goes where it says
  */
 export async function serverFor(
   flags: Omit<TargetFlags, "token-file">,
   loaded: LoadedConfig,
   configFolder: string,
+  mayBeMeant: (question: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<Address | undefined> {
-  const { config, remoteRefusal } = loaded;
+  const { config, unnamedUrlPlace: place } = loaded;
   const { url, token: configured, allowInsecureToken } = config.remote;
   const context = contextFor(flags, loaded, configFolder);
   if (context !== undefined) return addressOf(context, flags, loaded);
   if (url !== undefined && flags.data === undefined) {
-    if (remoteRefusal !== undefined) throw usage(remoteRefusal);
+    if (place !== undefined && !isKnown(url, configFolder)) {
+      const inUse = contextInUse(configFolder);
+      const other = inUse === undefined ? "" : `, and your context in use is ${inUse}`;
+      const asked = `Only ${place} names the server ${url}${other}. Act on it this once?`;
+      if (!(await mayBeMeant(asked))) throw notMeant(url, place, other);
+    }
     return { url, token: configured, allowInsecureToken };
   }
 
@@ -129,6 +140,27 @@ export async function serverFor(
     allowInsecureToken: true,
     folder: config.data,
   };
+}
+
+/** Whether it is the address of the context in use, or of any where none is in use. */
+function isKnown(url: string, configFolder: string): boolean {
+  const contexts = new Contexts(configFolder);
+  const inUse = contexts.inUse();
+  const names = inUse === undefined ? contexts.names() : [inUse];
+  return names.some((name) => contexts.get(name).url === url);
+}
+
+function notMeant(url: string, place: string, other: string): EvregError {
+  return usage(
+    `Only ${place} names the server ${url}${other}. A file that was found here may be anybody's, so nothing was sent there. If that server is meant, name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`,
+  );
+}
+
+async function isMeant(question: string): Promise<boolean> {
+  if (!canAsk()) return false;
+  const answer = await agreed(question);
+  if (answer === "interrupted") process.exit(EXIT.interrupted);
+  return answer === "yes";
 }
 
 /** @returns the context's own token where the context was typed, else what the environment has instead of it */

@@ -1,6 +1,7 @@
 import type { Command } from "@oclif/core";
 import { nearest } from "../config/nearest.ts";
 import type { EvregError } from "../domain/error.ts";
+import { withoutUserInfo } from "../domain/user-info.ts";
 import { usage } from "./usage.ts";
 
 /** As much of oclif's `Config` as tells which commands there are. */
@@ -11,11 +12,13 @@ interface Commands {
 
 /** For words that are no command: what was probably meant, else what there is. */
 export function unknownCommand(id: string, all: Commands): EvregError {
-  const extra = extraArguments(id, all);
+  // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
+  const told = withoutUserInfo(id);
+  const extra = extraArguments(told, all);
   if (extra !== undefined) return extra;
   const { commands } = all;
   const commandIDs = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
-  const words = id.split(":");
+  const words = told.split(":");
   const [topic = "", ...rest] = words;
   const verbs = commandIDs
     .filter((other) => other.startsWith(`${topic}:`))

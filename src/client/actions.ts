@@ -1,15 +1,14 @@
 import type { Action, ActionRevision, SchemaVerdict, WarningMeta } from "../domain/action.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
 import type { Channel } from "./channel.ts";
 
 export function actionsOver(channel: Channel): ActionsPort {
   return {
     async list(query = {}) {
-      return jsonAnswer(await channel.send("GET", "/v1/actions", { query: { ...query } })) as Answer<
-        readonly Action[]
-      >;
+      const received = await channel.send("GET", "/v1/actions", { query: { ...query } });
+      return (await listAnswer(received, channel)) as Answer<readonly Action[]>;
     },
     async create(input, signal) {
       const sent = { body: requestBody(input), signal };
@@ -24,7 +23,7 @@ export function actionsOver(channel: Channel): ActionsPort {
     },
     async revisions(name, query = {}) {
       const received = await channel.send("GET", `${pathOf(name)}/revisions`, { query: { ...query } });
-      return jsonAnswer(received) as Answer<readonly ActionRevision[]>;
+      return (await listAnswer(received, channel)) as Answer<readonly ActionRevision[]>;
     },
     async revision(name, revision) {
       const path = `${pathOf(name)}/revisions/${revision}`;

@@ -5,7 +5,7 @@ import { ENVELOPE_LEVELS } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
 import { holdsText } from "../json/utf8.ts";
-import type { Received } from "./channel.ts";
+import type { Channel, Received } from "./channel.ts";
 import { foreignAnswer } from "./refusals.ts";
 
 /** More than any envelope or record has. */
@@ -13,8 +13,25 @@ const MEMBERS = 64;
 /** More than any listing or batch has. */
 const RECORDS = 100_000;
 
-/** An answer without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else. */
+/** An answer without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else, and for a list. */
 export function jsonAnswer(received: Received): { readonly data: unknown } {
+  const answer = parsedAnswer(received);
+  if (Array.isArray(answer.data)) throw foreignAnswer(received);
+  return answer;
+}
+
+/** `{ data: [<record>, …] }`. An empty one says nothing of who made it, so that is found out. */
+export async function listAnswer(
+  received: Received,
+  channel: Pick<Channel, "mustBeEvreg">,
+): Promise<{ readonly data: unknown }> {
+  const answer = parsedAnswer(received);
+  if (!Array.isArray(answer.data)) throw foreignAnswer(received);
+  if (answer.data.length === 0) await channel.mustBeEvreg(received);
+  return answer;
+}
+
+export function parsedAnswer(received: Received): { readonly data: unknown } {
   let value: unknown;
   try {
     value = JSON.parse(textOf(received.bytes, { start: 0, end: received.bytes.length }));

@@ -52,6 +52,8 @@ export interface Channel {
    * @param signal ends it
    */
   open(path: string, signal: AbortSignal): Promise<Opened>;
+  /** Throws `unreachable` unless it is an evreg that answered so. */
+  mustBeEvreg(received: Received): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -87,9 +89,10 @@ export function createChannel(options: ChannelOptions): Channel {
   const withBody = { ...common, "content-type": "application/json" };
   let closed: Promise<void> | undefined;
   let usedMs = performance.now();
+  let isEvreg = false;
   let longAgent: Agent | undefined;
 
-  return {
+  const channel: Channel = {
     async send(method, path, { query, body, prefer, also = [], signal } = {}) {
       const asked = `${method} ${origin}${basePath}${path}`;
       let received: Received;
@@ -138,8 +141,23 @@ export function createChannel(options: ChannelOptions): Channel {
       const failure = refusal(refused);
       throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
     },
+    async mustBeEvreg(received) {
+      isEvreg ||= tellsData(await channel.send("GET", "/v1/whoami"));
+      if (!isEvreg) throw foreignAnswer(received);
+    },
     close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
   };
+  return channel;
+}
+
+/** As evreg does: the route stands beside the others, whatever a proxy in front lets through. */
+function tellsData({ bytes }: Received): boolean {
+  try {
+    const { data } = JSON.parse(Buffer.from(bytes).toString("utf8")) as { data?: { data_id?: unknown } };
+    return typeof data?.data_id === "string";
+  } catch {
+    return false;
+  }
 }
 
 function queryString(query: Sent["query"] = {}): string {

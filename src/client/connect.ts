@@ -2,7 +2,7 @@ import type { Answer, Evreg } from "../evreg.ts";
 import type { Health } from "../domain/health.ts";
 import type { Identity } from "../domain/token.ts";
 import { actionsOver } from "./actions.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import { backupOver } from "./backup.ts";
 import { createChannel } from "./channel.ts";
 import { checkTarget } from "./target.ts";
@@ -56,7 +56,8 @@ export function connect(options: ConnectOptions): Evreg {
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
     },
     async doctor() {
-      return jsonAnswer(await channel.send("GET", "/v1/doctor")) as Awaited<ReturnType<Evreg["doctor"]>>;
+      const received = await channel.send("GET", "/v1/doctor");
+      return (await listAnswer(received, channel)) as Awaited<ReturnType<Evreg["doctor"]>>;
     },
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),

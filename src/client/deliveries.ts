@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
 import type { Answer, DeliveriesPort } from "../evreg.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import type { Channel } from "./channel.ts";
 
 const PATH = "/v1/deliveries";
@@ -8,9 +8,8 @@ const PATH = "/v1/deliveries";
 export function deliveriesOver(channel: Channel): DeliveriesPort {
   return {
     async list(query = {}) {
-      return jsonAnswer(await channel.send("GET", PATH, { query: { ...query } })) as Answer<
-        readonly Delivery[]
-      >;
+      const received = await channel.send("GET", PATH, { query: { ...query } });
+      return (await listAnswer(received, channel)) as Answer<readonly Delivery[]>;
     },
     async get(id) {
       return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<DeliveryWithAttempts>;

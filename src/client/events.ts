@@ -5,7 +5,7 @@ import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../
 import type { Answer, EventsPort } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
 import { batchBody } from "./batch-body.ts";
-import { eventAnswer, eventsAnswer, jsonAnswer } from "./answers.ts";
+import { eventAnswer, eventsAnswer, listAnswer, parsedAnswer } from "./answers.ts";
 import type { Channel, Received } from "./channel.ts";
 import { deprecationIn } from "./deprecation.ts";
 import { foreignAnswer, refusal } from "./refusals.ts";
@@ -38,13 +38,15 @@ export function eventsOver(channel: Channel): EventsPort {
     async list(query = {}) {
       const received = await channel.send("GET", PATH, { query: { ...query } });
       const { data, rest } = eventsAnswer(received);
+      if (data.length === 0) await channel.mustBeEvreg(received);
       return { data: data as readonly Event[], meta: rest["meta"] as PageMeta };
     },
     async get(id) {
       return eventAnswer(await channel.send("GET", `${PATH}/${id}`));
     },
     async deliveries(id) {
-      return jsonAnswer(await channel.send("GET", `${PATH}/${id}/deliveries`)) as Answer<readonly Delivery[]>;
+      const received = await channel.send("GET", `${PATH}/${id}/deliveries`);
+      return (await listAnswer(received, channel)) as Answer<readonly Delivery[]>;
     },
   };
 }
@@ -87,6 +89,6 @@ function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
 }
 
 function minimalAnswer(received: Received): ReturnType<typeof eventsAnswer> {
-  const { data: _, ...rest } = jsonAnswer(received);
+  const { data: _, ...rest } = parsedAnswer(received);
   return { data: [], rest };
 }

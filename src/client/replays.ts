@@ -1,6 +1,6 @@
 import type { Replay, ReplayCount } from "../domain/replay.ts";
 import type { Answer, ReplaysPort } from "../evreg.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
 import type { Channel } from "./channel.ts";
 
@@ -18,9 +18,8 @@ export function replaysOver(channel: Channel): ReplaysPort {
       return (await replay(subscription, requestBody(input))) as Answer<Replay>;
     },
     async list(query = {}) {
-      return jsonAnswer(await channel.send("GET", PATH, { query: { ...query } })) as Answer<
-        readonly Replay[]
-      >;
+      const received = await channel.send("GET", PATH, { query: { ...query } });
+      return (await listAnswer(received, channel)) as Answer<readonly Replay[]>;
     },
     async get(id) {
       return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Replay>;

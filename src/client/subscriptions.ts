@@ -1,7 +1,7 @@
 import type { WarningMeta } from "../domain/action.ts";
 import type { CancelledMeta, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
 import type { Channel } from "./channel.ts";
 
@@ -11,7 +11,7 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
   return {
     async list(query = {}) {
       const received = await channel.send("GET", PATH, { query: { ...query } });
-      return jsonAnswer(received) as Answer<readonly Subscription[]>;
+      return (await listAnswer(received, channel)) as Answer<readonly Subscription[]>;
     },
     async create(input, signal) {
       const received = await channel.send("POST", PATH, { body: requestBody(input), signal });

@@ -1,4 +1,5 @@
 import { EvregError } from "../domain/error.ts";
+import { withoutUserInfo } from "../domain/user-info.ts";
 
 export interface Target {
   readonly origin: string;
@@ -46,10 +47,10 @@ function parseUrl(text: string): URL {
     // Not shown as given: it may hold a password.
     throw new EvregError("usage", "The address of the server must be a URL such as http://127.0.0.1:7480.");
   }
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+  if (text.includes("@") || url.search !== "" || url.hash !== "") {
     throw new EvregError(
       "usage",
-      `The address of the server must have no user, password, query or fragment: ${url.origin}${url.pathname}.`,
+      `The address of the server must have no user, password, query or fragment: ${withoutUserInfo(url.origin + url.pathname)}.`,
     );
   }
   return url;

@@ -1,6 +1,6 @@
 import type { Token, TokenWithSecret } from "../domain/token.ts";
 import type { Answer, TokensPort } from "../evreg.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonAnswer, listAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
 import type { Channel } from "./channel.ts";
 
@@ -9,7 +9,7 @@ const PATH = "/v1/tokens";
 export function tokensOver(channel: Channel): TokensPort {
   return {
     async list() {
-      return jsonAnswer(await channel.send("GET", PATH)) as Answer<readonly Token[]>;
+      return (await listAnswer(await channel.send("GET", PATH), channel)) as Answer<readonly Token[]>;
     },
     async create(input) {
       return jsonAnswer(

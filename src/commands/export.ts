@@ -21,15 +21,15 @@ export default class Export extends EvregCommand {
     },
   ];
   static override flags = {
-    application: Flags.string({
-      summary: "Only the actions this application owns, and its subscriptions.",
-      helpValue: "NAME",
-    }),
     "output-file": Flags.string({
       char: "o",
       summary: "Write into this file.",
       helpValue: "FILE",
       exclusive: ["output-dir"],
+    }),
+    application: Flags.string({
+      summary: "Only the actions this application owns, and its subscriptions.",
+      helpValue: "NAME",
     }),
     "output-dir": Flags.string({
       summary: "Write into this folder, a file for each application.",

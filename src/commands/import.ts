@@ -27,6 +27,12 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
+    "output-file": Flags.string({
+      char: "o",
+      summary: "Write into this file.",
+      helpValue: "FILE",
+      exclusive: ["output-dir"],
+    }),
     application: Flags.string({
       summary: "The application that owns the actions (default: the document's title).",
       helpValue: "NAME",
@@ -37,12 +43,6 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     }),
     loosen: Flags.boolean({
       summary: "Leave out what Draft 7 cannot say, where that accepts more than the document.",
-    }),
-    "output-file": Flags.string({
-      char: "o",
-      summary: "Write into this file.",
-      helpValue: "FILE",
-      exclusive: ["output-dir"],
     }),
     "output-dir": Flags.string({ summary: "Write a file into this folder.", helpValue: "DIR" }),
     force: Flags.boolean({

@@ -113,10 +113,12 @@ async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
 async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
   const { LineCounter, parseDocument } = await import("yaml");
   const lines = new LineCounter();
-  const document = parseDocument(content, { lineCounter: lines, prettyErrors: false });
-  const [slip] = [...document.errors, ...document.warnings];
+  const { UNCHECKED_KEYS, yamlFaults } = await import("./yaml-faults.ts");
+  const document = parseDocument(content, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
+  const read = [...document.errors, ...document.warnings];
+  const [slip] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];
   if (slip !== undefined) {
-    const { line, col } = lines.linePos(slip.pos[0]);
+    const { line, col } = lines.linePos(slip.offset);
     throw new EvregError(
       "usage",
       `${path}:${line}:${col}: this is not the YAML evreg reads: ${slip.message}`,

@@ -5,7 +5,7 @@ import { buildConfig, defaultDataFolder, defaultValues } from "./defaults.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
 import type { ConfigFile } from "./file-search.ts";
 import { findings, note, type Findings, type Found, type Problem } from "./found.ts";
-import { applyRules, strangerWithToken, warningsFor } from "./rules.ts";
+import { applyRules, warningsFor } from "./rules.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
 
 /** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
@@ -40,8 +40,8 @@ export interface LoadedConfig {
   readonly places: ReadonlyMap<string, Found>;
   /** What `EVREG_CONTEXT` names. */
   readonly contextName?: string;
-  /** A sentence that says why nothing may be sent to `remote.url` as things are: its token was not meant for it. */
-  readonly remoteRefusal?: string;
+  /** Where `remote.url` was found when only a file says it that nobody named. */
+  readonly unnamedUrlPlace?: string;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -77,13 +77,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   problems.push(...applyRules(values, found));
   if (problems.length > 0) throw mistakes(problems, file?.file);
 
-  const remoteRefusal = file?.named === false ? strangerWithToken(found) : undefined;
+  const url = found.get("remote.url");
+  const isUnnamed = file?.named === false && url?.source === "file";
   return {
     config: buildConfig(values),
     places: found,
     warnings: warningsFor(values, found, options.configText === undefined ? file?.file.path : undefined),
     ...(file === undefined ? {} : { file: file.file.path }),
-    ...(remoteRefusal === undefined ? {} : { remoteRefusal }),
+    ...(isUnnamed ? { unnamedUrlPlace: url.place } : {}),
     ...(environment.contextName === undefined ? {} : { contextName: environment.contextName }),
   };
 }

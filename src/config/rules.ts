@@ -84,18 +84,6 @@ function keepTokenWithItsServer(values: Values, found: Places): void {
   if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
 }
 
-/**
- * Why `remote.url` must not be asked with `remote.token`, or `undefined`. A file that was merely found may have come with
- * a cloned repository: it must not direct a token of the environment, which was not meant for it, to a server of its
- * choice. An address by flag or environment may have it, one in a file that was named may, and a token typed for the
- * command goes wherever the command goes.
- */
-export function strangerWithToken(found: Places): string | undefined {
-  const [url, token] = [found.get("remote.url"), found.get("remote.token")];
-  if (url?.source !== "file" || token?.source !== "environment") return undefined;
-  return `${token.place} is not sent to ${String(url.value)}: only ${url.place} names that address, and a file that was found here may be anybody's. If that server is meant, set EVREG_URL beside ${token.place} or give --url, or name the file with --config.`;
-}
-
 function sendsInTheOpen(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ""));

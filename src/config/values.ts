@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { MINUTES_AND_UP, parseDurationMs } from "../domain/duration.ts";
 import { parseEncryptionKey } from "../domain/encryption-key.ts";
+import { withoutUserInfo } from "../domain/user-info.ts";
 import type { ConfigKey, KeyKind } from "./schema.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[];
@@ -14,7 +15,8 @@ export function checkValue(key: ConfigKey, value: unknown): Checked {
   const problem = kind.refuse?.(value);
   if (problem !== undefined) return { problem };
   if (kind.takes(key.type, value)) return { value: kind.tidy?.(value) ?? value };
-  const shown = key.secret === true ? "" : `, not ${show(value)}`;
+  const told = key.type.kind === "url" && typeof value === "string" ? withoutUserInfo(value) : value;
+  const shown = key.secret === true ? "" : `, not ${show(told)}`;
   return { problem: `must be ${kind.allowed(key.type)}${shown}` };
 }
 
@@ -114,7 +116,8 @@ function durationMs(value: unknown): number | undefined {
 function isServerUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
-  const plain = `${username}${password}${search}${hash}` === "";
+  // Such as a password with a slash: the rest of it would pass for a path, and be told.
+  const plain = `${username}${password}${search}${hash}` === "" && !text.includes("@");
   return plain && (protocol === "http:" || protocol === "https:");
 }
 

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { createAddressRules, LOOPBACK_NETWORKS } from "./address.ts";
 import { EvregError, invalidField } from "./error.ts";
 import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
+import { withoutUserInfo } from "./user-info.ts";
 
 export interface HandlerPolicy {
   /** Lets handlers be `http:`. */
@@ -57,7 +58,7 @@ export function checkHandlerForm(field: string, handler: unknown): { text: strin
   if (holdsUserInfo(handler, url)) {
     throw invalidField(field, "must not hold a user name or password; the delivery carries its own secret");
   }
-  const refuse = (message: string): EvregError => invalidField(field, message, handler);
+  const refuse = (message: string): EvregError => invalidField(field, message, withoutUserInfo(handler));
   // The parser below would quietly mend all of these, and the stored text would no longer say where deliveries go.
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(handler)) {

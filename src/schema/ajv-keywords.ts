@@ -125,9 +125,7 @@ function handUp(errors: readonly ErrorObject[], place: string): ErrorObject {
 /** All of them, each where it stands in what the part is called from. */
 function handAllUp(errors: readonly ErrorObject[], place: string, schemaPath: string): ErrorObject[] {
   spend(16 * (1 + errors.length));
-  return governingErrors(errors).map((error) => ({
-    ...error,
-    instancePath: place + error.instancePath,
-    schemaPath,
-  }));
+  return governingErrors(errors).map((error) =>
+    Object.assign({}, error, { instancePath: place + error.instancePath, schemaPath }),
+  );
 }

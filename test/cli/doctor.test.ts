@@ -1,5 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Finding } from "../../src/domain/finding.ts";
@@ -177,4 +179,22 @@ test("what is wrong inside a file whose pages are whole is told by what it is", 
     ["records", "problem", expect.stringContaining("could not have written: hash of token 1.")],
     ["events", "problem", expect.stringContaining("6 events are damaged: 3, 4, 5, 6, 7 and 1 more.")],
   ]);
+});
+
+test("an evreg of another data folder that listens at the port is known, and another program is not", async () => {
+  const other = createServer((_, response) => response.end("{}"));
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const at = async (port: string): Promise<string> => {
+    const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
+    const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
+    const { found, remedy } = findings.find(({ check }) => check === "port")!;
+    return `${found} ${remedy}`;
+  };
+  const url = new URL(harness.url);
+  expect(await at(url.port)).toBe(
+    `The evreg that listens at ${url.host} has another data folder. To act on it, give --url ${url.origin}; for a server on this folder, name another port with --port.`,
+  );
+  expect(await at(String((other.address() as AddressInfo).port))).toContain("another program listens there");
+  other.closeAllConnections();
+  other.close();
 });

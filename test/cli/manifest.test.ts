@@ -14,7 +14,10 @@ interface ManifestCommand {
   readonly examples?: readonly (string | { command: string; description: string })[];
   readonly args: Readonly<Record<string, { description?: string }>>;
   readonly flags: Readonly<
-    Record<string, { summary?: string; description?: string; required?: boolean; helpGroup?: string }>
+    Record<
+      string,
+      { summary?: string; description?: string; required?: boolean; helpGroup?: string; char?: string }
+    >
   >;
   readonly usage?: string | readonly string[];
 }
@@ -80,5 +83,19 @@ test("what help does not wrap fits into 80 columns", () => {
       if (typeof example !== "string") continue;
       expect(`  $ ${example.replace("<%= config.bin %>", "evreg")}`.length, example).toBeLessThanOrEqual(80);
     }
+  }
+});
+
+test("help breaks no example inside of quotes, and stands in line", () => {
+  for (const [id, { examples = [], flags }] of Object.entries(built.commands)) {
+    for (const example of examples) {
+      const { command } = typeof example === "string" ? { command: example } : example;
+      const line = `    $ ${command.replaceAll("<%= config.bin %>", "evreg")}`;
+      if (line.length > 80)
+        expect.soft(line.slice(0, 80), id).not.toMatch(/^[^'"]*(?:(['"])[^'"]*\1[^'"]*)*['"][^'"]*$/);
+    }
+    // oclif takes the indentation of the first line away, so a flag without a letter must not stand there before others.
+    const own = Object.values(flags).filter(({ helpGroup }) => helpGroup === undefined);
+    if (own.some(({ char }) => char !== undefined)) expect.soft(own[0]?.char, id).toBeDefined();
   }
 });

@@ -18,6 +18,8 @@ const served = useServed(async ({ evreg }) => {
     if (path.endsWith("/refused")) return { status: 500, body: "no\u001b[2J" };
     return path.endsWith("/stuck") ? "hang" : { status: 200 };
   };
+  const strict = { type: "object", required: ["a", "b"], properties: { n: { minimum: 0 } } };
+  await evreg.actions.create({ action: "strict", application: "shop", schemata: strict });
   for (const action of ["wanted", "refused", "stuck", "sifted"]) {
     const handler = `${receiver.url}/${action}`;
     const filter = action === "sifted" ? { properties: { id: { minimum: 100 } } } : null;
@@ -62,12 +64,14 @@ test("a payload is kept byte for byte, from an argument, a file or stdin", async
 });
 
 test("what cannot be published says why, and ends with the code for it", async () => {
-  const [against, unknown, malformed, twice, list] = await Promise.all([
+  const [against, unknown, malformed, twice, list, word, three] = await Promise.all([
     run(["publish", "plain", '{"id": "seven"}']),
     run(["publish", "no.such", "{}"]),
     run(["publish", "plain", '{"id": 1,}']),
     run(["publish", "plain", '{"id": 1, "id": 2}', "--json"]),
     run(["publish", "plain", "[1]"]),
+    run(["publish", "plain", "not-json"]),
+    run(["publish", "strict", '{"n": -1}']),
   ]);
   expect(against).toMatchObject({ code: 1, stdout: "" });
   expect(against.stderr).toMatch(/^Error: .*id must be an integer\n {2}value: seven\n$/);
@@ -77,7 +81,17 @@ test("what cannot be published says why, and ends with the code for it", async (
   expect(malformed.stderr).toMatch(/line 1/);
   expect(twice).toMatchObject({ code: 1, stdout: "" });
   expect(JSON.parse(twice.stderr)).toMatchObject({ code: 400 });
+  expect(malformed.stderr).toContain("typed in quotes");
   expect(list).toMatchObject({ code: 1, stdout: "" });
+  expect(word).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `Error: "not-json" is no payload. A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'.\n`,
+  });
+  expect(three).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/: a is required\n {2}- b is required\n {2}- n must be at least 0: -1\n$/),
+  });
 });
 
 test("an idempotency key makes a second publish harmless, and another payload a conflict", async () => {

@@ -20,9 +20,11 @@ beforeEach(async () => {
   cli = commandLine(folder.path, {});
   seen = [];
   server = createServer((request, response) => {
-    const health = request.url === "/health";
-    if (!health) seen.push(request.headers.authorization ?? "no token");
-    const data = health ? { instance: "forged" } : [];
+    const about = { "/health": { instance: "forged" }, "/v1/whoami": { data_id: "forged" } }[
+      String(request.url)
+    ];
+    if (about === undefined) seen.push(request.headers.authorization ?? "no token");
+    const data = about ?? [];
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ data, meta: { total: 0, page: 1, per_page: 50 } }));
   });
@@ -58,28 +60,56 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("a found configuration file does not direct the environment's token; a named one and an own word do", async () => {
+test("a found configuration file sends nothing to its address; a named one and an own word do", async () => {
   const config = join(folder.path, "evreg.config.yaml");
   writeFileSync(config, `remote:\n  url: ${url}\n`);
   writeFileSync(join(folder.path, "token.txt"), TOKEN);
-  for (const env of [{ EVREG_TOKEN: TOKEN }, { EVREG_TOKEN_FILE: "token.txt" }]) {
-    const { code, stdout, stderr } = await cli.run(["events"], { env });
+  const env = { EVREG_TOKEN: TOKEN };
+  const unmeant = await Promise.all([
+    cli.run(["events"], { env }),
+    cli.run(["events"], { env: { EVREG_TOKEN_FILE: "token.txt" } }),
+    cli.run(["events", "--token", TOKEN]),
+    cli.run(["publish", "a.b", "{}"]),
+    cli.run(["publish", "a.b", "-", "--json"], { input: "{}" }),
+  ]);
+  for (const { code, stdout, stderr } of unmeant) {
     expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
-    expect(stderr).toMatch(/EVREG_URL.*--url.*--config/);
+    expect(stderr).toContain(`Only ${config}:2:8 names the server ${url}`);
+    expect(stderr).toMatch(/--url or EVREG_URL.*--config or EVREG_CONFIG.*evreg context add/);
     expect(stderr).not.toContain(TOKEN);
   }
-  const env = { EVREG_TOKEN: TOKEN };
   const meant = await Promise.all([
     cli.run(["events", "--url", url], { env }),
     cli.run(["events"], { env: { ...env, EVREG_URL: url } }),
     cli.run(["events", "--config", config], { env }),
     cli.run(["events"], { env: { ...env, EVREG_CONFIG: config } }),
-    cli.run(["events", "--token", TOKEN]),
   ]);
   for (const { code } of meant) expect.soft(code).toBe(0);
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
-  // Without a token there is nothing to lose.
-  expect(await cli.run(["events"])).toMatchObject({ code: 0 });
+});
+
+test("nor does one take the place of the context in use, unless it is of the same address", async () => {
+  const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
+  const add = async (name: string, address: string, ...words: string[]): Promise<void> => {
+    const added = await cli.run(["context", "add", name, "--no-check", "--url", address, ...words], {
+      env: settings,
+    });
+    expect(added).toMatchObject({ code: 0 });
+  };
+  const publish = () => cli.run(["publish", "a.b", "{}"], { env: settings });
+  writeFileSync(join(folder.path, "evreg.config.yaml"), `remote:\n  url: ${url}\n`);
+  await add("prod", "http://127.0.0.1:9", "--use");
+  await add("same", url);
+  expect(await publish()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("context in use is prod"),
+  });
+  expect(seen).toEqual([]);
+  await cli.run(["context", "use", "--none"], { env: settings });
+  await publish();
+  await cli.run(["context", "use", "same"], { env: settings });
+  await publish();
+  expect(seen).toEqual(["no token", "no token"]);
 });
 
 test("the server on the data folder gets the folder's own token, and the environment's only where there is none", async () => {

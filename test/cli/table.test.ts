@@ -172,11 +172,11 @@ test("at 80 columns names are whole: times go to the minute, and columns without
     last_error: null,
   };
   expect(listed(DELIVERY_LIST, delivery, 80)).toEqual([
-    "ID  EVENT  ACTION            SUBSCRIPTION      STATUS      NEXT OR END",
-    " 7      9  order.created.v2  billing/invoices  delivering  2027-01-31T10:20Z",
+    "ID  EVENT  SUBSCRIPTION      STATUS      ATTEMPTS  NEXT OR END",
+    " 7      9  billing/invoices  delivering         1  2027-01-31T10:20:30.400Z",
   ]);
   expect(listed(DELIVERY_LIST, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
-    " 7      9  order.created.v2  billing/invoices  delivering  connection_refused",
+    " 7  billing/invoices  delivering         1  2027-01-31T10:20Z  connection_refus…",
   );
   const action = { ...ACTION, action: "evreg.subscription.deactivated" };
   expect(listed(ACTION_LIST, action, 80)[1]).toContain(action.action);

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/text-width.ts";
@@ -64,6 +64,31 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     await run(["publish", "order.created", `{"note":"${"long ".repeat(30)}","raw":"\u009b31m"}`]);
   });
   afterAll(() => folder.remove());
+
+  test("deleting a subscription asks before, and takes a no", async () => {
+    const { run } = commandLine(folder.path, {});
+    const create = "--application keep --subscription it --action order.created --handler https://a.example";
+    const made = await run(["subscriptions", "create", ...create.split(" "), "--json"]);
+    const id = String((JSON.parse(made.stdout) as { data: { rowid: number } }).data.rowid);
+    const asking = (keys: string) => (text: string) => (text.includes("[y/N]") ? keys : undefined);
+    const no = await onTerminal(80, ["subscriptions", "delete", id], asking("\r"));
+    expect(no.code).toBe(1);
+    expect(no.text).toContain(`Delete subscription ${id} (keep/it to order.created)`);
+    expect(no.text).toContain("Nothing was deleted.");
+    const yes = await onTerminal(80, ["subscriptions", "delete", id], asking("y\r"));
+    expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("Deleted.") });
+  });
+
+  test("an address that only a found file names is asked about", async () => {
+    const file = join(folder.path, "evreg.config.yaml");
+    writeFileSync(file, "remote: { url: http://127.0.0.1:9 }\n");
+    const asking = (keys: string) => (text: string) => (text.includes("[y/N]") ? keys : undefined);
+    const no = await onTerminal(200, ["events"], asking("n\r"));
+    const yes = await onTerminal(200, ["events"], asking("y\r"));
+    rmSync(file);
+    expect(no).toMatchObject({ code: 2, text: expect.stringContaining("nothing was sent there") });
+    expect(yes.code).toBe(6);
+  });
 
   test("a listing fits into 40 columns", async () => {
     const { code, text } = await onTerminal(40, ["events"]);

@@ -21,6 +21,32 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["a mistyped flag", ["events", "--acton", "x"], /no flag --acton here; did you mean --action\?/],
   ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
   [
+    "a flag of which the beginning was typed",
+    ["subscriptions", "--app", "x"],
+    /did you mean --application\?/,
+  ],
+  [
+    "an unknown flag before a word it was to take",
+    ["events", "get", "--bogus", "one"],
+    /no flag --bogus here/,
+  ],
+  [
+    "an address with a password",
+    ["events", "--url", "https://me:s3cr3t@a.example"],
+    /^(?!.*s3cr).*https:.*d\]@a\./s,
+  ],
+  [
+    "one with a slash in it",
+    ["events", "--url", "https://me:1/s3cr3t@a.example"],
+    /^(?!.*s3cr).*https:.*d\]@a\./s,
+  ],
+  [
+    "one of a context",
+    ["context", "add", "x", "--url", "https://me:s3cr3t@h"],
+    /^(?!.*s3cr).*no user.*h\/\.\n/s,
+  ],
+  ["one in a wrong place", ["events", "https://me:s3cr3t@h"], /^(?!.*s3cr).*no command "\[redacted\]@h"/s],
+  [
     "a shell that there is no script for",
     ["completion", "tcsh"],
     /^Error: "tcsh" is none of bash, zsh, fish\.\nSee: evreg completion --help\n/,

@@ -85,7 +85,7 @@ describe("the address", () => {
     const seen: { url: string | undefined; authorization: string | undefined }[] = [];
     const url = await other((request, response) => {
       seen.push({ url: request.url, authorization: request.headers.authorization });
-      response.setHeader("content-type", "application/json").end('{"data":[]}');
+      response.setHeader("content-type", "application/json").end('{"data":[{"action":"a.b"}]}');
     });
     const evreg = client({ url: `${url}/evreg/`, token: "evreg_secret" });
     await evreg.actions.list({ application: "a&b=ü" });
@@ -200,6 +200,22 @@ describe("somebody else there", () => {
     expect(error.code).toBe("unreachable");
     expect(error.message).toContain(`HTTP ${status}`);
     expect(error.message).toContain(url);
+  });
+
+  test("an empty list is not taken for evreg's unless it is one that answers", async () => {
+    const url = await other((_, response) => {
+      response.setHeader("content-type", "application/json").end('{"data":[]}');
+    });
+    const evreg = client({ url });
+    const { actions, events, subscriptions, tokens, deliveries, replays } = evreg;
+    const lists = [actions, events, subscriptions, tokens, deliveries, replays].map((port) => port.list());
+    const asked = [...lists, actions.get("a.b"), evreg.whoami()].map((call) => failure(call));
+    for (const error of await Promise.all(asked)) {
+      expect(error).toMatchObject({
+        code: "unreachable",
+        message: expect.stringContaining("but not as evreg answers"),
+      });
+    }
   });
 
   test("a redirect is not followed, and its target is named", async () => {

@@ -23,6 +23,9 @@ export const ACTION_RECORD: readonly Column<Action>[] = [
   { title: "Schema", of: (action) => JSON.stringify(action.schemata, null, 2), block: true },
 ];
 
+/** Of one that was just made or changed, whose schema is in a file of the person's own. */
+export const ACTION_CHANGED = ACTION_RECORD.filter(({ block }) => block !== true);
+
 /** @param changes what each revision changed, by its number */
 export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
   return [

@@ -5,15 +5,14 @@ import { subscriptionOf } from "./subscription-name.ts";
 
 export const DELIVERY_LIST: readonly Column<Delivery>[] = [
   { ...id, of: (delivery) => delivery.rowid },
-  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 3 },
-  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 4, whole: true },
+  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 2 },
+  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 1, whole: true },
   { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12, whole: true },
   { title: "STATUS", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
-  { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right", spare: 1 },
+  { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right" },
   {
     title: "NEXT OR END",
     of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
-    spare: 2,
     time: true,
   },
   { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8, whole: true },

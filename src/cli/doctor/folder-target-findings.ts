@@ -9,6 +9,8 @@ import { stderrLogger } from "../stderr-logger.ts";
 import type { FolderTarget } from "../target.ts";
 import { fileFindings } from "./file-findings.ts";
 
+const PORT_ANSWERS_WITHIN_MS = 2_000;
+
 /** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
 export async function folderTargetFindings(
   { config, isNamed }: FolderTarget,
@@ -79,10 +81,35 @@ async function portFinding({ host, port }: Config): Promise<Finding> {
   });
   const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (refused === undefined) return fine("port", `A server can listen at ${where}.`);
+  const other = refused.code === "EADDRINUSE" ? await evregAt(host, port) : undefined;
+  if (other !== undefined) {
+    return warning(
+      "port",
+      `The evreg that listens at ${where} has another data folder.`,
+      `To act on it, give --url ${other}; for a server on this folder, name another port with --port.`,
+    );
+  }
   const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
   return warning(
     "port",
     `A server could not listen at ${where}: ${why}.`,
     "Name another with --port or --host.",
   );
+}
+
+/** The address of an evreg that listens there; one that is not asked over http is not told from other programs. */
+async function evregAt(host: string, port: number): Promise<string | undefined> {
+  const { isLoopbackHost } = await import("../../config/loopback.ts");
+  const { connect } = await import("../../client/connect.ts");
+  const name = isLoopbackHost(host) ? host : "127.0.0.1";
+  const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+  const evreg = connect({ url, timeoutMs: PORT_ANSWERS_WITHIN_MS });
+  try {
+    const { data } = await evreg.health();
+    return typeof data?.version === "string" ? url : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await evreg.close();
+  }
 }

@@ -15,6 +15,9 @@ export interface Catalogue {
   readonly omitted: readonly Omitted[];
 }
 
+/** Ten times those of the largest known; each takes its time to be said in Draft 7 and checked. */
+const MOST_MESSAGES = 5_000;
+
 /**
  * The webhooks of an OpenAPI 3.1 document, or the messages of an AsyncAPI 3 one.
  * @param name of the file, for a person
@@ -25,6 +28,10 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
   const messages: Message[] = [];
   const omitted: Omitted[] = [];
   for (const { read, ...known } of find(source, document as JsonObject)) {
+    if (messages.length + omitted.length >= MOST_MESSAGES) {
+      const most = MOST_MESSAGES.toLocaleString("en");
+      throw usage(`${name} declares more than ${most} messages; cut it into documents of fewer.`);
+    }
     try {
       messages.push({ deprecated: false, ...known, ...read() });
     } catch (error) {

@@ -1,9 +1,9 @@
 import type { Evreg } from "../../evreg.ts";
 import { EXIT } from "../exit-code.ts";
+import { agreed, canAsk } from "../agreement.ts";
 import { interruption } from "../interruption.ts";
 import { note, writeOut } from "../output.ts";
 import { usage } from "../usage.ts";
-import { agreedToDelete } from "./agreement.ts";
 import { judged } from "./breaks.ts";
 import { carryOut } from "./carry-out.ts";
 import { mistakes, type Declarations } from "./declared.ts";
@@ -43,7 +43,14 @@ function isToBeCarriedOut({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOp
 /** The exit code where a person does not agree to what the plan deletes. */
 async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
   const count = steps.filter(({ operation }) => operation === "delete").length;
-  const answer = count === 0 ? "yes" : await agreedToDelete(count);
+  if (count === 0) return undefined;
+  const what = `${count.toLocaleString("en")} subscription${count === 1 ? "" : "s"}`;
+  if (!canAsk()) {
+    throw usage(
+      `This deletes ${what}, and there is no terminal to ask at; say so with --yes. Nothing was changed.`,
+    );
+  }
+  const answer = await agreed(`Delete ${what}, with the deliveries not finished yet?`);
   if (answer === "yes") return undefined;
   note("Nothing was changed.");
   return answer === "no" ? EXIT.failed : EXIT.interrupted;

@@ -1,5 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, parseDocument } from "yaml";
-import type { Document } from "yaml";
+import type { Document, Pair, Scalar, YAMLMap } from "yaml";
+import { MOST_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml-faults.ts";
 import { EvregError } from "../../domain/error.ts";
 import { parseJson } from "../../json/parse.ts";
 import type { FieldPath } from "../../schema/field-path.ts";
@@ -18,8 +19,6 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Uses of an anchor, multiplied where it holds others: plenty for defaults that each record takes up, too few to fill a memory. */
-const MOST_ALIASES = 10_000;
 /** Levels of a value; a payload's limit with what a file puts around it. */
 const MOST_LEVELS = 100;
 
@@ -59,21 +58,26 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
 
 function placesIn(name: string, text: string): (path: FieldPath) => string {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
   return (path) => placeOf(name, document, lines, path);
 }
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
   const lines = new LineCounter();
   const parsed: readonly Document[] = [
-    parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, merge: true }),
+    parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, merge: true, ...UNCHECKED_KEYS }),
   ].flat();
-  const problems = parsed.flatMap(({ errors, warnings }) =>
-    [...errors, ...warnings].map(({ pos, message }) => ({
-      place: `${name}:${lines.linePos(pos[0]).line}`,
+  const problems = parsed.flatMap((document) => {
+    const read = [...document.errors, ...document.warnings];
+    const faults = [
+      ...read.map(({ pos, message }) => ({ offset: pos[0], message })),
+      ...yamlFaults(document),
+    ];
+    return faults.map(({ offset, message }) => ({
+      place: `${name}:${lines.linePos(offset).line}`,
       message: `this is not the YAML evreg reads: ${message}`,
-    })),
-  );
+    }));
+  });
   if (problems.length > 0) return { documents: [], problems };
   const documents: ParsedDocument[] = [];
   for (const document of parsed) {
@@ -105,13 +109,26 @@ function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   return undefined;
 }
 
+/** Members by their names: a document with many is asked for the place of each. */
+const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+
+function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+  let known = pairs.get(map);
+  if (known === undefined) {
+    const named = map.items.filter(({ key }) => isScalar(key));
+    known = new Map(named.map((pair) => [String((pair.key as Scalar).value), pair]));
+    pairs.set(map, known);
+  }
+  return known;
+}
+
 function placeOf(name: string, document: Document, lines: LineCounter, path: FieldPath): string {
   let node: unknown = document.contents;
   let offset = document.contents?.range?.[0] ?? 0;
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      const pair = pairsOf(node).get(String(step));
       if (pair === undefined) break;
       offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
       node = pair.value;

@@ -1,5 +1,6 @@
 import { nearest } from "../../config/nearest.ts";
 import { checkBearerToken } from "../../domain/bearer-token.ts";
+import { parseDurationMs } from "../../domain/duration.ts";
 import { EvregError, invalidField } from "../../domain/error.ts";
 import { pathNamed, type FieldPath } from "../../schema/field-path.ts";
 import { readRegularFile } from "../input.ts";
@@ -77,10 +78,29 @@ export async function checkRecord(raw: Raw, references: References): Promise<Che
     bearerToken = await bearerTokenOf(values, file, references);
   });
   delete values["bearer_token_file"];
+  for (const member of ["timeout_ms", "retry_schedule"]) await trying(() => readDurations(values, member));
   const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
   problems.push(...memberMistakes(kind, values, meant).map((error) => problemOf(error, placeOf)));
   const record = { kind, values, place: placeOf };
   return { record: bearerToken === undefined ? record : { ...record, bearerToken }, problems };
+}
+
+/**
+ * Times as they are typed on the command line, such as `30s`, become milliseconds.
+ * @throws `invalid`; what is none is then left out of `values`
+ */
+function readDurations(values: Record<string, unknown>, member: string): void {
+  const value = values[member];
+  if (value === undefined) return;
+  const read = (one: unknown, field: string): unknown => {
+    const ms = typeof one === "string" ? parseDurationMs(one) : undefined;
+    if (typeof one !== "string" || ms !== undefined) return ms ?? one;
+    delete values[member];
+    const message = `must be a time such as 500ms, 30s or 2h, or a number of milliseconds; not ${JSON.stringify(one)}`;
+    throw invalidField(field, message, one);
+  };
+  const isList = member === "retry_schedule" && Array.isArray(value);
+  values[member] = isList ? value.map((one, index) => read(one, `${member}[${index}]`)) : read(value, member);
 }
 
 function problemOf(error: unknown, place: Declared["place"]): Problem {

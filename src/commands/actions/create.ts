@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns/actions.ts";
+import { ACTION_CHANGED } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { againstFlag, given, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
@@ -46,7 +46,7 @@ export default class ActionsCreate extends EvregCommand {
       { createsFolder: true },
     );
     const output = this.outputFor(flags);
-    await output.record(answer, ACTION_RECORD);
+    await output.record(answer, ACTION_CHANGED);
     this.tellWarnings(answer.meta, output);
     return EXIT.done;
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns/actions.ts";
+import { ACTION_CHANGED } from "../../cli/columns/actions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { againstFlag, given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
@@ -76,7 +76,7 @@ export default class ActionsUpdate extends EvregCommand {
       return { answer: updated, before: found?.data };
     });
     const output = this.outputFor(flags);
-    await output.record(answer, ACTION_RECORD);
+    await output.record(answer, ACTION_CHANGED);
     this.tellWarnings(answer.meta, output);
     if (isDeepStrictEqual(before, answer.data)) {
       note(

@@ -1,27 +1,54 @@
+import { Flags } from "@oclif/core";
+import { agreed, type Agreement, canAsk } from "../../cli/agreement.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
 import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/output.ts";
+import { printableLine } from "../../cli/printable.ts";
+import { EvregError } from "../../domain/error.ts";
+import type { Evreg } from "../../evreg.ts";
 
 export default class SubscriptionsDelete extends EvregCommand {
   static override summary = "Delete a subscription.";
   static override description =
-    "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. To stop deliveries for a while, pause it instead.";
+    "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
+  static override usage = "subscriptions delete ID [--yes] [--json]";
   static override examples = [
     "<%= config.bin %> subscriptions delete 3",
     { description: "Pause it instead", command: "<%= config.bin %> subscriptions update 3 --no-active" },
   ];
   static override args = { id: rowidArg("subscription") };
+  static override flags = { yes: Flags.boolean({ summary: "Delete without asking." }) };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsDelete);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.delete(args.id));
+    const answer = await this.withEvreg(flags, async (evreg) => {
+      const agreement = flags.yes || !canAsk() ? "yes" : await agreedToDelete(evreg, args.id);
+      return agreement === "yes" ? evreg.subscriptions.delete(args.id) : agreement;
+    });
+    if (typeof answer === "string") {
+      note("Nothing was deleted.");
+      return answer === "no" ? EXIT.failed : EXIT.interrupted;
+    }
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTION_RECORD);
     if (output.format === "table") note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
     return EXIT.done;
   }
+}
+
+async function agreedToDelete(evreg: Evreg, id: number): Promise<Agreement> {
+  const named = await evreg.subscriptions.get(id).then(
+    ({ data: { application, subscription, action } }) =>
+      printableLine(` (${application}/${subscription} to ${action})`),
+    (error: unknown) => {
+      // A token may be allowed to delete, and not to look.
+      if (error instanceof EvregError && error.code === "forbidden") return "";
+      throw error;
+    },
+  );
+  return agreed(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
 }
 
 /** @param cancelled `undefined` from a server that does not tell */

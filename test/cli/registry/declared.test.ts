@@ -184,6 +184,31 @@ test("of very many, the first are told, and how many there are", async () => {
   expect(message).toMatch(/\n {2}and 1,184 more\nNothing was changed\.$/);
 });
 
+const record = (times: string): string => `subscriptions: [{ ${SUBSCRIPTION_OF}, ${times} }]`;
+
+test("times are taken as on the command line, and what is none is told", async () => {
+  const { subscriptions } = await declaredBy(record("timeout_ms: 30s, retry_schedule: [0, 1s, 2h]"));
+  expect(subscriptions[0]?.values).toMatchObject({
+    timeout_ms: 30_000,
+    retry_schedule: [0, 1_000, 7_200_000],
+  });
+  const wrong = await declaredBy(record("timeout_ms: soon, retry_schedule: [1s, 1x]"));
+  expect(lines(wrong)).toEqual([
+    expect.stringMatching(/timeout_ms: must be a time such as .* not "soon"$/),
+    expect.stringMatching(/retry_schedule\[1\]: must be a time such as .* not "1x"$/),
+  ]);
+});
+
+test("a hundred thousand keys and anchors are read in no time, and those that stand twice are told", async () => {
+  const keys = Array.from({ length: 100_000 }, (_, at) => `  &a${at} key${at}: ${at}`);
+  expect((await declaredBy(`x-keys:\n${keys.join("\n")}\n`)).problems).toEqual([]);
+  const twice = await declaredBy("x-keys:\n  a: 1\n  b: 1\n  a: 2\n");
+  expect(lines(twice)).toEqual([expect.stringMatching(/:4: .*Map keys must be unique$/)]);
+  const uses = Array.from({ length: 10_001 }, () => "*a");
+  const many = await declaredBy(`x-a: &a 1\nx-b: [${uses.join()}]\n`);
+  expect(lines(many)).toEqual([expect.stringMatching(/uses anchors more than 10,000 times$/)]);
+});
+
 test("anchors that hold each other without end are refused, and those that each record takes up are not", async () => {
   const bomb = Array.from(
     { length: 30 },

@@ -1,0 +1,26 @@
+import { createInterface } from "node:readline/promises";
+import { interruption } from "./interruption.ts";
+
+export type Agreement = "yes" | "no" | "interrupted";
+
+/** Whether somebody can be asked: a question is shown on stderr and answered on stdin. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/** Asks on the terminal. Anything but a yes is a no. */
+export async function agreed(question: string): Promise<Agreement> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // While a line is read, the key arrives here instead of as a signal.
+  terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  try {
+    const answer = await terminal.question(`${question} [y/N] `, { signal: interruption() });
+    return /^y(es)?$/i.test(answer.trim()) ? "yes" : "no";
+  } catch (error) {
+    if (!(error instanceof Error && error.name === "AbortError")) throw error;
+    process.stderr.write("\n");
+    return "interrupted";
+  } finally {
+    terminal.close();
+  }
+}
