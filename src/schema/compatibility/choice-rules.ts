@@ -16,9 +16,10 @@ export function* choiceTasks(right: Shape): Generator<Task> {
   for (const keyword of ["anyOf", "oneOf"] as const) {
     if (right[keyword].length === 0) continue;
     const branches = branchesOf(right, keyword);
+    const additions: Additions = new Map();
     const holds: Task["holds"] = function* (goal, prover) {
       return (
-        (yield* areKept(goal, prover, branches.list, keyword)) ||
+        (yield* areKept(goal, prover, branches.list, keyword, additions)) ||
         (yield* oneHolds(goal, prover, branches, keyword === "oneOf"))
       );
     };
@@ -41,6 +42,9 @@ function* areExcluded(goal: Goal, prover: Prover, branches: readonly Shape[]): S
   return true;
 }
 
+/** By branches there were before, what there is beside them: each way of a choice asks for it again. */
+type Additions = Map<readonly Shape[], readonly Shape[] | undefined>;
+
 /**
  * Whether a schema of the case has all its branches here again, word for word: then one of them holds. Of a `oneOf` no
  * other may hold then.
@@ -50,11 +54,13 @@ function* areKept(
   prover: Prover,
   branches: readonly Shape[],
   keyword: "anyOf" | "oneOf",
+  additions: Additions,
 ): Showing {
   for (const { anyOf, oneOf } of goal.left.shapes) {
     for (const kept of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
       if (kept.length === 0) continue;
-      const added = addedTo(kept, branches, prover);
+      if (!additions.has(kept)) additions.set(kept, addedTo(kept, branches, prover));
+      const added = additions.get(kept);
       if (added === undefined) continue;
       if (keyword === "anyOf" || (yield* areExcluded(goal, prover, added))) return true;
     }
