@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, constants, copyFileSync, rmSync, truncateSync } from "node:fs";
-import { dirname } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { checkFile, moveNumbers, settleFile } from "./check-file.ts";
 import { checkLog, type LogCheck, logOf } from "./log-check.ts";
-import { inUse } from "./take-lock.ts";
 import { takePlaceOf } from "./take-place.ts";
 
 /** What was given up, and where the two files are as they were. */
@@ -33,7 +31,7 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
     await checkFile(copy, { name: `What ${file} holds without the end of its log` });
     await moveNumbers({ moveOn: copy, nowMs, replaced: {} });
     const kept = `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
-    takePlaceOf(file, copy, kept, () => inUse(dirname(file)));
+    takePlaceOf(file, copy, kept);
     return { log, kept };
   } catch (error) {
     throw refusal(file, error);
