@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Finding } from "../../src/domain/finding.ts";
+import { fileFindings } from "../../src/cli/doctor/file-findings.ts";
 import { findingLines } from "../../src/cli/doctor/finding-lines.ts";
 import { serverFindings } from "../../src/cli/doctor/server-findings.ts";
 import { connect } from "../../src/client/connect.ts";
@@ -133,4 +134,23 @@ test("sentences go on under themselves", () => {
       "",
     ].join("\n"),
   );
+});
+
+const foundIn = (wrong: Partial<Parameters<typeof fileFindings>[1]>) =>
+  fileFindings("The data file", {
+    impossible: [],
+    damaged_events: [],
+    events_without_checksum: 0,
+    ...wrong,
+  }).map(({ check, status, found }) => [check, status, found]);
+
+test("what is wrong inside a file whose pages are whole is told by what it is", () => {
+  const whole = "Every page and index of the data file is whole";
+  expect(foundIn({})).toEqual([["integrity", "ok", `${whole}, and every event is as it was published.`]]);
+  expect(foundIn({ events_without_checksum: 1_200 })[0]?.[2]).toContain("Of 1,200 it is not known");
+  expect(foundIn({ impossible: ["hash of token 1"], damaged_events: [3, 4, 5, 6, 7, 8] })).toEqual([
+    ["integrity", "ok", `${whole}.`],
+    ["records", "problem", expect.stringContaining("could not have written: hash of token 1.")],
+    ["events", "problem", expect.stringContaining("6 events are damaged: 3, 4, 5, 6, 7 and 1 more.")],
+  ]);
 });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { checkFile } from "../../src/store/libsql/check-file.ts";
 import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/inspect.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -73,5 +74,33 @@ describe("a file from before there were counts", () => {
     await store.close();
     const counted = "SELECT sum(events) AS n FROM event_count WHERE action_id = 0";
     expect(rawSql(file, counted)).toEqual([{ n: 8_191 }]);
+  });
+});
+
+describe("a file from before there were checksums", () => {
+  it("keeps its events as they are, tells that they have none, and gives one to each new event", async () => {
+    const file = join(scratch.path, "evreg.db");
+    const before = MIGRATIONS.slice(0, 10);
+    rawSql(
+      file,
+      ...before.flatMap(({ statements }) => statements),
+      `PRAGMA application_id = ${APPLICATION_ID}`,
+      "PRAGMA user_version = 10",
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
+      "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, x'7b7d')",
+    );
+    expect(await checkFile(file)).toMatchObject({ form: 10, events_without_checksum: 1, impossible: [] });
+    const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    await store.recordEvents([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+    expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["{}", '{"n":1}']);
+    await store.close();
+    expect(await checkFile(file)).toMatchObject({
+      events_without_checksum: 1,
+      damaged_events: [],
+      impossible: [],
+    });
+    expect(rawSql(file, "SELECT checksum IS NULL AS none FROM event")).toEqual([{ none: 1 }, { none: 0 }]);
   });
 });
