@@ -163,38 +163,42 @@ test("sentences go on under themselves", () => {
   );
 });
 
+const foundIn = (wrong: Partial<Parameters<typeof fileFindings>[1]>) =>
+  fileFindings("The data file", {
+    impossible: [],
+    damaged_events: [],
+    events_without_checksum: 0,
+    ...wrong,
+  }).map(({ check, status, found }) => [check, status, found]);
+
 test("what is wrong inside a file whose pages are whole is told by what it is", () => {
-  const of = (looked: Partial<Parameters<typeof fileFindings>[1]>) =>
-    fileFindings("The data file", {
-      impossible: [],
-      damaged_events: [],
-      events_without_checksum: 0,
-      ...looked,
-    }).map(({ check, status, found }) => [check, status, found]);
   const whole = "Every page and index of the data file is whole";
-  expect(of({})).toEqual([["integrity", "ok", `${whole}, and every event is as it was published.`]]);
-  expect(of({ events_without_checksum: 1_200 })[0]?.[2]).toContain("Of 1,200 it is not known");
-  expect(of({ impossible: ["hash of token 1"], damaged_events: [3, 4, 5, 6, 7, 8] })).toEqual([
+  expect(foundIn({})).toEqual([["integrity", "ok", `${whole}, and every event is as it was published.`]]);
+  expect(foundIn({ events_without_checksum: 1_200 })[0]?.[2]).toContain("Of 1,200 it is not known");
+  expect(foundIn({ impossible: ["hash of token 1"], damaged_events: [3, 4, 5, 6, 7, 8] })).toEqual([
     ["integrity", "ok", `${whole}.`],
     ["records", "problem", expect.stringContaining("could not have written: hash of token 1.")],
     ["events", "problem", expect.stringContaining("6 events are damaged: 3, 4, 5, 6, 7 and 1 more.")],
   ]);
 });
 
+async function ofPort(port: string): Promise<string> {
+  const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
+  const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
+  const { found, remedy } = findings.find(({ check }) => check === "port")!;
+  return `${found} ${remedy}`;
+}
+
 test("an evreg of another data folder that listens at the port is known, and another program is not", async () => {
   const other = createServer((_, response) => response.end("{}"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  const at = async (port: string): Promise<string> => {
-    const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
-    const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
-    const { found, remedy } = findings.find(({ check }) => check === "port")!;
-    return `${found} ${remedy}`;
-  };
   const url = new URL(harness.url);
-  expect(await at(url.port)).toBe(
+  expect(await ofPort(url.port)).toBe(
     `The evreg that listens at ${url.host} has another data folder. To act on it, give --url ${url.origin}; for a server on this folder, name another port with --port.`,
   );
-  expect(await at(String((other.address() as AddressInfo).port))).toContain("another program listens there");
+  expect(await ofPort(String((other.address() as AddressInfo).port))).toContain(
+    "another program listens there",
+  );
   other.closeAllConnections();
   other.close();
 });
