@@ -50,6 +50,11 @@ function atPrompt(keys: string) {
   return (text: string) => (text.includes("Token (") ? keys : undefined);
 }
 
+/** Types these keys when a yes or no is asked for. */
+function asking(keys: string) {
+  return (text: string) => (text.includes("[y/N]") ? keys : undefined);
+}
+
 /** A file that declares these subscriptions. */
 function registry(...names: string[]): string {
   const common = `"application": "asked", "action": "order.created", "handler": "https://a.example"`;
@@ -70,7 +75,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     const create = "--application keep --subscription it --action order.created --handler https://a.example";
     const made = await run(["subscriptions", "create", ...create.split(" "), "--json"]);
     const id = String((JSON.parse(made.stdout) as { data: { rowid: number } }).data.rowid);
-    const asking = (keys: string) => (text: string) => (text.includes("[y/N]") ? keys : undefined);
     const no = await onTerminal(80, ["subscriptions", "delete", id], asking("\r"));
     expect(no.code).toBe(1);
     expect(no.text).toContain(`Delete subscription ${id} (keep/it to order.created)`);
@@ -82,7 +86,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
   test("an address that only a found file names is asked about", async () => {
     const file = join(folder.path, "evreg.config.yaml");
     writeFileSync(file, "remote: { url: http://127.0.0.1:9 }\n");
-    const asking = (keys: string) => (text: string) => (text.includes("[y/N]") ? keys : undefined);
     const no = await onTerminal(200, ["events"], asking("n\r"));
     const yes = await onTerminal(200, ["events"], asking("y\r"));
     rmSync(file);
