@@ -137,20 +137,24 @@ test("sentences go on under themselves", () => {
   );
 });
 
+/** What doctor says of a port, and what to do. */
+async function portFound(port: string): Promise<string> {
+  const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
+  const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
+  const { found, remedy } = findings.find(({ check }) => check === "port")!;
+  return `${found} ${remedy}`;
+}
+
 test("an evreg of another data folder that listens at the port is known, and another program is not", async () => {
   const other = createServer((_, response) => response.end("{}"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  const at = async (port: string): Promise<string> => {
-    const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
-    const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
-    const { found, remedy } = findings.find(({ check }) => check === "port")!;
-    return `${found} ${remedy}`;
-  };
   const url = new URL(harness.url);
-  expect(await at(url.port)).toBe(
+  expect(await portFound(url.port)).toBe(
     `The evreg that listens at ${url.host} has another data folder. To act on it, give --url ${url.origin}; for a server on this folder, name another port with --port.`,
   );
-  expect(await at(String((other.address() as AddressInfo).port))).toContain("another program listens there");
+  expect(await portFound(String((other.address() as AddressInfo).port))).toContain(
+    "another program listens there",
+  );
   other.closeAllConnections();
   other.close();
 });
