@@ -24,13 +24,14 @@ if (major < 22 || (major === 22 && minor < 19)) {
 
 /** Runs this command line on another Node, in this process's place: it gets its signals, and ends as it does. */
 function runOn(node) {
-  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  // Listened for before there is a child: one that comes now would end this process alone.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       // A terminal has sent it to the child as well, and a second one would end a server at once.
       if (signal === "SIGTERM" || ![0, 1, 2].some((descriptor) => isatty(descriptor))) child.kill(signal);
     });
   }
+  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
   child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
   return new Promise(() => undefined);
 }

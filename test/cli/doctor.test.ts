@@ -182,7 +182,8 @@ test("what is wrong inside a file whose pages are whole is told by what it is", 
   ]);
 });
 
-async function ofPort(port: string): Promise<string> {
+/** What doctor says of a port, and what to do. */
+async function portFound(port: string): Promise<string> {
   const { stdout } = await run(["doctor", "--json"], { env: { EVREG_PORT: port } });
   const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
   const { found, remedy } = findings.find(({ check }) => check === "port")!;
@@ -193,10 +194,10 @@ test("an evreg of another data folder that listens at the port is known, and ano
   const other = createServer((_, response) => response.end("{}"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const url = new URL(harness.url);
-  expect(await ofPort(url.port)).toBe(
+  expect(await portFound(url.port)).toBe(
     `The evreg that listens at ${url.host} has another data folder. To act on it, give --url ${url.origin}; for a server on this folder, name another port with --port.`,
   );
-  expect(await ofPort(String((other.address() as AddressInfo).port))).toContain(
+  expect(await portFound(String((other.address() as AddressInfo).port))).toContain(
     "another program listens there",
   );
   other.closeAllConnections();

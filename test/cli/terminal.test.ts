@@ -19,12 +19,6 @@ interface Session {
   readonly text: string;
 }
 
-/** Types the keys once a question is asked. */
-const answering =
-  (keys: string) =>
-  (text: string): string | undefined =>
-    text.includes("[y/N]") ? keys : undefined;
-
 /** @param react called with all text so far at each piece; what it answers is typed in, once */
 function onTerminal(
   columns: number,
@@ -56,6 +50,11 @@ function atPrompt(keys: string) {
   return (text: string) => (text.includes("Token (") ? keys : undefined);
 }
 
+/** Types these keys when a yes or no is asked for. */
+function asking(keys: string) {
+  return (text: string) => (text.includes("[y/N]") ? keys : undefined);
+}
+
 /** A file that declares these subscriptions. */
 function registry(...names: string[]): string {
   const common = `"application": "asked", "action": "order.created", "handler": "https://a.example"`;
@@ -76,19 +75,19 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     const create = "--application keep --subscription it --action order.created --handler https://a.example";
     const made = await run(["subscriptions", "create", ...create.split(" "), "--json"]);
     const id = String((JSON.parse(made.stdout) as { data: { rowid: number } }).data.rowid);
-    const no = await onTerminal(80, ["subscriptions", "delete", id], answering("\r"));
+    const no = await onTerminal(80, ["subscriptions", "delete", id], asking("\r"));
     expect(no.code).toBe(1);
     expect(no.text).toContain(`Delete subscription ${id} (keep/it to order.created)`);
     expect(no.text).toContain("Nothing was deleted.");
-    const yes = await onTerminal(80, ["subscriptions", "delete", id], answering("y\r"));
+    const yes = await onTerminal(80, ["subscriptions", "delete", id], asking("y\r"));
     expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("Deleted.") });
   });
 
   test("an address that only a found file names is asked about", async () => {
     const file = join(folder.path, "evreg.config.yaml");
     writeFileSync(file, "remote: { url: http://127.0.0.1:9 }\n");
-    const no = await onTerminal(200, ["events"], answering("n\r"));
-    const yes = await onTerminal(200, ["events"], answering("y\r"));
+    const no = await onTerminal(200, ["events"], asking("n\r"));
+    const yes = await onTerminal(200, ["events"], asking("y\r"));
     rmSync(file);
     expect(no).toMatchObject({ code: 2, text: expect.stringContaining("nothing was sent there") });
     expect(yes.code).toBe(6);
