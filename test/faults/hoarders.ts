@@ -17,6 +17,8 @@ export interface Hoard {
   readonly taken: number;
   readonly refused: number;
   readonly closed: number;
+  /** Of all bodies, handed to the system. */
+  readonly sentBytes: number;
 }
 
 const MOST_BYTES = 12 * 1024 * 1024;
@@ -56,6 +58,7 @@ parentPort?.on("message", () => {
   const taken = open.filter(
     (socket) => !refused.has(socket) && socket.bytesWritten - socket.writableLength > MOST_BYTES,
   );
-  const hoard: Hoard = { taken: taken.length, refused: refused.size, closed };
+  const sentBytes = open.reduce((sum, socket) => sum + socket.bytesWritten - socket.writableLength, 0);
+  const hoard: Hoard = { taken: taken.length, refused: refused.size, closed, sentBytes };
   parentPort?.postMessage(hoard, []);
 });
