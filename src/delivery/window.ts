@@ -5,8 +5,11 @@
 export const FIRST_WINDOW = 1;
 /** Up to here it grows with each answer, whatever that says and however long it takes: the handler is there. */
 const UNCONDITIONAL = 32;
-/** Where answers take less, `UNCONDITIONAL` at a time are as many as can be sent: more would only wait for each other. */
-const LEAST_MS = 5;
+/**
+ * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may be this
+ * process's own, where it has too little of a processor: more at a time then only cost more, by a fifth of the rate.
+ */
+const LEAST_MS = 25;
 /** How much longer than usual answers may take before that counts as too much for the handler. */
 const TOLERANCE = 1.5;
 /** How much of the window must be in use for it to grow: what is not used tells nothing. */
