@@ -1,6 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { aboutSecret, Vault } from "../vault.ts";
 import type { Connection } from "./connection.ts";
+import { FREE_PAGES } from "./foreign-objects.ts";
 import type { Sql } from "./sql.ts";
 
 /** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
@@ -55,7 +56,9 @@ export function encryptFile(connection: Connection, keys: EncryptionKeys | undef
 
 /** Overwrites the free pages, where secrets of subscriptions deleted long ago may be, by putting nothing into them. */
 function fillFreePages(connection: Connection): void {
-  connection.write((sql) => sql.run("CREATE TABLE IF NOT EXISTS free_pages (filler BLOB NOT NULL) STRICT"));
+  const isThere =
+    connection.read.first("SELECT 1 FROM sqlite_schema WHERE name = 'free_pages'") !== undefined;
+  if (!isThere) connection.write((sql) => sql.run(FREE_PAGES));
   const { page_size: pageBytes } = connection.read.first<{ page_size: number }>("PRAGMA page_size")!;
   for (let free = freePages(connection.read); free > 0; free = freePages(connection.read)) {
     const bytes = Math.min(free, PAGES_AT_ONCE) * (pageBytes - PAGE_LINK_BYTES);

@@ -15,7 +15,7 @@ interface SchemaObject {
 }
 
 /** What the encryption of a file leaves when it is cut off, see encrypt-file.ts; the next start takes it away. */
-const FREE_PAGES = "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT";
+export const FREE_PAGES = "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT";
 
 /**
  * Refuses a file that is not made as the migrations up to its form make it. Costs a query and a digest.
