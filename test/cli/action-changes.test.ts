@@ -153,7 +153,9 @@ test("a breaking update names the command for a new version, and a list is shown
   expect(refused.stderr).toMatch(
     /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema strict\.json\n$/,
   );
-  expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(/ must be an object\n  value: \[1\]\n/);
+  expect((await run(["publish", "a.alike", "[1]"])).stderr).toMatch(
+    /"\[1\]" is no payload\. .*\n  value: \[1\]\n/,
+  );
 });
 
 test("a value is shown that the message holds as a part of a word only", async () => {

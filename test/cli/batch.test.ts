@@ -121,12 +121,13 @@ test("for a program, accepted events are on stdout and refusals on stderr, each 
     { id: 6 },
     { id: 8 },
   ]);
+  const broken = { field: "id", message: expect.any(String) as unknown, value: "five" };
   expect(jsonLines(outcome.stderr)).toEqual([
     { line: 3, error: expect.any(String), details: expect.any(Object), code: 400 },
     {
       line: 5,
       error: expect.any(String),
-      details: { field: "id", message: expect.any(String), value: "five" },
+      details: { ...broken, errors: [broken] },
       code: 422,
     },
     { line: 7, error: expect.any(String), details: expect.any(Object), code: 404 },

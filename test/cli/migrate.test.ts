@@ -41,7 +41,11 @@ test("a damaged log is told of by every command, and given up only when that is 
   const files = crashed((connection) => {
     for (let n = 0; n < 20; n += 1) {
       connection.write((sql) =>
-        sql.run("INSERT INTO token (name, hash, scopes, created_ms) VALUES (?, ?, '[]', 1)", `t${n}`, `${n}`),
+        sql.run(
+          "INSERT INTO token (name, hash, scopes, created_ms) VALUES (?, ?, '[]', 1)",
+          `t${n}`,
+          `${n}`.padStart(64, "0"),
+        ),
       );
     }
   });

@@ -61,7 +61,7 @@ describe("what is loaded", () => {
   test("evreg/client knows nothing of the server, the store and the commands", () => {
     const all = imported("sdk/client.js");
     const packages = all.filter((name) => !name.endsWith(".js"));
-    expect(packages).toEqual(["node:buffer", "node:crypto", "undici"]);
+    expect(packages).toEqual(["node:buffer", "node:crypto", "node:timers/promises", "undici"]);
     const folders = all.filter((name) => name.endsWith(".js")).map((name) => name.split("/")[0]);
     expect(new Set(folders)).toEqual(new Set(["client", "domain", "json", "sdk"]));
   });

@@ -1,7 +1,7 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { createHash } from "node:crypto";
 import { EvregError } from "../../domain/error.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { openInMemory } from "./open-database.ts";
 import { type Sql, Statements } from "./sql.ts";
 
 // Triggers, views, tables and indexes that evreg did not make. A trigger runs with each write, so one in a crafted backup
@@ -60,7 +60,7 @@ function objectsIn(sql: Sql): readonly SchemaObject[] {
 }
 
 function madeAt(form: number): readonly SchemaObject[] {
-  const pool = new ConnectionPool(":memory:", {}, 1);
+  const pool = openInMemory();
   try {
     const sql = new Statements(pool.acquireSync());
     for (const { statements } of MIGRATIONS.slice(0, form)) for (const one of statements) sql.run(one);

@@ -177,7 +177,10 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
-      const isCommit = (hasSalts || follows) && block.readUInt32BE(at + 4) !== 0;
+      // Frames of an earlier round follow from each other as well. Only the first that is broken may be of this round all
+      // the same, with other salts.
+      const isOfThisRound = hasSalts || (follows && broken === first + index);
+      const isCommit = isOfThisRound && block.readUInt32BE(at + 4) !== 0;
       if (!isCommit) continue;
       if (broken === undefined) whole = first + index + 1;
       else {

@@ -25,6 +25,11 @@ export function openDatabase(path: string): OpenedDatabase {
   return { pool: new ConnectionPool(addressOf(path), {}, 1), log };
 }
 
+/** A database that lies in memory and goes when it is closed. */
+export function openInMemory(): ConnectionPool {
+  return new ConnectionPool(":memory:", {}, 1);
+}
+
 /** The address of a file for the engine, whatever its path has in it: `?`, `#`, `%`, spaces. */
 export function addressOf(path: string): string {
   const address = pathToFileURL(path);
