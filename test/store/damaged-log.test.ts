@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -208,6 +208,36 @@ describe("what a cut of the power leaves", () => {
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toHaveLength(COMMITS - 2);
     expect(warnings).toEqual([expect.stringContaining("could not be read and were dropped")]);
+  });
+});
+
+describe("a data file that was cut short while nobody had it open", () => {
+  it("is refused, unless its log holds what is missing", async () => {
+    let before = 0;
+    const { db, wal } = crashed((connection, running) => {
+      connection.checkpoint();
+      before = statSync(running.replace(/-wal$/, "")).size;
+      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, zeroblob(20000))"));
+      connection.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+    });
+    expect(db.length).toBeGreaterThan(before);
+    const refused = expect.objectContaining({
+      code: "unavailable",
+      message: expect.stringMatching(/it was cut short while nobody had it open.*evreg restore/i),
+    }) as unknown;
+    for (const [bytes, left] of [
+      [before - 4_096, wal],
+      [db.length - 1, Buffer.alloc(0)],
+      [before, Buffer.alloc(0)],
+      [0, wal],
+    ] as const) {
+      putFiles(scratch.path, { db: db.subarray(0, bytes), wal: left });
+      await expect(open()).rejects.toEqual(refused);
+      expect(statSync(`${file()}-wal`).size).toBe(left.length);
+    }
+    putFiles(scratch.path, { db: db.subarray(0, before), wal });
+    await (await open()).close();
+    await checkFile(file());
   });
 });
 

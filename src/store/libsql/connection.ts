@@ -1,5 +1,6 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
+import { mustBeWholeLength } from "./file-length.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
 import { type LogCheck, MOST_UNSYNCED } from "./log-check.ts";
 import { openDatabase } from "./open-database.ts";
@@ -63,6 +64,7 @@ export class Connection {
   private constructor(path: string) {
     try {
       ({ pool: this.#pool, log: this.log } = openDatabase(path));
+      mustBeWholeLength(path, this.log);
       this.#database = this.#pool.acquireSync();
     } catch (error) {
       throw engineFailure(error, "begin") ?? error;

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { toIso } from "../../runtime/clock.ts";
+import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { EngineFailure } from "./engine-failure.ts";
 
 /** Which file it is, whatever it is called. */
@@ -172,6 +173,7 @@ function cutShort(path: string, from: bigint, to: bigint, nowMs: number): Engine
   let next = `what is left of it is now ${basename(left)}, beside its log; restore a backup`;
   try {
     renameSync(path, left);
+    syncFolderOf(path);
   } catch {
     next = "restore a backup before the next start, as what is left of it is damaged";
   }

@@ -210,25 +210,8 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
 
 /** Whether the data file has all that the frames of a log hold whose header is not whole. */
 function isInFile(log: number, size: number, file: string): boolean {
-  const frameBytes = FRAME_HEADER_BYTES + PAGE_BYTES;
-  const frames = Math.floor((size - HEADER_BYTES) / frameBytes);
-  /** Where the newest of each page is, as far as it was committed. */
-  const newest = new Map<number, number>();
-  const uncommitted = new Map<number, number>();
-  let pages = 0;
-  let salts: string | undefined;
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  for (let index = 0; index < frames; index += 1) {
-    const at = HEADER_BYTES + index * frameBytes;
-    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
-    if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
-    uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
-    if (header.readUInt32BE(4) === 0) continue;
-    pages = header.readUInt32BE(4);
-    for (const [page, place] of uncommitted) newest.set(page, place);
-    uncommitted.clear();
-  }
   if (!existsSync(file)) return false;
+  const { newest, pages } = newestPages(log, size, PAGE_BYTES);
   const data = openSync(file, "r");
   try {
     const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
@@ -242,6 +225,41 @@ function isInFile(log: number, size: number, file: string): boolean {
     return true;
   } finally {
     closeSync(data);
+  }
+}
+
+/** Where in the log the newest of each page is, of those that were committed in its round; and how many the file then has. */
+function newestPages(
+  log: number,
+  size: number,
+  pageBytes: number,
+): { newest: ReadonlyMap<number, number>; pages: number } {
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const newest = new Map<number, number>();
+  const uncommitted = new Map<number, number>();
+  let pages = 0;
+  let salts: string | undefined;
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  for (let at = HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
+    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
+    if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
+    uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
+    if (header.readUInt32BE(4) === 0) continue;
+    pages = header.readUInt32BE(4);
+    for (const [page, place] of uncommitted) newest.set(page, place);
+    uncommitted.clear();
+  }
+  return { newest, pages };
+}
+
+/** The pages that a whole log holds, so far as they were committed. */
+export function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): ReadonlySet<number> {
+  if (wholeBytes === 0) return new Set();
+  const log = openSync(logOf(file), "r");
+  try {
+    return new Set(newestPages(log, wholeBytes, pageBytes).newest.keys());
+  } finally {
+    closeSync(log);
   }
 }
 
