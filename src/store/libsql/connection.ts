@@ -102,6 +102,7 @@ export class Connection {
    */
   write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
+    this.#place?.checkLog(false);
     if (!this.#isSettled) this.checkpoint();
     const durable = this.#unsynced < MOST_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
@@ -116,7 +117,12 @@ export class Connection {
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
+      this.#place?.checkLog(true);
       return result;
+    } catch (error) {
+      // What it wrote to the log is written over by the next one.
+      if (error instanceof EngineFailure) this.#place?.forgetLog();
+      throw error;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
       if (this.#database.inTransaction) this.#step("begin", "ROLLBACK");
@@ -151,6 +157,7 @@ export class Connection {
         },
       );
     }
+    this.#place?.forgetLog();
     this.#isSettled = true;
   }
 
@@ -170,6 +177,7 @@ export class Connection {
 
   close(): void {
     this.#pool.close();
+    this.#place?.close();
   }
 
   #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
