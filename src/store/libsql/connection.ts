@@ -56,6 +56,8 @@ export class Connection {
   readonly read: Sql;
   /** What the last commit took; whoever wants to know of a certain one clears it before. */
   lastCommitMs: number | undefined;
+  /** Why the log could not be moved into the file when it was time; absent while it can. */
+  checkpointFailure: string | undefined;
   /** Known once it is open. */
   #place: FilePlace | undefined;
   /** Whether what an earlier process left in the log is in the file. */
@@ -118,6 +120,7 @@ export class Connection {
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
       this.#place?.checkLog(true);
+      this.#noteCheckpoint();
       return result;
     } catch (error) {
       // What it wrote to the log is written over by the next one.
@@ -162,6 +165,22 @@ export class Connection {
   }
 
   /**
+   * The engine moves the log into the file as a commit makes it long enough, begins it anew with the next one, and tells
+   * nobody where it cannot. Nothing is lost by that, but the log grows until the disk is full. So where it went on instead,
+   * the engine is asked once what is wrong.
+   */
+  #noteCheckpoint(): void {
+    if ((this.#place?.logGrownFrom ?? 0) < LOG_PAGES) this.checkpointFailure = undefined;
+    else if (this.checkpointFailure === undefined && !isLogHeld(this.read)) {
+      try {
+        this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+      } catch (error) {
+        this.checkpointFailure = error instanceof Error ? error.message : String(error);
+      }
+    }
+  }
+
+  /**
    * A log that is found may have been written by a process whose fsync failed. The system takes what that fsync was to store
    * for stored, and no later one does it: a cut of the power would then take a part of the log, and all that was
    * committed behind it, so nothing is committed behind it. It costs what moving the log costs anyway, which is done at
@@ -201,6 +220,12 @@ export class Connection {
       );
     }
   }
+}
+
+/** Whether the log is only moved into the file when asked: by a copy that is being made, see `log-pages.ts`. */
+export function isLogHeld(sql: Sql): boolean {
+  // A connection that took another's place has the setting that every connection begins with.
+  return Object.values(sql.first<object>("PRAGMA wal_autocheckpoint") ?? {})[0] === 0;
 }
 
 /** Undoes what `work` did inside an open transaction when it throws, and only that. */

@@ -113,6 +113,11 @@ export class FilePlace {
     if (!isWhole) throw logCutShort(this.#realPath, this.#nowMs());
   }
 
+  /** How many pages the log had before the last commit, which was added behind them. */
+  get logGrownFrom(): number {
+    return this.#written.grownFrom;
+  }
+
   /** To be called when the log was emptied, or a transaction failed in it. */
   forgetLog(): void {
     this.#written.forget();

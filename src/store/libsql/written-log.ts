@@ -26,6 +26,7 @@ export class WrittenLog {
   /** Where the last frame of the last commit begins; 0 while none is known. */
   #lastAt = 0;
   #log: number | undefined;
+  #grownFrom = 0;
 
   constructor(path: string) {
     this.#path = path;
@@ -57,6 +58,7 @@ export class WrittenLog {
     else if (!this.isWhole()) return false;
     this.#salts = salts;
     const before = this.#lastAt === 0 ? HEADER_BYTES - FRAME_BYTES : this.#lastAt;
+    this.#grownFrom = (before + FRAME_BYTES - HEADER_BYTES) / FRAME_BYTES;
     let newest = before;
     let step = FRAME_BYTES;
     for (; this.#isOurs(log, newest + step); step *= 2) newest += step;
@@ -74,9 +76,15 @@ export class WrittenLog {
     return true;
   }
 
+  /** How many pages it had before the last commit, which was added behind them; 0 where that began it anew. */
+  get grownFrom(): number {
+    return this.#grownFrom;
+  }
+
   /** To be called when it was emptied, or may hold what was not committed. */
   forget(): void {
     this.#lastAt = 0;
+    this.#grownFrom = 0;
   }
 
   close(): void {
