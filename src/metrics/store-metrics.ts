@@ -20,6 +20,13 @@ export function addStoreMetrics(
     },
     () => only(store.damagedEvents().length),
   );
+  instruments.gauge(
+    {
+      name: "evreg_store_checkpoint_failing",
+      help: "1 while the log cannot be moved into the data file, and grows.",
+    },
+    () => only(store.commits().isCheckpointFailing ? 1 : 0),
+  );
   const { commitSeconds, transactionSeconds, writes } = store.commits();
   instruments.histogram(
     {

@@ -1,3 +1,4 @@
+import type { Logger } from "../runtime/logger.ts";
 import { Histogram } from "../runtime/histogram.ts";
 
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -11,17 +12,45 @@ export interface CommitReport {
   readonly tookMs: number;
   /** The end of it: what making it durable took. */
   readonly commitMs: number;
+  /** Why what was committed stays in the log, which then grows. */
+  readonly checkpointFailure: string | undefined;
 }
 
 /** What committing took since the store was opened. */
 export class CommitCounts {
+  readonly #logger: Logger;
   readonly commitSeconds = new Histogram(SECONDS);
   readonly transactionSeconds = new Histogram(SECONDS);
   readonly writes = new Histogram(WRITES);
 
-  note({ writes, tookMs, commitMs }: CommitReport): void {
+  #checkpointFailure: string | undefined;
+
+  /** @param logger told when the log cannot be moved into the data file any more, and when it can again */
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get isCheckpointFailing(): boolean {
+    return this.#checkpointFailure !== undefined;
+  }
+
+  note({ writes, tookMs, commitMs, checkpointFailure }: CommitReport): void {
+    this.#noteCheckpoint(checkpointFailure);
     this.writes.observe(writes);
     this.transactionSeconds.observe(tookMs / 1_000);
     this.commitSeconds.observe(commitMs / 1_000);
+  }
+
+  #noteCheckpoint(reason: string | undefined): void {
+    const before = this.#checkpointFailure;
+    this.#checkpointFailure = reason;
+    if (before === undefined && reason !== undefined) {
+      this.#logger.warn(
+        { reason },
+        "The log cannot be moved into the data file: nothing that is acknowledged is lost, but the log grows until the disk is full. Look after the disk, then start evreg again.",
+      );
+    } else if (before !== undefined && reason === undefined) {
+      this.#logger.info({}, "The log was moved into the data file again.");
+    }
   }
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, someOf } from "./length.ts";
+import { isLong, report, someOf } from "./length.ts";
 import { create, publish } from "./load.ts";
 
 // The promise under test: a disk that fails to read or write, for a moment or for longer, costs nothing that was
@@ -61,6 +61,33 @@ test.skipIf(!canTrace()).each(CASES)(
     const { sent, acknowledged, refused } = ledger.expectWhole(folder.path, delivered);
     const said = /"reason":"[^"]*"|Error: .*/.exec(stderr)?.[0] ?? "";
     report(`${call} of ${file}`, { times, failed, ended: hasEnded, sent, acknowledged, refused, said });
+  },
+);
+
+test.skipIf(!isLong || !canTrace())(
+  "every write of evreg.db fails, and none of evreg.db-wal (long form; skipped where strace may not trace)",
+  { timeout: 60_000 },
+  async () => {
+    const ledger = new Ledger();
+    const server = await startProgram(folder.path, QUIET);
+    await create(`${server.url}/v1/actions`, { action: "load.sent", application: "load", schemata: {} });
+    const disk = failing(server.child.pid, join(folder.path, "evreg.db"), "pwrite64", 30_000);
+    await until("the tracer is there", () => disk.isTracing());
+    const isFailing = async (): Promise<string | undefined> => {
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      return /^evreg_store_checkpoint_failing (.*)$/m.exec(metrics)?.[1];
+    };
+    for (let n = 0; n < MOST_EVENTS && (await isFailing()) === "0"; n += 1) {
+      expect(await publish(server.url, ledger, FILLER)).toBe(201);
+    }
+    expect(await isFailing()).toBe("1");
+    await disk.mend();
+    for (let n = 0; n < 3; n += 1) expect(await publish(server.url, ledger)).toBe(201);
+    expect(await isFailing()).toBe("0");
+    const { stderr } = await server.end("SIGTERM");
+    expect(stderr.match(/cannot be moved into the data file/g)).toHaveLength(1);
+    expect(stderr).toContain("SQLITE_IOERR_WRITE");
+    ledger.expectWhole(folder.path, { undelivered: expect.any(Number) as number });
   },
 );
 

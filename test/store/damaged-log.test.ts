@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -68,6 +68,20 @@ describe("a log of which a byte was changed", () => {
     }
     expect(verdicts.silent).toBe(0);
     expect(verdicts.refused).toBeGreaterThan(header.length + PLACES / 2);
+  });
+
+  it("is refused by any byte of its header, be there a single transaction", () => {
+    const { db, wal } = crashed((connection) => {
+      connection.checkpoint();
+      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, x'')"));
+    });
+    expect(wal.length).toBe(32 + FRAME_BYTES);
+    for (let at = 0; at < 32; at += 1) {
+      const changed = Buffer.from(wal);
+      changed[at]! ^= 1;
+      putFiles(scratch.path, { db, wal: changed });
+      expect(checkLog(file(), 0).isDamaged).toBe(true);
+    }
   });
 
   it("is not opened by anybody, and stays as it is", async () => {
@@ -149,6 +163,41 @@ describe("what a cut of the power leaves", () => {
     expect(told).toBeGreaterThan(0);
   });
 
+  it("is not refused where the header was torn when the log was begun anew, however it was", () => {
+    const synced: Buffer[] = [];
+    const { db, wal } = crashed((connection, running) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+      connection.read.run("PRAGMA wal_checkpoint(RESTART)");
+      synced.push(readFileSync(running));
+      write(connection);
+    });
+    const older = synced[0]!;
+    for (let bytes = 0; bytes <= 32; bytes += 1) {
+      const torn = Buffer.from(older);
+      wal.copy(torn, 0, 0, bytes);
+      putFiles(scratch.path, { db, wal: torn });
+      expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0 });
+    }
+    // What the data file has of it is not the newest: this header was damaged later.
+    const changed = Buffer.from(db);
+    const page = older.readUInt32BE(32);
+    changed[page * 4_096 - 1]! ^= 1;
+    const torn = Buffer.from(older);
+    wal.copy(torn, 0, 0, 20);
+    putFiles(scratch.path, { db: changed, wal: torn });
+    expect(checkLog(file(), 0).isDamaged).toBe(true);
+  });
+
+  it("says nothing of frames that an earlier round of the log left behind", () => {
+    const files = crashed((connection) => {
+      for (let n = 0; n < COMMITS; n += 1) write(connection);
+      connection.read.run("PRAGMA wal_checkpoint(RESTART)");
+      write(connection);
+    });
+    putFiles(scratch.path, files);
+    expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0, pagesBehind: 0 });
+  });
+
   it("starts by itself, tells of it, and gives none of the lost numbers again", async () => {
     const { db, wal } = commits();
     damageCommit(wal, -2);
@@ -159,6 +208,36 @@ describe("what a cut of the power leaves", () => {
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toHaveLength(COMMITS - 2);
     expect(warnings).toEqual([expect.stringContaining("could not be read and were dropped")]);
+  });
+});
+
+describe("a data file that was cut short while nobody had it open", () => {
+  it("is refused, unless its log holds what is missing", async () => {
+    let before = 0;
+    const { db, wal } = crashed((connection, running) => {
+      connection.checkpoint();
+      before = statSync(running.replace(/-wal$/, "")).size;
+      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, zeroblob(20000))"));
+      connection.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+    });
+    expect(db.length).toBeGreaterThan(before);
+    const refused = expect.objectContaining({
+      code: "unavailable",
+      message: expect.stringMatching(/it was cut short while nobody had it open.*evreg restore/i),
+    }) as unknown;
+    for (const [bytes, left] of [
+      [before - 4_096, wal],
+      [db.length - 1, Buffer.alloc(0)],
+      [before, Buffer.alloc(0)],
+      [0, wal],
+    ] as const) {
+      putFiles(scratch.path, { db: db.subarray(0, bytes), wal: left });
+      await expect(open()).rejects.toEqual(refused);
+      expect(statSync(`${file()}-wal`).size).toBe(left.length);
+    }
+    putFiles(scratch.path, { db: db.subarray(0, before), wal });
+    await (await open()).close();
+    await checkFile(file());
   });
 });
 

@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -156,7 +157,7 @@ describe("a data file that is not at its path any more", () => {
     const cut = statSync(file()).size - 4_096;
     truncateSync(file(), cut);
     const said = expect.stringMatching(
-      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; what is left of it is now evreg\.db\.cut-short-/,
+      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; what is left of the data file is now evreg\.db\.cut-short-/,
     );
     await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
     expect(fatal).toEqual([expect.objectContaining({ message: said })]);
@@ -164,11 +165,62 @@ describe("a data file that is not at its path any more", () => {
     // The log was not moved into what is left, and nothing is begun in its place.
     const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"));
     expect(statSync(join(scratch.path, left!)).size).toBe(cut);
-    const refused = { code: "unavailable", message: expect.stringContaining("it was cut short while") };
+    const refused = { code: "unavailable", message: expect.stringContaining("was cut short while") };
     await expect(open()).rejects.toMatchObject(refused);
     rmSync(log());
     await expect(open()).rejects.toMatchObject(refused);
     expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refused));
+  });
+
+  it.each([
+    ["wholly", () => 0],
+    ["at a half", (size: number) => Math.floor(size / 2)],
+  ])(
+    "takes no more when its log is cut short, %s, and has nothing of it moved into the file",
+    async (_, to) => {
+      const fatal: EvregError[] = [];
+      const store = await open(fatal);
+      for (let n = 0; n < 20; n += 1) await recordOne(store);
+      const before = readFileSync(file());
+      truncateSync(log(), to(statSync(log()).size));
+      const said = expect.stringMatching(
+        /evreg\.db-wal, .* was cut short while evreg was running.*evreg\.db\.cut-short-/,
+      );
+      await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
+      expect(fatal).toEqual([expect.objectContaining({ message: said })]);
+      await store.close();
+      const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"))!;
+      expect(readFileSync(join(scratch.path, left)).equals(before)).toBe(true);
+      await expect(open()).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("was cut short while"),
+      });
+    },
+  );
+
+  it("is not taken for cut short by what is undone, nor when its log is begun anew", () => {
+    const connection = openFile(file());
+    const write = (bytes: number): void =>
+      connection.write((sql) => {
+        sql.run(
+          "INSERT INTO probe VALUES (1, 1, zeroblob(?)) ON CONFLICT DO UPDATE SET filler = excluded.filler",
+          bytes,
+        );
+      });
+    // Each is undone by `work`, having spilled into the log, and the last ones begin the log anew.
+    for (const bytes of [1, 9_000, 700_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
+      write(bytes);
+      const undone = (): void =>
+        connection.write((sql) => {
+          sql.run("UPDATE probe SET filler = zeroblob(15000000)");
+          throw new Error("undone");
+        });
+      expect(undone).toThrow("undone");
+    }
+    write(1);
+    truncateSync(log(), 32);
+    expect(() => write(1)).toThrow(FATAL);
+    connection.close();
   });
 
   it("fails the commit that is under way while it goes, as nobody would find it there", async () => {

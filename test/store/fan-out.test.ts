@@ -15,7 +15,8 @@ const scratch = useScratch();
 
 it("counts the deliveries an event makes towards its message, so that few such events go together", async () => {
   const setup = { path: join(scratch.path, "evreg.db"), release: true, encryption: undefined, nowMs: 1 };
-  const worker = await WorkerHost.start(setup, () => undefined);
+  const commits = new CommitCounts(silentLogger);
+  const worker = await WorkerHost.start(setup, () => undefined, commits);
   const parts = { clock: systemClock, logger: silentLogger, onFatal: () => undefined };
   const keeper = new Keeper(
     { ...parts, startWorker: () => Promise.reject(new Error("one is enough")) },
@@ -29,7 +30,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
   const store = createLibsqlStore({
     keeper,
     queue,
-    commits: new CommitCounts(),
+    commits,
     damaged: new DamagedEvents(silentLogger),
     backups: new Backups(setup.path, worker.report.file, keeper, systemClock),
     dataId: worker.report.dataId,

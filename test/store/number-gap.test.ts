@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token-form.ts";
@@ -9,6 +9,7 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { restore, type Restored } from "../../src/store/libsql/restore.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { crashed, damageCommit, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -94,6 +95,25 @@ it("no number is given out twice, whatever it numbers", async () => {
   expect(anew["event"]).toBe(next);
   for (const [noun, number] of Object.entries(since))
     expect(anew[noun], noun).toBeGreaterThan(number + 1_000);
+});
+
+it("no number is given out that replaced data had given out, damaged as their log is", async () => {
+  const store = await open();
+  const bytes = await bytesOf(store);
+  await store.close();
+  const files = crashed((connection) => {
+    connection.write((sql) => sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('event', 1e15)"));
+    for (let n = 0; n < 12; n += 1) {
+      connection.write((sql) =>
+        sql.run("INSERT INTO probe VALUES (1, 1, x'') ON CONFLICT DO UPDATE SET tried = tried + 1"),
+      );
+    }
+  });
+  damageCommit(files.wal, 4);
+  putFiles(folder, files);
+  const { next_event: next, kept } = await put(bytes, NOW);
+  expect(next).toBeGreaterThan(1e15);
+  expect(readFileSync(`${kept}-wal`).equals(files.wal)).toBe(true);
 });
 
 describe("how far numbers go on", () => {

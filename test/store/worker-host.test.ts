@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { CommitCounts } from "../../src/store/commit-counts.ts";
 import { WorkerHost } from "../../src/store/libsql/worker-host.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -14,7 +16,7 @@ test("a thread that is ended while it works answers first, lets go of the file, 
       encryption: undefined,
       nowMs: 1_000,
     };
-    const worker = await WorkerHost.start(setup, () => undefined);
+    const worker = await WorkerHost.start(setup, () => undefined, new CommitCounts(silentLogger));
     const write = worker.request({
       kind: "flight",
       ops: [{ name: "probe", args: [4 * 1024 * 1024] }],

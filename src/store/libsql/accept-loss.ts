@@ -4,6 +4,7 @@ import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { checkFile, moveNumbers, settleFile } from "./check-file.ts";
 import { checkLog, type LogCheck, logOf } from "./log-check.ts";
+import type { Sequences } from "./number-gap.ts";
 import { takePlaceOf } from "./take-place.ts";
 
 /** What was given up, and where the two files are as they were. */
@@ -36,8 +37,30 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
   } catch (error) {
     throw refusal(file, error);
   } finally {
-    for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
+    removeCopy(copy);
   }
+}
+
+/**
+ * What the numbers of damaged data go on behind, as far as it can still be known: what is left of them is looked at in a
+ * copy, as above.
+ * @throws EvregError `unavailable` when there is no room for the copy
+ */
+export async function numbersOfDamaged(file: string, nowMs: number): Promise<Sequences> {
+  const copy = `${file}.restore-${randomUUID()}`;
+  try {
+    copyWhole(file, copy, checkLog(file));
+    return await moveNumbers({ moveOn: copy, nowMs, replaced: {} });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOSPC") throw refusal(file, error);
+    return {};
+  } finally {
+    removeCopy(copy);
+  }
+}
+
+function removeCopy(copy: string): void {
+  for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
 }
 
 /** Cut where the engine would end, so that nobody takes what is behind it for anything. */

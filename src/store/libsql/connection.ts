@@ -1,5 +1,6 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
+import { mustBeWholeLength } from "./file-length.ts";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-place.ts";
 import { type LogCheck, MOST_UNSYNCED } from "./log-check.ts";
 import { openDatabase } from "./open-database.ts";
@@ -55,6 +56,8 @@ export class Connection {
   readonly read: Sql;
   /** What the last commit took; whoever wants to know of a certain one clears it before. */
   lastCommitMs: number | undefined;
+  /** Why the log could not be moved into the file when it was time; absent while it can. */
+  checkpointFailure: string | undefined;
   /** Known once it is open. */
   #place: FilePlace | undefined;
   /** Whether what an earlier process left in the log is in the file. */
@@ -63,6 +66,7 @@ export class Connection {
   private constructor(path: string) {
     try {
       ({ pool: this.#pool, log: this.log } = openDatabase(path));
+      mustBeWholeLength(path, this.log);
       this.#database = this.#pool.acquireSync();
     } catch (error) {
       throw engineFailure(error, "begin") ?? error;
@@ -100,6 +104,7 @@ export class Connection {
    */
   write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
+    this.#place?.checkLog(false);
     if (!this.#isSettled) this.checkpoint();
     const durable = this.#unsynced < MOST_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
@@ -114,7 +119,13 @@ export class Connection {
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
       this.mustBeInPlace();
+      this.#place?.checkLog(true);
+      this.#noteCheckpoint();
       return result;
+    } catch (error) {
+      // What it wrote to the log is written over by the next one.
+      if (error instanceof EngineFailure) this.#place?.forgetLog();
+      throw error;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
       if (this.#database.inTransaction) this.#step("begin", "ROLLBACK");
@@ -149,7 +160,24 @@ export class Connection {
         },
       );
     }
+    this.#place?.forgetLog();
     this.#isSettled = true;
+  }
+
+  /**
+   * The engine moves the log into the file as a commit makes it long enough, begins it anew with the next one, and tells
+   * nobody where it cannot. Nothing is lost by that, but the log grows until the disk is full. So where it went on instead,
+   * the engine is asked once what is wrong.
+   */
+  #noteCheckpoint(): void {
+    if ((this.#place?.logGrownFrom ?? 0) < LOG_PAGES) this.checkpointFailure = undefined;
+    else if (this.checkpointFailure === undefined && !isLogHeld(this.read)) {
+      try {
+        this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+      } catch (error) {
+        this.checkpointFailure = error instanceof Error ? error.message : String(error);
+      }
+    }
   }
 
   /**
@@ -168,6 +196,7 @@ export class Connection {
 
   close(): void {
     this.#pool.close();
+    this.#place?.close();
   }
 
   #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
@@ -191,6 +220,12 @@ export class Connection {
       );
     }
   }
+}
+
+/** Whether the log is only moved into the file when asked: by a copy that is being made, see `log-pages.ts`. */
+export function isLogHeld(sql: Sql): boolean {
+  // A connection that took another's place has the setting that every connection begins with.
+  return Object.values(sql.first<object>("PRAGMA wal_autocheckpoint") ?? {})[0] === 0;
 }
 
 /** Undoes what `work` did inside an open transaction when it throws, and only that. */

@@ -87,7 +87,7 @@ function mustNotBeSetAside(path: string): void {
   if (left === undefined) return;
   throw new EvregError(
     "unavailable",
-    `The data file ${path} is missing: it was cut short while a server had it open, and what was left of it is ${join(folder, left)}. ` +
+    `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, left)}. ` +
       "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
     { file: path },
   );

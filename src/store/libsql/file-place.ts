@@ -10,7 +10,9 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { toIso } from "../../runtime/clock.ts";
+import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { EngineFailure } from "./engine-failure.ts";
+import { WrittenLog } from "./written-log.ts";
 
 /** Which file it is, whatever it is called. */
 export interface FileId {
@@ -51,6 +53,7 @@ export class FilePlace {
   readonly #isLink: boolean;
   readonly #realPath: string;
   readonly #logPath: string;
+  readonly #written: WrittenLog;
   readonly #nowMs: () => number;
   /** The data file only grows. */
   #bytes = 0n;
@@ -74,6 +77,7 @@ export class FilePlace {
     // The engine follows a link, and puts the log beside the file itself.
     this.#realPath = realpathSync(path);
     this.#logPath = `${this.#realPath}-wal`;
+    this.#written = new WrittenLog(this.#logPath);
     this.#nowMs = nowMs;
   }
 
@@ -97,6 +101,30 @@ export class FilePlace {
   #mustNotBeShorter(bytes: bigint): void {
     if (bytes < this.#bytes) throw cutShort(this.#realPath, this.#bytes, bytes, this.#nowMs());
     this.#bytes = bytes;
+  }
+
+  /**
+   * Of the log, what is told by nothing but reading it; see `written-log.ts`.
+   * @param isCommitted whether a transaction has just been added to it
+   * @throws EngineFailure `fatal` when it was cut short
+   */
+  checkLog(isCommitted: boolean): void {
+    const isWhole = isCommitted ? this.#written.follow() : this.#written.isWhole();
+    if (!isWhole) throw logCutShort(this.#realPath, this.#nowMs());
+  }
+
+  /** How many pages the log had before the last commit, which was added behind them. */
+  get logGrownFrom(): number {
+    return this.#written.grownFrom;
+  }
+
+  /** To be called when the log was emptied, or a transaction failed in it. */
+  forgetLog(): void {
+    this.#written.forget();
+  }
+
+  close(): void {
+    this.#written.close();
   }
 
   /**
@@ -163,20 +191,32 @@ function displaced(path: string): DisplacedFile {
 /** What is left of a data file, by the time it was found; a start without a data file looks for it. */
 export const CUT_SHORT = ".cut-short-";
 
-/**
- * Sets what is left of the file aside. At its path the engine would move the log into it when it closes it, which makes it
- * as long as before with nothing where it was cut, and the next start might go on with that.
- */
 function cutShort(path: string, from: bigint, to: bigint, nowMs: number): EngineFailure {
+  const cut = `the data file ${basename(path)} was cut from ${from} to ${to} bytes while evreg was running`;
+  return new EngineFailure("fatal", `${cut}; ${setAside(path, nowMs)}`);
+}
+
+function logCutShort(path: string, nowMs: number): EngineFailure {
+  const cut =
+    `${basename(path)}-wal, which holds the newest part of the data, was cut short while evreg was running, ` +
+    "and some of what was acknowledged is lost";
+  return new EngineFailure("fatal", `${cut}; ${setAside(path, nowMs)}`);
+}
+
+/**
+ * Sets what is left of the data file aside. At its path the engine would move the log into it when it closes it, with
+ * nothing where either was cut, and the next start might go on with that.
+ * @returns what to do next, for the message
+ */
+function setAside(path: string, nowMs: number): string {
   const left = `${path}${CUT_SHORT}${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
-  let next = `what is left of it is now ${basename(left)}, beside its log; restore a backup`;
   try {
     renameSync(path, left);
+    syncFolderOf(path);
+    return `what is left of the data file is now ${basename(left)}, beside its log; restore a backup`;
   } catch {
-    next = "restore a backup before the next start, as what is left of it is damaged";
+    return "restore a backup before the next start, as what is left of the data is damaged";
   }
-  const cut = `the data file ${basename(path)} was cut from ${from} to ${to} bytes while evreg was running`;
-  return new EngineFailure("fatal", `${cut}; ${next}`);
 }
 
 function logDisplaced(path: string): DisplacedFile {

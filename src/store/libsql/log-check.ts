@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
@@ -16,6 +16,11 @@ import { toIso } from "../../runtime/clock.ts";
 //
 // For this a commit counts when its last frame is whole: it follows from the one before it, and has the numbers (salts)
 // of this log. Frames of an earlier round of the log have other ones, and a transaction that was undone has no such frame.
+//
+// The engine begins the log anew only when all of it is in the data file and stored there. It then writes the header, and
+// stores that before the first frame. So where the header is not whole, a cut of the power leaves only frames of the round
+// before, each of which the data file has. A header that was damaged later has frames behind it that the data file may
+// lack. So these frames are compared with the data file, which tells the two apart however the header was torn.
 
 /** Commits one after the other that may be durable later; each further one is durable before it is answered. */
 export const MOST_UNSYNCED = 4;
@@ -55,15 +60,15 @@ const NOTHING: LogCheck = {
  *
  * Another process may be writing it, as nothing is locked yet. So what looks damaged is looked at again; where the log
  * has changed meanwhile it is in use, and the engine tells that.
- * @param file the data file; no descriptor of it is opened
+ * @param file the data file, of which this process has no connection: it is opened where the log's header is not whole
  */
 export function checkLog(file: string, lookAgainMs = LOOK_AGAIN_MS): LogCheck {
   const log = logOf(file);
-  const found = walk(log);
+  const found = walk(file, log);
   if (!found.isDamaged) return found;
   const before = look(log);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookAgainMs);
-  const again = walk(log);
+  const again = walk(file, log);
   const after = look(log);
   const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
   return isAtRest ? again : { ...again, isDamaged: false };
@@ -113,7 +118,7 @@ interface Header {
 
 type Sum = readonly [number, number];
 
-function walk(log: string): LogCheck {
+function walk(file: string, log: string): LogCheck {
   let descriptor: number;
   try {
     // No lock is ever held on the log, so opening and closing it is harmless.
@@ -127,7 +132,10 @@ function walk(log: string): LogCheck {
     if (size < HEADER_BYTES) return NOTHING;
     const block = alignedBuffer(HEADER_BYTES);
     readSync(descriptor, block, 0, HEADER_BYTES, 0);
-    return walkFrames(descriptor, size, readHeader(block));
+    const header = readHeader(block);
+    const found = walkFrames(descriptor, size, header);
+    if (header.isWhole || found.commitsBehind === 0) return found;
+    return isInFile(descriptor, size, file) ? NOTHING : { ...found, isDamaged: true };
   } catch (error) {
     throw unreadable(log, error);
   } finally {
@@ -163,6 +171,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
   let commitsBehind = 0;
   let wholeBehind = 0;
   let lastBehind = 0;
+  let isOfThisLog = true;
   for (let first = 0; first < frames; first += BLOCK_FRAMES) {
     const wanted = Math.min(BLOCK_FRAMES, frames - first) * frameBytes;
     const read = readSync(descriptor, block, 0, wanted, HEADER_BYTES + first * frameBytes);
@@ -177,10 +186,10 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
-      // Frames of an earlier round follow from each other as well. Only the first that is broken may be of this round all
-      // the same, with other salts.
-      const isOfThisRound = hasSalts || (follows && broken === first + index);
-      const isCommit = isOfThisRound && block.readUInt32BE(at + 4) !== 0;
+      // One of which only the salts were changed; those of an earlier round follow from each other as well.
+      const isOurs = hasSalts || (follows && isOfThisLog);
+      isOfThisLog = hasSalts;
+      const isCommit = isOurs && block.readUInt32BE(at + 4) !== 0;
       if (!isCommit) continue;
       if (broken === undefined) whole = first + index + 1;
       else {
@@ -195,9 +204,63 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
-    // The header is stored before any frame is written, and lies within one sector: no cut of the power tears it.
-    isDamaged: wholeBehind > (header.isWhole ? MOST_UNSYNCED + 1 : 0),
+    isDamaged: wholeBehind > MOST_UNSYNCED + 1,
   };
+}
+
+/** Whether the data file has all that the frames of a log hold whose header is not whole. */
+function isInFile(log: number, size: number, file: string): boolean {
+  if (!existsSync(file)) return false;
+  const { newest, pages } = newestPages(log, size, PAGE_BYTES);
+  const data = openSync(file, "r");
+  try {
+    const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
+    for (const [page, at] of newest) {
+      // What a file that became shorter has no place for.
+      if (page > pages) continue;
+      const read = readSync(data, other, 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
+      readSync(log, mine, 0, PAGE_BYTES, at);
+      if (read < PAGE_BYTES || !mine.equals(other)) return false;
+    }
+    return true;
+  } finally {
+    closeSync(data);
+  }
+}
+
+/** Where in the log the newest of each page is, of those that were committed in its round; and how many the file then has. */
+function newestPages(
+  log: number,
+  size: number,
+  pageBytes: number,
+): { newest: ReadonlyMap<number, number>; pages: number } {
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const newest = new Map<number, number>();
+  const uncommitted = new Map<number, number>();
+  let pages = 0;
+  let salts: string | undefined;
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  for (let at = HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
+    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
+    if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
+    uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
+    if (header.readUInt32BE(4) === 0) continue;
+    pages = header.readUInt32BE(4);
+    for (const [page, place] of uncommitted) newest.set(page, place);
+    uncommitted.clear();
+  }
+  return { newest, pages };
+}
+
+/** The pages that a whole log holds, so far as they were committed. */
+export function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): ReadonlySet<number> {
+  if (wholeBytes === 0) return new Set();
+  const log = openSync(logOf(file), "r");
+  try {
+    return new Set(newestPages(log, wholeBytes, pageBytes).newest.keys());
+  } finally {
+    closeSync(log);
+  }
 }
 
 function saltsAt(block: Buffer, frame: number): string {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { EvregError } from "../../domain/error.ts";
-import { LOG_PAGES } from "./connection.ts";
+import { isLogHeld, LOG_PAGES } from "./connection.ts";
 import type { Sql } from "./sql.ts";
 
 // For a copy of the data file that is made while it is written to (see `live-copy.ts`). The engine changes the file only
@@ -50,18 +50,13 @@ export function moveLog(sql: Sql, log: string, since: LogPlace | undefined): Mov
 
 /** Back to how it is without a copy. @throws as above, and then the copy may lack something */
 export function releaseLog(sql: Sql): void {
-  const held = isHeld(sql);
+  const held = isLogHeld(sql);
   sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
   if (!held) throw notHeld();
 }
 
-function isHeld(sql: Sql): boolean {
-  // A connection that took another's place has the setting that every connection begins with.
-  return Object.values(sql.first<object>("PRAGMA wal_autocheckpoint") ?? {})[0] === 0;
-}
-
 function mustBeHeld(sql: Sql): void {
-  if (!isHeld(sql)) throw notHeld();
+  if (!isLogHeld(sql)) throw notHeld();
 }
 
 function notHeld(): EvregError {

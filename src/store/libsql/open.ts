@@ -53,7 +53,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   try {
     if (await isServed(folder)) throw inUse(folder);
     if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
-    const commits = new CommitCounts();
+    const commits = new CommitCounts(logger);
     const { keeper, report } = await openFile(options, clock, commits);
     const queue = new FlightQueue((cargo) => keeper.fly(cargo));
     const backups = new Backups(dataFileOf(folder), report.file, keeper, clock);

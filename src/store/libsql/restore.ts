@@ -8,6 +8,7 @@ import { findServer } from "../../runtime/find-server.ts";
 import { removeMade } from "../../runtime/make-folder.ts";
 import { isSameFile } from "../../runtime/left-by-restore.ts";
 import { readTokenFile, setTokenFileAside, tokenFileOf } from "../../runtime/token-file.ts";
+import { numbersOfDamaged } from "./accept-loss.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
 import { dataFileOf, prepareFolder } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
@@ -69,7 +70,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
     const { hasToken = false, impossible: found, ...facts } = examined;
     if (found.length > 0) throw impossible(name, found);
-    const replaced = hasData ? await settleOld(file, folder) : {};
+    const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
     const { event = 0 } = await moveNumbers({ moveOn: copy, nowMs, replaced });
     const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
     const kept = hasData ? `${file}.${before}` : null;
@@ -135,7 +136,7 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
-async function settleOld(file: string, folder: string): Promise<Sequences> {
+async function settleOld(file: string, folder: string, nowMs: number): Promise<Sequences> {
   // Of an empty file the engine would remove the log, and somebody's data may be in that.
   if (!isFileThere(file) || sizeOf(file) === 0) return {};
   mustBeEvregs(file);
@@ -144,7 +145,7 @@ async function settleOld(file: string, folder: string): Promise<Sequences> {
   } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // Damaged, maybe: it is kept as it is.
-    return {};
+    return numbersOfDamaged(file, nowMs);
   }
 }
 

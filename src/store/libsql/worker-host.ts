@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { CommitCounts } from "../commit-counts.ts";
+import type { CommitCounts } from "../commit-counts.ts";
 import type {
   Cargo,
   FromWorker,
@@ -80,7 +80,7 @@ export class WorkerHost {
   static start(
     setup: WorkerSetup,
     onCrash: (reason: string) => void,
-    commits: CommitCounts = new CommitCounts(),
+    commits: CommitCounts,
   ): Promise<WorkerHost> {
     const worker = storeThread(setup);
     const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();

@@ -214,11 +214,11 @@ function say(message: FromWorker, bytes?: ArrayBuffer): void {
 }
 
 function commitReport(
-  { lastCommitMs: commitMs }: Connection,
+  { lastCommitMs: commitMs, checkpointFailure }: Connection,
   writes: number,
   tookMs: number,
 ): { commit?: CommitReport } {
-  return commitMs === undefined ? {} : { commit: { writes, tookMs, commitMs } };
+  return commitMs === undefined ? {} : { commit: { writes, tookMs, commitMs, checkpointFailure } };
 }
 
 function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {
