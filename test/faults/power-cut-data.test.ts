@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { damageCommit } from "../store/open-file.ts";
 import { rawSql } from "../store/processes.ts";
 import {
   launchProgram,
@@ -50,12 +51,27 @@ function restore(folder: string, env: Record<string, string> = {}): Promise<Outc
   return runProgram(["restore", "b.db", "--data", "target", "--force", "--json"], { cwd: folder, env });
 }
 
+function acceptLoss(folder: string, env: Record<string, string> = {}): Promise<Outcome> {
+  return runProgram(["migrate", "--accept-loss", "--data", "data"], { cwd: folder, env });
+}
+
 /** Starts a server on what was left, has it take an event, and ends it. */
 async function startsOn(data: string, env: Record<string, string> = {}): Promise<RunningProgram> {
   const server = await startProgram(data, ["--dev"], env);
   const health = await fetch(`${server.url}/health`);
   expect(health.status).toBe(200);
   return server;
+}
+
+/** As the refusal of a folder where a restore was cut off says. */
+function putBack(data: string): void {
+  const kept = readdirSync(data)
+    .toSorted()
+    .findLast((name) => name.includes(".before-restore-"))!
+    .replace(/-wal$/, "");
+  for (const end of ["", "-wal"]) {
+    if (existsSync(join(data, kept + end))) renameSync(join(data, kept + end), join(data, `evreg.db${end}`));
+  }
 }
 
 describe.skipIf(missing !== undefined)(
@@ -151,6 +167,52 @@ describe.skipIf(missing !== undefined)(
           { seed: SEED, atOnce: 2 },
         );
         report(`power cut in a restore over ${before}`, { cuts, whole, refused });
+      },
+    );
+
+    test(
+      `while a damaged log is given up, ${cuts} times: a start is refused as before, or goes on with all that is whole`,
+      { timeout: TIMEOUT_MS },
+      async () => {
+        const recording = await Recording.begin(async (folder) => {
+          const data = join(folder, "data");
+          await makeData(data, receiver.url, EVENTS, "SIGKILL");
+          const log = readFileSync(join(data, "evreg.db-wal"));
+          damageCommit(log, 5);
+          writeFileSync(join(data, "evreg.db-wal"), log);
+        });
+        await ended(acceptLoss(recording.folder, recording.env));
+        const toldAt = recording.moment();
+        const whole = eventsIn(join(recording.folder, "data/evreg.db"));
+        const told = new ToldFiles(recording);
+        for (const name of readdirSync(join(recording.folder, "data"))) {
+          if (name.includes(".before-restore-")) told.note(`data/${name}`);
+        }
+        expect(told.count).toBe(2);
+        let refused = 0;
+        await recording.images(
+          cuts,
+          async (image) => {
+            told.expectIn(image);
+            const data = join(image.folder, "data");
+            const server = launchProgram(data, ["--dev"]);
+            const refusal = await server.ready.then(
+              () => undefined,
+              (error: unknown) => String(error),
+            );
+            await server.end("SIGKILL");
+            if (refusal !== undefined) {
+              expect(image.moment, refusal).toBeLessThan(toldAt);
+              if (refusal.includes("a restore was cut off")) putBack(data);
+              else expect(refusal).toContain("--accept-loss");
+              await ended(acceptLoss(image.folder));
+              refused += 1;
+            }
+            expect(eventsIn(join(data, "evreg.db"))).toBe(whole);
+          },
+          { seed: SEED, atOnce: 2 },
+        );
+        report("power cut while a damaged log is given up", { cuts, whole, refused });
       },
     );
 

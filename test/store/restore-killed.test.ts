@@ -117,6 +117,17 @@ it("a start does not go on without a log that was taken away from its file", asy
   writeFileSync(`${kept}-wal`, "newest");
   const refusal = expect.stringContaining("is without its log");
   await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
+  // Where there are no second names, the log goes first; the name of the old file goes with the next step.
+  rmSync(kept);
+  const copy = join(data, `evreg.db.restore-${randomUUID()}`);
+  writeFileSync(copy, "whole");
+  await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
+  // A log that somebody left behind as they cleared up is no such thing.
+  rmSync(copy);
+  expect(await actions()).toEqual(["was.there"]);
+  // Nor is the log of a copy whose own name a cut of the power took.
+  writeFileSync(`${copy}-wal`, "log");
+  expect(await actions()).toEqual(["was.there"]);
 });
 
 it("a start on a folder whose first restore was cut off names no data from before", async () => {

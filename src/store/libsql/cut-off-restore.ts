@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { isSameFile } from "../../runtime/left-by-restore.ts";
@@ -16,11 +16,13 @@ export function mustNotBeCutOff(file: string): void {
     if (left.length > 0) throw cutOff(`${file} is missing`, file, left);
     return;
   }
+  const isWaiting = left.some((other) => /\.restore-[-\da-f]{36}$/.test(other));
   const parted = left.find((other) => {
-    if (!other.endsWith("-wal")) return false;
-    // The same file by its second name, so the one at the first is still the old one.
+    if (!other.startsWith(`${name}.before-restore-`) || !other.endsWith("-wal")) return false;
+    // The one at the first name is still the old one where it is the same file by its second, or, on a file system that
+    // has no second names, where none is kept yet and the new one still waits.
     const kept = join(dirname(file), other.slice(0, -"-wal".length));
-    return isSameFile(kept, file) && sizeOf(file, other) > 0;
+    return (isSameFile(kept, file) || (isWaiting && !existsSync(kept))) && sizeOf(file, other) > 0;
   });
   if (parted !== undefined) throw cutOff(`${file} is without its log ${parted}`, file, [parted]);
 }

@@ -109,7 +109,13 @@ export class FilePlace {
    * @throws EngineFailure `fatal` when it was cut short
    */
   checkLog(isCommitted: boolean): void {
-    const isWhole = isCommitted ? this.#written.follow() : this.#written.isWhole();
+    let isWhole = true;
+    try {
+      isWhole = isCommitted ? this.#written.follow() : this.#written.isWhole();
+    } catch {
+      // The disk failed to read it, which says nothing of what is there.
+      this.#written.forget();
+    }
     if (!isWhole) throw logCutShort(this.#realPath, this.#nowMs());
   }
 

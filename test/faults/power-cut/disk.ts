@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Note } from "./notes.ts";
 
@@ -104,16 +104,18 @@ export class Disk {
    * @param random from 0 to 1; the same numbers make the same image
    */
   write(folder: string, leaving: Leaving, random: () => number): void {
-    const made = new Map<File, Buffer>();
+    const made = new Map<File, string>();
     const writeEntry = (entry: Entry, path: string): void => {
       if (entry.kind === "folder") {
         mkdirSync(path, { recursive: true, mode: 0o700 });
         for (const [name, child] of namesAfter(entry, leaving, random)) writeEntry(child, join(path, name));
         return;
       }
-      const contents = made.get(entry) ?? contentsAfter(entry, leaving, random);
-      made.set(entry, contents);
-      writeFileSync(path, contents, { mode: 0o600 });
+      const first = made.get(entry);
+      // By two names it is still one file.
+      if (first !== undefined) return linkSync(first, path);
+      made.set(entry, path);
+      writeFileSync(path, contentsAfter(entry, leaving, random), { mode: 0o600 });
     };
     writeEntry(this.#root, folder);
   }
