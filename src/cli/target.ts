@@ -43,8 +43,11 @@ export interface TargetNeeds {
   readonly command: string;
   /** Of this program. */
   readonly version: string;
-  /** Whether a data folder that is not there yet is made; a command that only looks would else leave one wherever it is typed. */
-  readonly createsFolder?: boolean;
+  /**
+   * Whether data are made where there are none yet, and their folder with them. A command that only looks, or acts on
+   * what is there, would else leave them wherever it is typed.
+   */
+  readonly creates?: "folder" | "data" | undefined;
   /**
    * What was asked for, such as `--wait`, is for a server: a folder without one is refused. A command that delivered
    * would send what others have due too, by the settings of the shell it was typed in.
@@ -82,11 +85,12 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const found = await findTarget(flags, needs.configFolder);
   if (found.kind !== "folder") return found;
   const { config } = found;
-  if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
+  if (needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { openLocal } = await import("../app.ts");
   const { command, version } = needs;
-  const evreg = await openLocal({ command, version, config, logger: stderrLogger });
+  const needsData = needs.creates === undefined;
+  const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
   return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
 }
 
