@@ -157,6 +157,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 export interface LocalOptions extends Surroundings {
   /** The command line's words, for others who find the folder in use. */
   readonly command: string;
+  /** Whether a folder that holds no data yet is refused (`not_found`) and left as it is. */
+  readonly needsData?: boolean;
 }
 
 /**

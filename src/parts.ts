@@ -52,6 +52,7 @@ export async function buildParts(
   options: Surroundings & {
     readonly command: string;
     readonly acceptsLoss?: boolean;
+    readonly needsData?: boolean;
     readonly onFatal?: (error: EvregError) => void;
     /** For the doctor, of what else there is. */
     readonly findings?: () => readonly Finding[];
@@ -88,6 +89,7 @@ export async function buildParts(
     onServiceEvents,
     onFailed,
     keepsForm: !serves,
+    needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
   const [store, { createService }, { CheckThread }] = await Promise.all([

@@ -50,7 +50,7 @@ export abstract class BaseCommand extends PlainCommand {
   static override baseFlags = commonFlags;
 }
 
-interface EvregNeeds extends Pick<TargetNeeds, "serverFor" | "createsFolder"> {
+interface EvregNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
   /** Shows what it would change before it does, which is only of use to who knows where. */
   readonly plans?: boolean;
 }

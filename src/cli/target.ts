@@ -43,8 +43,11 @@ export interface TargetNeeds {
   readonly command: string;
   /** Of this program. */
   readonly version: string;
-  /** Whether a data folder that is not there yet is made; a command that only looks would else leave one wherever it is typed. */
-  readonly createsFolder?: boolean;
+  /**
+   * Whether data are made where there are none yet, and their folder with them. A command that only looks, or acts on
+   * what is there, would else leave them wherever it is typed.
+   */
+  readonly creates?: "folder" | "data" | undefined;
   /**
    * What was asked for, such as `--wait`, is for a server: a folder without one is refused. A command that delivered
    * would send what others have due too, by the settings of the shell it was typed in.
@@ -82,11 +85,12 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const found = await findTarget(flags, needs.configFolder);
   if (found.kind !== "folder") return found;
   const { config } = found;
-  if (needs.createsFolder !== true && !existsSync(config.data)) throw noFolder(config.data);
+  if (needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { openLocal } = await import("../app.ts");
   const { command, version } = needs;
-  const evreg = await openLocal({ command, version, config, logger: stderrLogger });
+  const needsData = needs.creates === undefined;
+  const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
   return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
 }
 
@@ -103,9 +107,10 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
 /**
  * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
- * @param mayBeMeant asks the person about an address that only a file names which was found by chance
- * @throws EvregError `usage` when such an address is not meant: the file may have come with a cloned repository, and
- * neither a payload nor a token goes where it says
+ * @param mayBeMeant asks the person about an address, or about a data folder instead of the context in use, that only a
+ * file names which was found by chance
+ * @throws EvregError `usage` when such a place is not meant: the file may have come with a cloned repository, and neither a
+ * payload nor a token goes where it says. The same for a server that only files of a found data folder name
  */
 export async function serverFor(
   flags: Omit<TargetFlags, "token-file">,
@@ -113,21 +118,27 @@ export async function serverFor(
   configFolder: string,
   mayBeMeant: (question: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<Address | undefined> {
-  const { config, unnamedUrlPlace: place } = loaded;
+  const { config, unnamedUrlPlace, unnamedDataPlace } = loaded;
   const { url, token: configured, allowInsecureToken } = config.remote;
   const context = contextFor(flags, loaded, configFolder);
   if (context !== undefined) return addressOf(context, flags, loaded);
   if (url !== undefined && flags.data === undefined) {
-    if (place !== undefined && !isKnown(url, configFolder)) {
-      const inUse = contextInUse(configFolder);
-      const other = inUse === undefined ? "" : `, and your context in use is ${inUse}`;
-      const asked = `Only ${place} names the server ${url}${other}. Act on it this once?`;
-      if (!(await mayBeMeant(asked))) throw notMeant(url, place, other);
+    if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
+      const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`;
+      const found = `Only ${unnamedUrlPlace} names the server ${url}`;
+      await mustBeMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
     }
     return { url, token: configured, allowInsecureToken };
   }
+  const inUse = unnamedDataPlace === undefined ? undefined : contextInUse(configFolder);
+  if (inUse !== undefined) {
+    const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
+    const found = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
+    await mustBeMeant({ found, inUse, remedy }, mayBeMeant);
+  }
 
-  const server = await findServer(config.data);
+  const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
+  const server = await findServer(config.data, { isNamed });
   if (server === undefined) return undefined;
   // A token that came with another server's address is not this one's, and one that is lying about in the environment
   // is not another user's to have.
@@ -150,9 +161,23 @@ function isKnown(url: string, configFolder: string): boolean {
   return names.some((name) => contexts.get(name).url === url);
 }
 
-function notMeant(url: string, place: string, other: string): EvregError {
-  return usage(
-    `Only ${place} names the server ${url}${other}. A file that was found here may be anybody's, so nothing was sent there. If that server is meant, name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`,
+interface FoundPlace {
+  /** Where it was found and what it is, as the beginning of a sentence. */
+  readonly found: string;
+  /** The context in use. */
+  readonly inUse: string | undefined;
+  /** What to do if it is meant. */
+  readonly remedy: string;
+}
+
+async function mustBeMeant(
+  { found, inUse, remedy }: FoundPlace,
+  mayBeMeant: (question: string) => Promise<boolean>,
+): Promise<void> {
+  const told = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
+  if (await mayBeMeant(`${told}. Act on it this once?`)) return;
+  throw usage(
+    `${told}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
   );
 }
 

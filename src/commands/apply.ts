@@ -82,7 +82,7 @@ What a file leaves out of a record is as for a new one, but for active of a subs
       output: this.outputFor(flags),
     };
     return this.withEvreg(flags, (evreg) => apply(evreg, declared, options), {
-      createsFolder: !dryRun,
+      creates: dryRun ? "data" : "folder",
       plans: true,
     });
   }

@@ -120,13 +120,13 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       checkBulk({ concurrency, checkpoint, onError });
       const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
       const { publish, close } = await openBulk(bulk);
-      return this.withEvreg(flags, publish).finally(close);
+      return this.withEvreg(flags, publish, { creates: "data" }).finally(close);
     }
     const { action, payload } = args;
     const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
     const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
     const act = await publishOne(options);
-    return this.withEvreg(flags, act, { serverFor: wait ? "--wait" : undefined });
+    return this.withEvreg(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
   }
 }
 

@@ -42,6 +42,8 @@ export interface LoadedConfig {
   readonly contextName?: string;
   /** Where `remote.url` was found when only a file says it that nobody named. */
   readonly unnamedUrlPlace?: string;
+  /** The same of `data`. */
+  readonly unnamedDataPlace?: string;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -77,14 +79,18 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   problems.push(...applyRules(values, found));
   if (problems.length > 0) throw mistakes(problems, file?.file);
 
-  const url = found.get("remote.url");
-  const isUnnamed = file?.named === false && url?.source === "file";
+  const unnamedPlace = (path: string): string | undefined => {
+    const item = found.get(path);
+    return file?.named === false && item?.source === "file" ? item.place : undefined;
+  };
+  const [unnamedUrlPlace, unnamedDataPlace] = [unnamedPlace("remote.url"), unnamedPlace("data")];
   return {
     config: buildConfig(values),
     places: found,
     warnings: warningsFor(values, found, options.configText === undefined ? file?.file.path : undefined),
     ...(file === undefined ? {} : { file: file.file.path }),
-    ...(isUnnamed ? { unnamedUrlPlace: url.place } : {}),
+    ...(unnamedUrlPlace === undefined ? {} : { unnamedUrlPlace }),
+    ...(unnamedDataPlace === undefined ? {} : { unnamedDataPlace }),
     ...(environment.contextName === undefined ? {} : { contextName: environment.contextName }),
   };
 }

@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { describeOwner, type Owner, ownerFileOf, readWrittenOwner } from "./owner-file.ts";
 import { tokenFileOf } from "./token-file.ts";
-import { trustOwner } from "./trusted-owner.ts";
+import { mustHaveDataOpen, trustOwner } from "./trusted-owner.ts";
 
 /** A server found on a data folder. */
 export interface FoundServer {
@@ -10,6 +10,15 @@ export interface FoundServer {
   readonly tokenFile?: string;
   /** The user who runs it, when root asks and he is somebody else: he must get no token but one of his own. */
   readonly otherUser?: number;
+}
+
+interface FindOptions {
+  readonly answerWithinMs?: number;
+  /**
+   * Whether the user named the folder. One that was merely found may have come with a cloned repository, and is believed
+   * only when the process that it names has its data file open.
+   */
+  readonly isNamed?: boolean;
 }
 
 /** Its process is alive: on a machine that has much to do it may well be late, and is all the same the one to ask. */
@@ -26,7 +35,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
  */
 export async function findServer(
   folder: string,
-  answerWithinMs = ANSWER_WITHIN_MS,
+  { answerWithinMs = ANSWER_WITHIN_MS, isNamed = true }: FindOptions = {},
 ): Promise<FoundServer | undefined> {
   const written = readWrittenOwner(folder);
   const { owner } = written ?? {};
@@ -40,6 +49,7 @@ export async function findServer(
     return undefined;
   });
   if (instance !== owner.instance) return undefined;
+  if (!isNamed) mustHaveDataOpen(folder, owner);
   const tokenFile = tokenFileOf(folder);
   return {
     url: owner.url,

@@ -1,6 +1,15 @@
-import { lstatSync, realpathSync, statSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { ownerFileOf, type WrittenOwner } from "./owner-file.ts";
+import { type Owner, ownerFileOf, type WrittenOwner } from "./owner-file.ts";
 import { isOurs, othersMayWrite } from "./ownership.ts";
 
 /** Why the files of a folder may be anybody's word, and what to do about it; both as parts of a sentence. */
@@ -28,6 +37,45 @@ export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number 
     `${path} says where the server on this data folder is, but it cannot be trusted: ${doubt.why}. ${doubt.remedy}; or name the server with --url, and its token with --token-file.`,
     { folder },
   );
+}
+
+/**
+ * Refuses the word of a folder that came from elsewhere, as with a cloned repository: its files are this user's then, and
+ * name whatever process and address their author liked. What no file can bring about is that a process of this user's has
+ * the folder's data file open. Where the system does not show what a process has open, the word is taken.
+ * @throws EvregError `usage`
+ */
+export function mustHaveDataOpen(folder: string, { pid, url = "" }: Owner): void {
+  if (!existsSync("/proc/self/fd") || hasDataOpen(folder, pid)) return;
+  throw new EvregError(
+    "usage",
+    `Only ${ownerFileOf(folder)} names the server ${url}, and evreg cannot see that its process (${pid}) has the data of this folder open. A file that was found here may be anybody's, so nothing was sent there. If that server is meant, name it with --url or EVREG_URL, or the folder with --data or EVREG_DATA; otherwise remove that file.`,
+    { folder },
+  );
+}
+
+/** By the names the system tells, which are real paths: a link in the folder to what some process has open does not count. */
+function hasDataOpen(folder: string, pid: number): boolean {
+  const process = `/proc/${pid}`;
+  const data = join(realpathSync(folder), "evreg.db");
+  try {
+    const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
+    const isKnown = isOurs({ uid: Number(uid) }) || Number(uid) === statSync(folder).uid;
+    const names = readdirSync(`${process}/fd`).map((fd) => linkTarget(`${process}/fd/${fd}`));
+    // A file that was taken away while a server has it is still the one that it serves.
+    return isKnown && names.some((name) => name === data || name === `${data} (deleted)`);
+  } catch {
+    return false;
+  }
+}
+
+/** What was closed meanwhile leads nowhere. */
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A sentence for the log of a server on a folder that others can tamper with, or `undefined`. */

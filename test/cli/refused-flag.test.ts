@@ -18,6 +18,8 @@ beforeAll(async () => {
   await evreg.actions.create({ action: "a", application: "shop", schemata });
   await evreg.actions.create({ action: "order.created", application: "shop", schemata });
   await evreg.close();
+  // What only looks needs a folder that holds data.
+  await run(["tokens", "create", "first", "--scope", "read", "--data", local]);
 });
 
 afterAll(async () => {

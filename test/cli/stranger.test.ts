@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -38,8 +47,8 @@ afterEach(() => {
 });
 
 /** A data folder that says a server runs there. */
-function forged(): string {
-  const data = join(folder.path, "data");
+function forged(name = "data"): string {
+  const data = join(folder.path, name);
   mkdirSync(data, { mode: 0o700 });
   const owner = { pid: process.pid, command: "serve", instance: "forged", started_at: "2026-01-01", url };
   writeFileSync(join(data, "owner.json"), JSON.stringify(owner), { mode: 0o600 });
@@ -110,6 +119,60 @@ test("nor does one take the place of the context in use, unless it is of the sam
   await cli.run(["context", "use", "same"], { env: settings });
   await publish();
   expect(seen).toEqual(["no token", "no token"]);
+});
+
+test.runIf(process.platform === "linux")(
+  "a data folder that was merely found does not choose the server, unless that has its data open",
+  async () => {
+    const planted = forged(".evreg");
+    const elsewhere = join(folder.path, "elsewhere");
+    const opened = openSync(elsewhere, "w");
+    const run = (env: Record<string, string> = {}) =>
+      Promise.all([
+        cli.run(["publish", "a.b", "{}"], { env: { EVREG_TOKEN: TOKEN, ...env } }),
+        cli.run(["events", "--token", TOKEN], { env }),
+      ]);
+    const refused = await run();
+    // A link leads to what a process of this user's may well have open; it is not this folder's.
+    symlinkSync(elsewhere, join(planted, "evreg.db"));
+    refused.push(...(await run()));
+    rmSync(join(planted, "evreg.db"));
+    forged("d");
+    const config = join(folder.path, "evreg.config.yaml");
+    writeFileSync(config, "data: ./d\n");
+    const byFile = await run();
+    closeSync(opened);
+    for (const { code, stdout, stderr } of [...refused, ...byFile]) {
+      expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
+      expect(stderr).toMatch(/Only .*owner\.json names the server http.*nothing was sent there.*--data/);
+      expect(stderr).not.toContain(TOKEN);
+    }
+    for (const { stderr } of byFile) expect(stderr).toContain(join(folder.path, "d", "owner.json"));
+    await run({ EVREG_CONFIG: config });
+    expect(seen).toEqual([`Bearer ${TOKEN}`, `Bearer ${TOKEN}`]);
+  },
+);
+
+test("a found file's data folder does not take the place of the context in use", async () => {
+  const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
+  await cli.run(["context", "add", "prod", "--no-check", "--use", "--url", url], { env: settings });
+  const config = join(folder.path, "evreg.config.yaml");
+  writeFileSync(config, "data: ./d\n");
+  mkdirSync(join(folder.path, "d"));
+  const events = (...words: string[]) => cli.run(["events", ...words], { env: settings });
+  const { code, stdout, stderr } = await events();
+  expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
+  expect(stderr).toContain(
+    `Only ${config}:1:7 names the data folder ${join(folder.path, "d")}, and your context in use is prod.`,
+  );
+  expect(stderr).toMatch(/--data or EVREG_DATA.*--config or EVREG_CONFIG.*--context prod/);
+  expect(await events("--config", config)).toMatchObject({ code: 3 });
+  expect(await events("--data", "d")).toMatchObject({ code: 3 });
+  expect(seen).toEqual([]);
+  expect(await events("--context", "prod")).toMatchObject({ code: 0 });
+  await cli.run(["context", "use", "--none"], { env: settings });
+  expect(await events()).toMatchObject({ code: 3, stderr: expect.stringContaining("no data yet") });
+  expect(seen).toEqual(["no token"]);
 });
 
 test("the server on the data folder gets the folder's own token, and the environment's only where there is none", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/client/connect.ts";
@@ -169,6 +169,22 @@ test("a command that only looks makes no data folder where there is none", async
     expect(outcome.stderr).toMatch(/no data folder .*nowhere.*evreg serve/);
   }
   expect(existsSync(nowhere)).toBe(false);
+});
+
+test("a command that only looks leaves a folder without data as it is", async () => {
+  const empty = join(folder.path, "empty");
+  mkdirSync(empty);
+  const lists = ["events", "actions", "subscriptions", "deliveries", "replays", "tokens", "whoami", "export"];
+  for (const words of [...lists.map((list) => [list]), ["events", "get", "1"]]) {
+    const outcome = await run([...words, "--data", empty]);
+    expect.soft(outcome, words[0]).toMatchObject({ code: 3, stdout: "" });
+    expect.soft(outcome.stderr).toMatch(/empty holds no data yet.*--data.*evreg serve.*evreg actions create/);
+  }
+  expect(readdirSync(empty)).toEqual([]);
+  expect(await run(["tokens", "create", "ci", "--scope", "read", "--data", empty])).toMatchObject({
+    code: 0,
+  });
+  expect(await run(["events", "--data", empty])).toMatchObject({ code: 0 });
 });
 
 test("a token is made in a new data folder only where that is named, not in the default one of any folder", async () => {

@@ -93,6 +93,19 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(yes.code).toBe(6);
   });
 
+  test("a data folder that only a found file names is asked about where a context is in use", async () => {
+    const { run } = commandLine(folder.path, { EVREG_CONFIG_DIR: settings });
+    const file = join(folder.path, "evreg.config.yaml");
+    await run("context add there --url http://127.0.0.1:9 --no-check --use".split(" "));
+    writeFileSync(file, "data: ./.evreg\n");
+    const no = await onTerminal(200, ["events"], asking("n\r"));
+    const yes = await onTerminal(200, ["events"], asking("y\r"));
+    rmSync(file);
+    await run(["context", "remove", "there"]);
+    expect(no).toMatchObject({ code: 2, text: expect.stringContaining("your context in use is there") });
+    expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("order.created") });
+  });
+
   test("a listing fits into 40 columns", async () => {
     const { code, text } = await onTerminal(40, ["events"]);
     expect(code).toBe(0);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -69,7 +69,7 @@ describe("findServer", () => {
   test("says so when one that lives does not answer in time", async () => {
     const url = await answering(() => undefined);
     owned(url);
-    await expect(findServer(folder, 100)).rejects.toMatchObject({
+    await expect(findServer(folder, { answerWithinMs: 100 })).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(
         /did not answer within 0\.1 s: evreg serve \(process \d+, http.*Try again/,
@@ -92,6 +92,31 @@ describe("findServer", () => {
     expect(asked).toBe(0);
     writeFileSync(join(folder, "owner.json"), "{");
     expect(await findServer(folder)).toBeUndefined();
+  });
+});
+
+describe.runIf(process.platform === "linux")("findServer in a folder that nobody named", () => {
+  test("believes a process that has the data file open, by whatever became of its name", async () => {
+    const url = await answering(healthy("abc"));
+    owned(url);
+    const path = join(folder, "evreg.db");
+    const find = () => findServer(folder, { isNamed: false });
+    const data = openSync(path, "w");
+    try {
+      expect(await find()).toEqual({ url });
+      rmSync(path);
+      expect(await find()).toEqual({ url });
+      // Alive, and without this file.
+      owned(url, process.ppid);
+      await expect(find()).rejects.toMatchObject({ code: "usage" });
+      owned(url);
+    } finally {
+      closeSync(data);
+    }
+    await expect(find()).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringMatching(/owner\.json names the server http.*nothing was sent/) as string,
+    });
   });
 });
 

@@ -43,7 +43,7 @@ export default class ActionsCreate extends EvregCommand {
     const answer = await this.withEvreg(
       flags,
       (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),
-      { createsFolder: true },
+      { creates: "folder" },
     );
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_CHANGED);

@@ -63,7 +63,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
         return [created, missing] as const;
       },
       // A folder that is only the default one would be made wherever this is typed, for a token that opens nothing.
-      { createsFolder: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) },
+      { creates: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) ? "folder" : "data" },
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_TOKEN_RECORD);

@@ -50,13 +50,15 @@ export function prepareFolder(folder: string): readonly string[] {
  * Makes an empty data file (0600) where there is none and never was, and finds out whether it can be written to.
  *
  * To be called only while this process has no connection to the file (see `held-folders.ts`).
+ * @param needsData whether a folder that holds no data yet is refused, and left as it is
  * @returns its path
- * @throws EvregError as above; `unavailable` also where a restore was cut off
+ * @throws EvregError as above; `unavailable` also where a restore was cut off; `not_found` without the data it needs
  */
-export function prepareFile(folder: string): string {
+export function prepareFile(folder: string, needsData: boolean): string {
   const path = dataFileOf(folder);
   if (!isFileThere(path)) mustHaveNothingLeft(path);
   mustNotBeCutOff(path);
+  if (needsData && !hasDataAt(path)) throw noData(folder);
   try {
     closeSync(openSync(path, "wx", 0o600));
     // Before the engine makes a log beside it: after a cut of the power there is none without its file.
@@ -103,6 +105,24 @@ function mustHaveNoLog(path: string): void {
     `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
       "Put the data file back beside it; or, to begin without that data, move the log away.",
     { file: path },
+  );
+}
+
+/** Whether anything would be lost. A log without its file is somebody's data too. */
+export function hasDataAt(file: string): boolean {
+  return (isFileThere(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
+}
+
+/** 0 where there is none. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function noData(folder: string): EvregError {
+  return new EvregError(
+    "not_found",
+    `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+    { folder },
   );
 }
 

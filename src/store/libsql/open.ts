@@ -34,6 +34,8 @@ export interface OpenOptions extends StoreListeners {
   readonly acceptsLoss?: boolean;
   /** Whether a file of an older form is refused instead of brought up to date, after which an older evreg could not open it. */
   readonly keepsForm?: boolean;
+  /** Whether a folder that holds no data yet is refused instead of given a data file. */
+  readonly needsData?: boolean;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
 }
@@ -103,13 +105,13 @@ async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): P
 }
 
 async function openFile(
-  { folder, logger, onFatal, encryption, keepsForm = false }: OpenOptions,
+  { folder, logger, onFatal, encryption, keepsForm = false, needsData = false }: OpenOptions,
   clock: Clock,
   commits: CommitCounts,
 ): Promise<{ keeper: Keeper; report: OpenReport }> {
   const version = readFileVersion(dataFileOf(folder));
   if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
-  const path = prepareFile(folder);
+  const path = prepareFile(folder, needsData);
   let keeper: Keeper | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
     WorkerHost.start(

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rmSync, statSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { hashToken } from "../../domain/token-form.ts";
@@ -10,7 +10,7 @@ import { isSameFile } from "../../runtime/left-by-restore.ts";
 import { readTokenFile, setTokenFileAside, tokenFileOf } from "../../runtime/token-file.ts";
 import { numbersOfDamaged } from "./accept-loss.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
-import { dataFileOf, prepareFolder } from "./data-folder.ts";
+import { dataFileOf, hasDataAt, prepareFolder, sizeOf } from "./data-folder.ts";
 import type { EncryptionKeys } from "./encrypt-file.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
@@ -113,15 +113,6 @@ export function mustBeBackup(backup: string, folder: string): void {
     `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`,
     { file: backup },
   );
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** Whether anything would be lost. A log without its file is somebody's data too. */
-function hasDataAt(file: string): boolean {
-  return (isFileThere(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
 }
 
 async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
