@@ -17,6 +17,8 @@ const LOW = MOST_WAITING / 4;
 /** Most bytes of payload in one claim, and among what is leased and not begun. */
 const CLAIM_BYTES = 8 * 1024 * 1024;
 const WAITING_BYTES = 32 * 1024 * 1024;
+/** A server that reads nothing due for so long does not do its work. */
+const LONG_FAILING_MS = 10_000;
 /** While there is no room for subscriptions of which nothing is known, it is looked at this often. */
 const UNKNOWN_LOOK_MS = QUICK_MS / 4;
 /** For subscriptions that are kept to a rate it is looked no sooner again, as one look leases for longer than that. */
@@ -53,11 +55,17 @@ export class Claimer {
   #wasFull = false;
   /** Places came back while a look was under way. */
   #hasFreed = false;
+  #failingSinceMs: number | undefined;
   #dueTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
     this.#backoff = new Backoff(new Sleep(parts.clock));
+  }
+
+  get isFailing(): boolean {
+    const sinceMs = this.#failingSinceMs;
+    return sinceMs !== undefined && this.#parts.clock.now() - sinceMs >= LONG_FAILING_MS;
   }
 
   start(): void {
@@ -145,6 +153,7 @@ export class Claimer {
         const hadRoom = await this.claim();
         if (this.#backoff.failing) this.#parts.logger.info({}, "Deliveries go on.");
         this.#backoff.succeeded();
+        this.#failingSinceMs = undefined;
         // Without room there is nothing to go on with until an attempt has ended, or results are stored.
         goesOn = hadRoom && (this.#lookAgain || this.#hasRoomAgain());
       } catch (error) {
@@ -202,6 +211,7 @@ export class Claimer {
   }
 
   async #waitForStore(error: unknown): Promise<void> {
+    this.#failingSinceMs ??= this.#parts.clock.now();
     if (!this.#backoff.failing) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#parts.logger.warn({ error: reason }, "Due deliveries cannot be read; trying on.");

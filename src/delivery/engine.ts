@@ -1,3 +1,4 @@
+import type { Health } from "../domain/health.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { Run, type RunParts } from "./run.ts";
 
@@ -21,7 +22,7 @@ export interface Engine {
    * @param changed a subscription as it is after a change: no attempt begins any more by what it was before
    */
   wake(changed?: Subscription): void;
-  state(): "running" | "stopped";
+  state(): Health["engine"];
 }
 
 export type EngineParts = RunParts;
@@ -62,6 +63,7 @@ export function createEngine(parts: EngineParts): Engine {
         }
       }),
     wake: (changed) => current?.look(changed),
-    state: () => (current !== undefined && !current.isStopping ? "running" : "stopped"),
+    state: () =>
+      current === undefined || current.isStopping ? "stopped" : current.isFailing ? "failing" : "running",
   };
 }

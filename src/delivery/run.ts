@@ -151,6 +151,11 @@ export class Run {
     return this.#stopped !== undefined;
   }
 
+  /** Whether what is due could not be read for some time. */
+  get isFailing(): boolean {
+    return this.#claimer.isFailing;
+  }
+
   begin(): void {
     this.#leaseWatch.start();
     this.#claimer.start();

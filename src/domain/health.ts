@@ -4,7 +4,8 @@ export interface Health {
   /** Why it is unavailable; absent while it is ok. */
   readonly reason?: string;
   readonly store: "ok" | "unavailable";
-  readonly engine: "running" | "stopped";
+  /** `failing`: it runs, and has not been able to read what is due for some time. */
+  readonly engine: "running" | "failing" | "stopped";
   /** Made anew at each start: tells a command that the server it found is the one that wrote the data folder's owner file. */
   readonly instance: string;
 }

@@ -48,6 +48,7 @@ export async function diagnose(
       allowNetworks: delivery.allowNetworks,
       backlog,
       damagedEvents: store.damagedEvents(),
+      unreadableSubscriptions: store.unreadableSubscriptions(),
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),
       encrypts,

@@ -15,6 +15,8 @@ export interface Patient {
   readonly backlog: Backlog;
   /** Events that were found damaged. */
   readonly damagedEvents: readonly number[];
+  /** Subscriptions to which nothing is delivered for what is damaged. */
+  readonly unreadableSubscriptions: readonly number[];
   /** When the newest event says that it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
   /** How far the clock was set, in either direction, since the process began. */
@@ -43,6 +45,7 @@ export function findingsOf(patient: Patient): readonly Finding[] {
     ...blocks(patient.subscriptions),
     backlog(patient),
     ...damage(patient.damagedEvents),
+    ...unreadable(patient.unreadableSubscriptions),
   ];
 }
 
@@ -189,6 +192,17 @@ function damage(events: readonly number[]): readonly Finding[] {
       "events",
       `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
       "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
+    ),
+  ];
+}
+
+function unreadable(subscriptions: readonly number[]): readonly Finding[] {
+  if (subscriptions.length === 0) return [];
+  return [
+    problem(
+      "subscriptions",
+      `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
+      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` tells what is damaged. Look at the disk and the memory of the machine, too.",
     ),
   ];
 }

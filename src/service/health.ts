@@ -11,7 +11,9 @@ export function healthOf(
   if (store === "ok" && engine === "running") return { status: "ok", store, engine, ...identity };
   const reason =
     store === "ok"
-      ? "Deliveries are not being sent: the delivery engine is stopped."
+      ? engine === "failing"
+        ? "Deliveries are not being sent: those that are due cannot be read; the log has the cause."
+        : "Deliveries are not being sent: the delivery engine is stopped."
       : (condition.reason ?? "The store cannot commit.");
   return { status: "unavailable", reason, store, engine, ...identity };
 }

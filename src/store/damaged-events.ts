@@ -2,10 +2,11 @@ import type { Logger } from "../runtime/logger.ts";
 
 const MOST_KEPT = 1_000;
 
-/** The events whose payloads were found damaged: each is told of once, however often it is asked for. */
+/** What was found damaged: each event and subscription is told of once, however often it is asked for. */
 export class DamagedEvents {
   readonly #logger: Logger;
   readonly #events = new Set<number>();
+  readonly #subscriptions = new Set<number>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -13,6 +14,26 @@ export class DamagedEvents {
 
   get events(): readonly number[] {
     return [...this.#events];
+  }
+
+  /** Of which what is due cannot be read. */
+  get subscriptions(): readonly number[] {
+    return [...this.#subscriptions];
+  }
+
+  noteSubscription(subscription: number): void {
+    if (this.#subscriptions.has(subscription)) return;
+    this.#subscriptions.add(subscription);
+    this.#logger.error(
+      { subscription },
+      "A subscription or a delivery of it is damaged in the data file: nothing is delivered to it. evreg doctor --deep tells what is wrong; restore a backup from before the damage.",
+    );
+  }
+
+  /** What was written may be good again: it is tried with the next claim. */
+  mended<T>(subscription: number, answer: T): T {
+    this.#subscriptions.delete(subscription);
+    return answer;
   }
 
   note(event: number): void {

@@ -209,6 +209,8 @@ export interface Store {
    * many, the first thousand. Asks nothing of the engine behind.
    */
   damagedEvents(): readonly number[];
+  /** Active subscriptions to which nothing is delivered, as what is kept of them or their deliveries cannot be read. */
+  unreadableSubscriptions(): readonly number[];
   /** What is unfinished. Its cost has a bound that does not grow with what there is, and no write waits for it. */
   countBacklog(nowMs: number): Promise<Backlog>;
   /** What committing took since the store was opened; asks nothing of the engine behind. */

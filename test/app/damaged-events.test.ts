@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -99,5 +100,100 @@ test("a payload with a flipped bit, or under another event, is told of, and neit
     status: "problem",
     found: expect.stringContaining("4 events are damaged in the data file: 2, 3, 4 and 1 more"),
   });
+  await receiver.close();
+});
+
+/** Gives values of STRICT tables another type, as one flipped bit in the header of a row does. */
+function retype(file: string, ...updates: readonly string[]): void {
+  const database = new DatabaseSync(file, { defensive: false });
+  const tables = ["event", "delivery", "subscription"].map((table) => {
+    const row = database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table);
+    return { table, sql: String(row?.["sql"]) };
+  });
+  const write = (change: (sql: string) => string): void => {
+    database.exec("PRAGMA writable_schema = ON");
+    for (const { table, sql } of tables) {
+      database.prepare("UPDATE sqlite_schema SET sql = ? WHERE name = ?").run(change(sql), table);
+    }
+    database.exec("PRAGMA writable_schema = RESET");
+  };
+  database.exec("PRAGMA foreign_keys = OFF");
+  write((sql) => sql.replace(/ STRICT$/, ""));
+  database.exec(updates.join(";"));
+  write((sql) => sql);
+  database.close();
+}
+
+const blob = (table: string, column: string, rowid: number): string =>
+  `UPDATE ${table} SET ${column} = CAST(${column} AS BLOB) WHERE rowid = ${rowid}`;
+
+test("a value of another type harms its own record, and keeps back nothing but what it is of", async () => {
+  const receiver = await startReceiver();
+  const data = dataFolder();
+  const first = await start(data, { delivery: DELIVERY });
+  await first.evreg.actions.create(ORDER_PLACED);
+  for (const id of ["a", "b", "c", "d", "e", "f"]) {
+    await first.evreg.events.publish({ action, payload: RawJson.fromValue({ id }) });
+  }
+  const [unreadable, mended, well, ill] = [1, 2, 3, 4] as const;
+  for (const id of [unreadable, mended, well, ill]) {
+    const handler = `${receiver.url}/${id}`;
+    const subscription = { application: "x", subscription: `s${id}`, action, handler, max_retries: 0 };
+    await first.evreg.subscriptions.create(subscription);
+  }
+  await first.stop();
+  retype(
+    join(data, "evreg.db"),
+    // In the order of the subscriptions, those of the third are 13 to 18.
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
+      SELECT e.rowid, s.rowid, e.timestamped_ms, e.timestamped_ms
+      FROM subscription AS s CROSS JOIN event AS e ORDER BY s.rowid, e.rowid`,
+    blob("event", "checksum", 1),
+    blob("event", "timestamped_ms", 2),
+    blob("event", "revision", 3),
+    blob("delivery", "due_ms", 17),
+    blob("delivery", "failures", 22),
+    blob("delivery", "created_ms", 24),
+    `UPDATE subscription SET settings = x'ff' WHERE rowid = ${unreadable}`,
+    blob("subscription", "handler", mended),
+  );
+
+  const errors: object[] = [];
+  const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
+  const { evreg } = await start(data, { delivery: DELIVERY }, { logger });
+  await evreg.events.publish({ action, payload: RawJson.fromValue({ id: "after" }) });
+  const sent = async (count: number) =>
+    (await receiver.received(count))
+      .map(({ path, body }) => `${path} ${(JSON.parse(body.toString()) as { event_id: string }).event_id}`)
+      .toSorted();
+  expect(await sent(3)).toEqual(["/hook/3 4", "/hook/3 6", "/hook/3 7"]);
+  const failed = async () => (await evreg.deliveries.list({ status: "failed", subscription: well })).data;
+  await until("those of damaged events", async () => (await failed()).length === 3);
+  expect((await failed()).map(({ event_id: id, last_error: error }) => [id, error])).toEqual([
+    [3, "event_damaged"],
+    [2, "event_damaged"],
+    [1, "event_damaged"],
+  ]);
+  await until("all that is damaged to be told", () => errors.length === 6);
+  expect(errors).toEqual(
+    expect.arrayContaining([
+      ...[unreadable, mended, ill].map((subscription) => ({ subscription })),
+      ...[1, 2, 3].map((event) => ({ event })),
+    ]),
+  );
+  // What is written in the place of the damaged value makes it good.
+  await evreg.subscriptions.update(mended, { handler: `${receiver.url}/new` });
+  expect((await sent(7)).slice(3)).toEqual(["/hook/new 4", "/hook/new 5", "/hook/new 6", "/hook/new 7"]);
+
+  const listed = await evreg.events.list({ order: "asc" });
+  expect(listed.data.flatMap(({ rowid, payload }) => (payload.value() === null ? [rowid] : []))).toEqual([
+    1, 2, 3,
+  ]);
+  expect(listed.meta).toMatchObject({ total: 7, damaged: [1, 2, 3] });
+  for (const id of [1, 2, 3]) {
+    await expect(evreg.events.get(id)).rejects.toMatchObject({ details: { event: id } });
+    expect((await evreg.deliveries.list({ event: id })).data).toHaveLength(4);
+  }
+  for (const id of [17, 22, 24]) expect((await evreg.deliveries.get(id)).data.rowid).toBe(id);
   await receiver.close();
 });

@@ -164,10 +164,11 @@ describe("a store that cannot commit", () => {
     expect(asked).toBeGreaterThan(5);
     expect(asked).toBeLessThan(25);
     expect(bench.log.with("Due deliveries cannot be read")).toHaveLength(1);
-    expect(engine.state()).toBe("running");
+    expect(engine.state()).toBe("failing");
     isDown = false;
     await bench.advance(5_000);
     await bench.untilStatus(subscription, "delivered");
+    expect(engine.state()).toBe("running");
     expect(bench.log.with("Deliveries go on")).toHaveLength(1);
   });
 

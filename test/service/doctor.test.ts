@@ -45,6 +45,7 @@ const WELL: Patient = {
   backlog: { due: none, busy: none, paced: none, waiting: none, delivering: none, held: none, isWhole: true },
   newestEvent: inHours(-1),
   damagedEvents: [],
+  unreadableSubscriptions: [],
   clockShiftMs: 20,
   encrypts: true,
   hasTokenFile: true,

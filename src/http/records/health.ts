@@ -9,7 +9,7 @@ export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
       version: text,
       reason: { ...text, description: "Why it is unavailable." },
       store: { enum: ["ok", "unavailable"] },
-      engine: { enum: ["running", "stopped"] },
+      engine: { enum: ["running", "failing", "stopped"] },
       instance: { ...text, description: "Made anew at each start." },
     },
     ["reason"],

@@ -12,6 +12,8 @@ export interface ClaimCall {
   /** Four a subscription: rowid, leased, room, tier. */
   readonly shares: Float64Array;
   readonly others: ClaimRequest["others"];
+  /** Subscriptions to be left out, as they were found unreadable. */
+  readonly without: readonly number[];
 }
 
 /** A subscription's four numbers in `ClaimCall.shares`. */
@@ -28,6 +30,8 @@ export interface ClaimLanding {
   readonly offset: number;
   /** Events of the rows whose payloads are damaged, and not among the bytes. */
   readonly damaged: readonly number[];
+  /** Subscriptions that were left out, as what is due of them cannot be read. */
+  readonly unreadable: readonly number[];
   readonly nextDueAtMs: number | undefined;
   readonly limitedTiers: readonly number[];
 }
@@ -56,7 +60,7 @@ type SubscriptionRow = readonly [
   settings: string | null,
 ];
 
-export function claimCall(request: ClaimRequest): ClaimCall {
+export function claimCall(request: ClaimRequest, without: readonly number[] = []): ClaimCall {
   const { nowMs, leaseMs, tiers, maxPayloadBytes, others } = request;
   const shares = new Float64Array(request.shares.size * SHARE_NUMBERS);
   let at = 0;
@@ -67,7 +71,7 @@ export function claimCall(request: ClaimRequest): ClaimCall {
     shares[at + 3] = tier;
     at += SHARE_NUMBERS;
   }
-  return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others };
+  return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others, without };
 }
 
 export function claimAnswer(

@@ -1,15 +1,17 @@
 import { randomInt } from "node:crypto";
+import { EvregError } from "../../domain/error.ts";
 import { LONGEST_WAIT_MS } from "../../domain/retry.ts";
 import { SETTINGS_LIMITS } from "../../domain/subscription-settings.ts";
 import type { Share, TierLimit } from "../claims.ts";
 import type { BytesOut } from "./bytes-out.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./claim-call.ts";
-import { type Contender, pickDue } from "./claim-turns.ts";
+import { type Contender, type Picked, pickDue } from "./claim-turns.ts";
 import { ASKED_BY_MS } from "./delivery-row.ts";
 import { earlier } from "./earlier.ts";
-import { addPayloads } from "./payload-reads.ts";
+import { EngineFailure } from "./engine-failure.ts";
+import { addPayloads, PAYLOAD_BYTES } from "./payload-reads.ts";
 import { leasedSubscriptions } from "./publication-order.ts";
-import type { Sql } from "./sql.ts";
+import { jsonOf, type Sql, textOf, timeOf, wholeOf } from "./sql.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
@@ -32,14 +34,9 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
   const { contenders, lookAgainMs } = loadContenders(sql, call);
   const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
-  const { chosen, nextDueAtMs, cutTiers } = pickDue(sql, open, tiers);
-  const rows = fitting(
-    loadRows(
-      sql,
-      chosen.map(({ id }) => id),
-    ),
-    maxPayloadBytes,
-  );
+  const { offered, unreadable } = loadReadable(sql, open, tiers);
+  const { chosen, nextDueAtMs, cutTiers } = offered;
+  const rows = fitting(offered.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
   lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
   const spans = addPayloads(
@@ -51,9 +48,15 @@ export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding
   return {
     claimId,
     rows: JSON.stringify(rows),
-    subscriptions: loadSubscriptions(sql, rows),
+    subscriptions: rows.length === 0 ? "[]" : offered.subscriptions,
     offset: first?.[0] ?? 0,
-    damaged: [...spans].flatMap(([eventId, span]) => (span === null ? [eventId] : [])),
+    // Of one that is not there at all nothing can be sent either.
+    damaged: [
+      ...new Set(
+        rows.flatMap(([, , , , eventId]) => ((spans.get(eventId) ?? null) === null ? [eventId] : [])),
+      ),
+    ],
+    unreadable,
     nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
     limitedTiers: [
       ...new Set([
@@ -89,7 +92,8 @@ interface Contenders {
  * Active subscriptions that have room and a delivery which waits; those that have none cost nothing. One that is slowed
  * is among them only with deliveries that persons asked for; however many others it has, one of them is looked at.
  */
-function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contenders {
+function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Contenders {
+  const left = new Set(without);
   const named = new Map<number, Share>();
   for (let at = 0; at < shares.length; at += SHARE_NUMBERS) {
     named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
@@ -128,7 +132,7 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
   let lookAgainMs: number | undefined;
   for (const { id, ordered, slowed_until_ms, first_due_ms, first_created_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
-    if (room === 0) continue;
+    if (room === 0 || left.has(id)) continue;
     if (ordered === 1 && busy.has(id)) {
       lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
       continue;
@@ -154,18 +158,70 @@ function loadContenders(sql: Sql, { nowMs, shares, others }: ClaimCall): Contend
   return { contenders, lookAgainMs };
 }
 
+interface Offered extends Picked {
+  readonly rows: readonly ClaimRow[];
+  /** Of all of them, as JSON. */
+  readonly subscriptions: string;
+}
+
+/**
+ * What is due with all that it takes to send it. Where the rows of a subscription cannot be read, it is left out, and its
+ * number answered: what is damaged of one must not keep back the deliveries of all.
+ */
+function loadReadable(
+  sql: Sql,
+  contenders: readonly Contender[],
+  tiers: readonly TierLimit[],
+): { readonly offered: Offered; readonly unreadable: readonly number[] } {
+  try {
+    return { offered: loadOffered(sql, contenders, tiers), unreadable: [] };
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    const unreadable = contenders.filter((contender) => !canBeRead(sql, contender, tiers));
+    // Then it is not for what one of them has.
+    if (unreadable.length === 0) throw error;
+    const readable = contenders.filter((contender) => !unreadable.includes(contender));
+    return { offered: loadOffered(sql, readable, tiers), unreadable: unreadable.map(({ id }) => id) };
+  }
+}
+
+function canBeRead(sql: Sql, contender: Contender, tiers: readonly TierLimit[]): boolean {
+  try {
+    loadOffered(sql, [contender], tiers);
+    return true;
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    return false;
+  }
+}
+
+function loadOffered(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Offered {
+  const picked = pickDue(sql, contenders, tiers);
+  const rows = loadRows(
+    sql,
+    picked.chosen.map(({ id }) => id),
+  );
+  return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
+}
+
+/** An event that is not there, or damaged, is told of when its payload is read. */
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
-  const { rows } = sql.first<{ rows: string }>(
-    `SELECT json_group_array(json_array(d.rowid, d.attempt + 1, d.failures, d.subscription_id, d.event_id,
-        length(e.payload), e.timestamped_ms, a.action, d.created_ms > e.timestamped_ms)) AS rows
+  const { rows, good } = sql.first<{ rows: ArrayBuffer; good: number | null }>(
+    `SELECT CAST(json_group_array(json_array(d.rowid, ${wholeOf("d.attempt")} + 1, ${wholeOf("d.failures")},
+        ${wholeOf("d.subscription_id")}, ${wholeOf("d.event_id")}, ${PAYLOAD_BYTES}, ${timeOf("e.timestamped_ms")},
+        coalesce(a.action, ''), d.created_ms > e.timestamped_ms)) AS BLOB) AS rows,
+        sum(typeof(d.attempt) = 'integer' AND typeof(d.failures) = 'integer' AND typeof(d.created_ms) = 'integer'
+          AND typeof(d.due_ms) = 'integer' AND typeof(d.event_id) = 'integer' AND typeof(d.last_error) IN ('null', 'text')) AS good
       FROM json_each(?) AS asked
       CROSS JOIN delivery AS d ON d.rowid = asked.value
-      CROSS JOIN event AS e ON e.rowid = d.event_id
-      CROSS JOIN action AS a ON a.rowid = e.action_id`,
+      LEFT JOIN event AS e ON e.rowid = d.event_id
+      LEFT JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   )!;
-  return JSON.parse(rows) as ClaimRow[];
+  // Of one with a value of another type no result could be written: it would be sent again and again.
+  if (good !== ids.length) throw unreadableRow();
+  return jsonOf<ClaimRow[]>(rows);
 }
 
 /** As many from the front as have payloads that fit in, and one at least. */
@@ -201,12 +257,23 @@ function lease(
 function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   if (rows.length === 0) return "[]";
   const ids = new Set(rows.map(([, , , subscriptionId]) => subscriptionId));
-  return sql.first<{ rows: string }>(
-    `SELECT json_group_array(json_array(s.rowid, s.handler, s.max_retries,
-        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token, s.settings)) AS rows
+  const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
+    `SELECT CAST(json_group_array(json_array(s.rowid, ${textOf("s.handler")}, s.max_retries,
+        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token, ${textOf("s.settings")})) AS BLOB) AS rows,
+        sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
+          AND (s.settings IS NULL OR typeof(s.settings) = 'text' AND json_valid(s.settings))) AS good
       FROM json_each(?) AS asked
       CROSS JOIN subscription AS s ON s.rowid = asked.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
     JSON.stringify([...ids]),
-  )!.rows;
+  )!;
+  if (found.good !== ids.size) throw unreadableRow();
+  return Buffer.from(found.rows).toString();
+}
+
+function unreadableRow(): EvregError {
+  return new EvregError(
+    "internal",
+    "A record in the data file is damaged, and deliveries cannot be read. `evreg doctor --deep` tells which; restore a backup from before.",
+  );
 }

@@ -158,7 +158,7 @@ function askAll(sql: Sql, contenders: readonly Contender[], question: Question):
   return offers;
 }
 
-/** The first `most` unfinished deliveries of each that nobody has leased, due or not. */
+/** The first `most` unfinished deliveries of each that nobody has leased, due or not. One whose time is no number has no turn. */
 function loadWaiting(
   sql: Sql,
   contenders: readonly Contender[],
@@ -168,7 +168,7 @@ function loadWaiting(
     `SELECT json_group_array(json((
         SELECT json_group_array(json_array(due_ms, rowid)) FROM (
           SELECT w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = asked.value AND w.due_ms IS NOT NULL
+          WHERE w.subscription_id = asked.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER}
             AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
           ORDER BY w.due_ms, w.rowid LIMIT ?2)))) AS rows
       FROM json_each(?1) AS asked`,

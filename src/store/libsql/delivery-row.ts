@@ -1,5 +1,6 @@
 import type { Delivery, DeliveryStatus } from "../../domain/delivery.ts";
 import { toIso } from "../../runtime/clock.ts";
+import { LAST_MS, optionally, textOf, timeOf, wholeOf } from "./sql.ts";
 
 export interface DeliveryRow {
   readonly id: number;
@@ -46,12 +47,14 @@ export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${
  * With an ordered subscription what waits has a place instead of a time: the rowid of its event, see publication-order.ts.
  * Its turn may come once its subscription is not slowed.
  */
-const DUE = `CASE WHEN d.due_ms = d.event_id THEN max(d.created_ms, coalesce(s.slowed_until_ms, 0)) ELSE d.due_ms END`;
+const DUE = `CASE WHEN d.due_ms = d.event_id THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0))
+    ELSE ${optionally("d.due_ms", `iif(d.due_ms BETWEEN -${Number.MAX_SAFE_INTEGER} AND ${LAST_MS}, d.due_ms, 0)`)} END`;
 
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    d.attempt + ${LEASED} AS attempt, ${DUE} AS due_ms, d.last_error, d.created_ms, d.finished_ms, s.deleted_ms`;
+    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${DUE} AS due_ms, ${textOf("d.last_error")} AS last_error,
+    ${timeOf("d.created_ms")} AS created_ms, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_ms, s.deleted_ms`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id

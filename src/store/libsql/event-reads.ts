@@ -4,9 +4,9 @@ import type { BytesOut } from "./bytes-out.ts";
 import { ALL_ACTIONS, BLOCKS, type BlockShape } from "./event-counts.ts";
 import { gatherPage, walkPage } from "./event-page.ts";
 import { countPieces, type Wanted } from "./event-pieces.ts";
-import { type PayloadAsked, type PayloadSpan, readPayloads } from "./payload-reads.ts";
+import { PAYLOAD_BYTES, type PayloadAsked, type PayloadSpan, readPayloads } from "./payload-reads.ts";
 import { complete, type Steps } from "./read-steps.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, timeOf, wholeOf } from "./sql.ts";
 import { isRowid } from "./text.ts";
 import { beyond, rowidRanges } from "./time-range.ts";
 
@@ -21,7 +21,8 @@ interface EventRow extends PayloadAsked {
 }
 
 const SELECT_EVENT = `
-  SELECT e.rowid AS eventId, a.action, a.application, length(e.payload) AS payloadBytes, e.revision, e.timestamped_ms`;
+  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
+    ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
 
 export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | undefined {
   if (!isRowid(id)) return undefined;

@@ -10,7 +10,7 @@ import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { mustBeAsMade } from "./foreign-objects.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
 import { openDatabase } from "./open-database.ts";
-import { addPayloads, type PayloadAsked, slices } from "./payload-reads.ts";
+import { addPayloads, PAYLOAD_BYTES, type PayloadAsked, slices } from "./payload-reads.ts";
 import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
 import { KEPT_NESTING } from "./text.ts";
@@ -190,7 +190,7 @@ function* payloadsOf(
   let after = 0;
   for (;;) {
     const next = sql.rows<PayloadAsked>(
-      `SELECT rowid AS eventId, length(payload) AS payloadBytes FROM event
+      `SELECT rowid AS eventId, ${PAYLOAD_BYTES} AS payloadBytes FROM event AS e
         WHERE rowid > ? AND rowid <= ${Number.MAX_SAFE_INTEGER} ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
       after,
     );

@@ -135,7 +135,7 @@ export function createLibsqlStore(
     findSubscription: (id) => ask("findSubscription", id),
     listSubscriptions: (query) => ask("listSubscriptions", query),
     updateSubscription: async (id, patch, nowMs) =>
-      heard(await write("updateSubscription", id, patch, nowMs, key)),
+      damaged.mended(id, heard(await write("updateSubscription", id, patch, nowMs, key))),
     rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
     deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
 
@@ -155,7 +155,8 @@ export function createLibsqlStore(
     cancelReplay: async (id, nowMs) => heard(await write("cancelReplay", id, nowMs)),
 
     async claimDue(request) {
-      const { value, bytes } = await writeRows(1, "claimDue", claimCall(request));
+      const { value, bytes } = await writeRows(1, "claimDue", claimCall(request, damaged.subscriptions));
+      for (const id of value.unreadable) damaged.noteSubscription(id);
       for (const eventId of value.damaged) damaged.note(eventId);
       return claimAnswer(value, bytes, secrets);
     },
@@ -184,6 +185,7 @@ export function createLibsqlStore(
     backup: (signal) => backups.make(signal),
 
     damagedEvents: () => damaged.events,
+    unreadableSubscriptions: () => damaged.subscriptions,
     countBacklog: (nowMs) => ask("countBacklog", nowMs),
     commits: () => commits,
     condition: () => keeper.condition(),

@@ -2,7 +2,7 @@ import { EVENT_LIMITS } from "../../domain/event.ts";
 import type { BytesOut, Span } from "./bytes-out.ts";
 import { eventChecksum } from "./event-checksum.ts";
 import { complete, type Steps } from "./read-steps.ts";
-import type { Sql } from "./sql.ts";
+import { FIRST_MS, LAST_MS, type Sql } from "./sql.ts";
 
 /** A payload to be read: its event, and its length. */
 export interface PayloadAsked {
@@ -12,6 +12,9 @@ export interface PayloadAsked {
 
 /** Where a payload lies; `null` where it is not the one that was accepted: it is neither shown nor sent. */
 export type PayloadSpan = Span | null;
+
+/** How many bytes `readPayloads` finds for the event `e`, whatever type damage gave its payload. */
+export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 
 /** So much is put together inside the engine at once; a single larger payload makes a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
@@ -77,6 +80,12 @@ export function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<n
   if (slice.size > 0) yield slice;
 }
 
+/** What no checksum is. */
+const NONE = -1;
+/** Of an event whose other columns are not what they must be, it is one that no payload has. */
+const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
+  AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
+
 /** @param lengths of the payloads, by event */
 function readSlice(
   sql: Sql,
@@ -88,8 +97,8 @@ function readSlice(
   const ids = JSON.stringify([...lengths.keys()]);
   const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; checksums: string }>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
-        json_group_array(e.action_id) AS actions,
-        json_group_array(${hasChecksums ? "e.checksum" : "NULL"}) AS checksums
+        json_group_array(iif(typeof(e.action_id) = 'integer', e.action_id, ${NONE})) AS actions,
+        json_group_array(${hasChecksums ? CHECKSUM : "NULL"}) AS checksums
       FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value`,
     ids,
   )!;

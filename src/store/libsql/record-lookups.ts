@@ -1,8 +1,8 @@
 import { BytesOut } from "./bytes-out.ts";
 import { eventChecksum } from "./event-checksum.ts";
-import { addPayloads } from "./payload-reads.ts";
+import { addPayloads, PAYLOAD_BYTES } from "./payload-reads.ts";
 import type { Candidate } from "./record-call.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, timeOf, wholeOf } from "./sql.ts";
 
 export interface ActionState {
   /** The revision in force; `null` once it is retired, as nothing is recorded under any then. */
@@ -36,9 +36,9 @@ export function loadEnds(sql: Sql): Ends {
       SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
         (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
         max(
-          coalesce((SELECT timestamped_ms FROM event WHERE rowid = (SELECT max(rowid) FROM event)
+          coalesce((SELECT ${timeOf("timestamped_ms")} FROM event WHERE rowid = (SELECT max(rowid) FROM event)
             AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
-          coalesce((SELECT created_ms FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
+          coalesce((SELECT ${timeOf("created_ms")} FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
             AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
         ) AS last_ms`,
   );
@@ -123,8 +123,9 @@ export function loadKeyUses(
     );
   if (asked.length === 0) return new Map();
   const rows = sql.rows<StoredUse>(
-    `SELECT e.idempotency_key AS key, e.rowid AS id, e.timestamped_ms, e.revision, c.value ->> 1 AS place,
-        e.action_id, e.checksum, length(e.payload) AS bytes,
+    `SELECT e.idempotency_key AS key, e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
+        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS place,
+        e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
         e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
       FROM json_each(?1) AS c CROSS JOIN event AS e
       WHERE e.idempotency_key = c.value ->> 0`,

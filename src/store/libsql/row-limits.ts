@@ -1,7 +1,7 @@
 import { ATTEMPT_ERROR_CODES } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { EVENT_LIMITS } from "../../domain/event.ts";
-import type { Sql } from "./sql.ts";
+import { FIRST_MS, LAST_MS, type Sql } from "./sql.ts";
 
 // What rows of evreg's can be, table by table: what no version of it could have written is damage, or was put there by
 // somebody. Types, NOT NULL and the tables' own CHECKs are not here, as the engine's integrity check looks at those. The
@@ -24,9 +24,6 @@ const JSON_ROWS = 50;
 const MOST_NAMED = 5;
 
 const MOST = Number.MAX_SAFE_INTEGER;
-/** The times that can be written as ISO 8601 with four digits for the year. */
-const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
-const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 const DAY_MS = 86_400_000;
 
 const between =

@@ -34,6 +34,34 @@ interface Query {
  */
 const MOST_GATHERED_BYTES = 64 * 1024 * 1024;
 
+/** The times that can be written as ISO 8601 with four digits for the year. */
+export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
+export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+// One flipped bit gives a value another type, as each row says for itself what its values are. A BLOB makes JSON of all
+// rows of a statement impossible, and no number can be counted on. For the engine any text or BLOB is more than any
+// number, so a range tells them apart at the cost of two comparisons.
+
+/** A column of whole numbers from 0 on, as SQL: 0 where damage left something else. */
+export function wholeOf(column: string): string {
+  return `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}, ${column}, 0)`;
+}
+
+/** Likewise a column of times. */
+export function timeOf(column: string): string {
+  return `iif(${column} BETWEEN ${FIRST_MS} AND ${LAST_MS}, ${column}, 0)`;
+}
+
+/** Likewise one of texts, which have the same bytes as a BLOB. */
+export function textOf(column: string): string {
+  return `CAST(${column} AS TEXT)`;
+}
+
+/** Where there may be none. */
+export function optionally(column: string, kept: string): string {
+  return `iif(${column} IS NULL, NULL, ${kept})`;
+}
+
 /** What can stand inside another query; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
@@ -64,9 +92,9 @@ export class Statements implements Sql {
     const bound = bindable(values);
     if (!QUERY.test(text)) return attempted(() => this.#statement(text).all(bound)) as T[];
     const { columns, gathered } = attempted(() => this.#query(text));
-    const [row] = attempted(() => gathered.all(bound)) as { gathered: string | null }[];
+    const [row] = attempted(() => gathered.all(bound)) as { gathered: ArrayBuffer | null }[];
     if (row?.gathered === null) throw tooLarge();
-    const rows = JSON.parse(row?.gathered ?? "[]") as unknown[][];
+    const rows = row === undefined ? [] : jsonOf<unknown[][]>(row.gathered);
     return rows.map((cells) => {
       const record: Record<string, unknown> = {};
       for (let index = 0; index < columns.length; index += 1) record[columns[index]!] = cells[index];
@@ -105,10 +133,11 @@ export class Statements implements Sql {
         .prepare(text)
         .columns()
         .map(({ name }) => name);
-      const cells = columns.map((name) => `"${name}"`).join(", ");
+      // No column that is asked for is a BLOB unless it is damaged.
+      const cells = columns.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
       // In the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
-        `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, gathered, NULL) AS gathered
+        `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
           FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
       );
       if (this.#queries.size >= KEPT_STATEMENTS) this.#queries.clear();
@@ -116,6 +145,14 @@ export class Statements implements Sql {
     }
     return query;
   }
+}
+
+/**
+ * What a statement gathered as JSON, which crosses as a BLOB: text that is not UTF-8, as a flipped bit makes it, would
+ * end the process inside the driver.
+ */
+export function jsonOf<T>(gathered: ArrayBuffer): T {
+  return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
 
 function tooLarge(): EvregError {

@@ -2,7 +2,7 @@ import type { Bearer, Subscription } from "../../domain/subscription.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { settingsOf } from "./kept-settings.ts";
 import { BLOCKED_BY } from "./publication-order.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, textOf, timeOf } from "./sql.ts";
 import { isRowid } from "./text.ts";
 
 export interface SubscriptionRow {
@@ -26,8 +26,9 @@ export interface SubscriptionRow {
 
 /** Of those that were not deleted; goes on with conditions on `s` and `a`. */
 export const SELECT_SUBSCRIPTION = `
-  SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, s.handler, s.max_retries, s.active,
-    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms, s.settings, s.created_ms, k.bearer, k.previous_until_ms,
+  SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, ${textOf("s.handler")} AS handler, s.max_retries, s.active,
+    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms,
+    ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS created_ms, k.bearer, k.previous_until_ms,
     ${BLOCKED_BY} AS blocked_by
   FROM subscription s JOIN action a ON a.rowid = s.action_id
     JOIN subscription_secret k ON k.subscription_id = s.rowid
@@ -35,7 +36,7 @@ export const SELECT_SUBSCRIPTION = `
 
 export function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
   if (!isRowid(id)) return undefined;
-  return sql.first<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id);
+  return sql.rows<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
 }
 
 /** As it is answered. */
