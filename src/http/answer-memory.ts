@@ -85,6 +85,18 @@ export class AnswerMemory {
   }
 
   /**
+   * An answer that is made already and cannot be made again, with its room; `undefined` where there is none right now.
+   * Nothing waits and nothing fails here, as what it tells of has been done.
+   */
+  tryHold(incoming: Asking, reply: Reply): Reply | undefined {
+    const bytes = sizeOf(reply.body);
+    if (bytes <= this.#limits.smallBytes) return reply;
+    const share = this.#held.tryTake(incoming.taking(bytes));
+    share?.expect(bytes);
+    return share && { ...reply, release: () => share.giveBack() };
+  }
+
+  /**
    * The answer, which then has the share; or how many bytes it needs to be held, where they are not free. A function of
    * its own, as otherwise what was let go of would stay in memory for as long as its request waits.
    */

@@ -9,8 +9,8 @@ import { AnswerMemory } from "./answer-memory.ts";
 import type { AnswerLimits } from "./answer-memory.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { CallerGone } from "./body.ts";
-import { ByteBudget } from "./byte-budget.ts";
-import type { BudgetLimits } from "./byte-budget.ts";
+import { ReservingBudget } from "./byte-budget.ts";
+import type { BudgetLimits, ReserveLimits } from "./byte-budget.ts";
 import { createFinish } from "./finish.ts";
 import type { Finish } from "./finish.ts";
 import { Incoming } from "./incoming.ts";
@@ -27,7 +27,7 @@ export interface HttpAppOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly answers?: Partial<AnswerLimits>;
-  readonly bodies?: Partial<BudgetLimits>;
+  readonly bodies?: Partial<BudgetLimits & ReserveLimits>;
   readonly counts?: PublishCounts;
   /** Its reason is an `EvregError`. */
   readonly stopping?: AbortSignal;
@@ -35,13 +35,18 @@ export interface HttpAppOptions {
 
 const MIB = 1024 * 1024;
 
-/** Four of the largest batches at once. One token has half of it, and one address, if it is not this machine's, three quarters. */
-const BODY_LIMITS: BudgetLimits = {
+/**
+ * Four of the largest batches at once. One token has half of it. One address, if it is not this machine's, has less than
+ * that, so that it cannot take all that a token has which others use as well. The reserve is for ordinary events.
+ */
+const BODY_LIMITS: BudgetLimits & ReserveLimits = {
   maxBytes: 64 * MIB,
-  addressBytes: 48 * MIB,
+  addressBytes: 24 * MIB,
   tokenBytes: 32 * MIB,
   maxWaiting: 256,
   tokenWaiting: 64,
+  smallBytes: 64 * 1024,
+  reserveBytes: 8 * MIB,
 };
 
 const TOO_MANY_BODIES =
@@ -53,7 +58,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
-  const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
+  const bodies = new ReservingBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
   const asks = { token, publish: token && !config.auth.anonymousPublish };
   const context: RouteContext = { limits: config.limits, version, asks, memory, counts, clock, stopping };
@@ -69,7 +74,8 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
     for (const route of routes) {
       const act = (evreg: Evreg, incoming: Incoming): Reply | Promise<Reply> => {
-        incoming.token = evreg;
+        // All without a token act on the same port, and have nothing else in common.
+        if (incoming.header("authorization") !== undefined) incoming.token = evreg;
         if (route.query === undefined) incoming.checkNoQuery();
         return route.handle(evreg, incoming, context);
       };
@@ -114,7 +120,7 @@ type HandlerOf = (
   refused?: (failure: unknown) => void,
 ) => EventHandler;
 
-function createHandlers(finish: Finish, clock: Clock, bodies: ByteBudget): HandlerOf {
+function createHandlers(finish: Finish, clock: Clock, bodies: ReservingBudget): HandlerOf {
   return (act, refused) => async (event: H3Event) => {
     const startedMs = clock.now();
     const incoming = new Incoming(event, bodies);

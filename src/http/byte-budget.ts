@@ -10,15 +10,22 @@ export interface BudgetLimits {
   readonly tokenBytes: number;
   /** Callers that wait for bytes; more are refused at once. */
   readonly maxWaiting: number;
-  /** Those of one token. */
+  /** Those of one token, or of one address without. */
   readonly tokenWaiting: number;
+}
+
+export interface ReserveLimits {
+  /** So many bytes at a time are small. */
+  readonly smallBytes: number;
+  /** What is kept for the small ones. */
+  readonly reserveBytes: number;
 }
 
 /** Who takes bytes. */
 export interface Caller {
   /** `undefined` for one on this machine, behind which a proxy may stand for everybody. */
   readonly address: string | undefined;
-  /** Anything that is the same for each request with one token. */
+  /** Anything that is the same for each request with one token; `undefined` without one, where the address stands for it. */
   readonly token: unknown;
 }
 
@@ -135,9 +142,9 @@ export class ByteBudget {
     const share = this.tryTake(taking);
     if (share !== undefined) return Promise.resolve(share);
     const accounts = this.#accountsOf(taking.caller);
-    const [all, ofToken] = accounts;
+    const [all, own] = accounts;
     const { maxWaiting, tokenWaiting } = this.#limits;
-    if (gone?.aborted === true || all.waiting >= maxWaiting || ofToken.waiting >= tokenWaiting) {
+    if (gone?.aborted === true || all.waiting >= maxWaiting || own.waiting >= tokenWaiting) {
       this.#drop(taking.caller);
       return Promise.reject(gone?.aborted === true ? gone.reason : this.refused());
     }
@@ -218,11 +225,15 @@ export class ByteBudget {
     }
   }
 
-  /** Of all, of the token, and of the address if it counts. */
+  /**
+   * Of all, of the token if there is one, and of the address if it counts. Those on this machine without a token have one
+   * account together: they may be everybody behind a proxy, whom nothing tells apart.
+   */
   #accountsOf({ address, token }: Caller): [Account, Account, ...Account[]] {
-    const ofToken = accountOf(this.#tokens, token, this.#limits.tokenBytes);
-    if (address === undefined) return [this.#all, ofToken];
-    return [this.#all, ofToken, accountOf(this.#addresses, address, this.#limits.addressBytes)];
+    const ofToken = (): Account => accountOf(this.#tokens, token, this.#limits.tokenBytes);
+    if (address === undefined) return [this.#all, ofToken()];
+    const ofAddress = accountOf(this.#addresses, address, this.#limits.addressBytes);
+    return token === undefined ? [this.#all, ofAddress] : [this.#all, ofToken(), ofAddress];
   }
 
   /** Forgets the accounts of a caller that have nothing in them. */
@@ -245,4 +256,40 @@ function accountOf(accounts: Map<unknown, Account>, key: unknown, maxBytes: numb
 function dropEmpty(accounts: Map<unknown, Account>, key: unknown): void {
   const account = accounts.get(key);
   if (account?.takenBytes === 0 && account.waiting === 0) accounts.delete(key);
+}
+
+/**
+ * A budget with a reserve for what is small, so that it finds room whatever large shares are held for long: a small one
+ * moves at the least rate within moments, or is evicted.
+ */
+export class ReservingBudget {
+  readonly #budget: ByteBudget;
+  readonly #reserve: ByteBudget;
+  readonly #smallBytes: number;
+
+  /** @param refusal as of `ByteBudget` */
+  constructor(clock: Clock, limits: BudgetLimits & ReserveLimits, refusal: string) {
+    const { maxBytes, addressBytes, tokenBytes, smallBytes, reserveBytes } = limits;
+    const part = reserveBytes / maxBytes;
+    this.#budget = new ByteBudget(clock, limits, refusal);
+    const shares = { addressBytes: addressBytes * part, tokenBytes: tokenBytes * part };
+    this.#reserve = new ByteBudget(clock, { ...limits, ...shares, maxBytes: reserveBytes }, refusal);
+    this.#smallBytes = smallBytes;
+  }
+
+  tryTake(taking: Taking): Share | undefined {
+    const share = this.#budget.tryTake(taking);
+    return share ?? (taking.bytes <= this.#smallBytes ? this.#reserve.tryTake(taking) : undefined);
+  }
+
+  take(taking: Taking, waitMs: number, gone?: AbortSignal): Promise<Share> {
+    const share = this.tryTake(taking);
+    if (share !== undefined) return Promise.resolve(share);
+    const waitsFor = taking.bytes <= this.#smallBytes ? this.#reserve : this.#budget;
+    return waitsFor.take(taking, waitMs, gone);
+  }
+
+  refused(): EvregError {
+    return this.#budget.refused();
+  }
 }

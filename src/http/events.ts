@@ -1,10 +1,11 @@
 import { parseBatchBody } from "../domain/batch-body.ts";
 import { invalidField } from "../domain/error.ts";
 import { EVENT_LIMITS } from "../domain/event.ts";
-import type { EventQuery, NewEvent } from "../domain/event.ts";
+import type { BatchResult, EventQuery, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey, parsePublishBody, parsePublishBodySlowly } from "../domain/publish-body.ts";
 import { BATCH, BATCH_QUERY, EVENT_QUERY, NEW_EVENT } from "../domain/requests/events.ts";
 import { loopPace } from "../runtime/pace.ts";
+import { brief } from "../service/publish-checks.ts";
 import { REGISTRY_BYTES } from "./answer-memory.ts";
 import { DEPRECATION_HEADERS, deprecationHeaders } from "./deprecation.ts";
 import { batchReply, eventListReply, eventReply } from "./event-reply.ts";
@@ -12,7 +13,7 @@ import { batch } from "./records/events.ts";
 import { many, one, ref } from "./records/members.ts";
 import { APPLIED_HEADERS, MINIMAL_APPLIED, PREFER_HEADERS, prefersMinimal } from "./prefer.ts";
 import { reply } from "./reply.ts";
-import type { HeaderPair } from "./reply.ts";
+import type { HeaderPair, Reply } from "./reply.ts";
 import { ENVELOPE_BYTES } from "./route.ts";
 import type { Route } from "./route.ts";
 
@@ -84,7 +85,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, incoming, { limits, counts }) {
+    async handle(evreg, incoming, { limits, counts, memory }) {
       const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(incoming.header("prefer"));
       const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
@@ -93,7 +94,12 @@ export const EVENT_ROUTES: readonly Route[] = [
       );
       counts.refuseItems(result);
       if (!loopPace.mayGoOn()) await loopPace.breathe();
-      return minimal ? batchReply(result, [MINIMAL_APPLIED]) : batchReply(result);
+      const replyOf = (told: BatchResult): Reply =>
+        minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);
+      const whole = replyOf(result);
+      // What was accepted is in the body, which has its room already; why the others were not may be far more.
+      if (result.errors.length === 0) return whole;
+      return memory.tryHold(incoming, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
     },
   },
   {

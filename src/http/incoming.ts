@@ -4,7 +4,7 @@ import { EvregError } from "../domain/error.ts";
 import { malformedField, readQuery } from "../domain/query.ts";
 import type { QuerySchema } from "../domain/query.ts";
 import { type BodyRoom, CallerGone, readNodeBody, readWebBody } from "./body.ts";
-import type { ByteBudget, Share, Taking } from "./byte-budget.ts";
+import type { ReservingBudget, Share, Taking } from "./byte-budget.ts";
 import { addressOf } from "./connections.ts";
 import { checkMediaType } from "./media-type.ts";
 import { onceOver } from "./once-over.ts";
@@ -18,14 +18,14 @@ const BODY_WAIT_MS = 10_000;
 export class Incoming {
   readonly #event: H3Event;
   readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
-  readonly #bodies: ByteBudget;
+  readonly #bodies: ReservingBudget;
   /** What a large body has of the memory for bodies, until its request is over: what is answered is often part of it. */
   #share: Share | undefined;
-  /** The same for all requests with one token, once it is known. */
+  /** The same for all requests with one token, once it is known; `undefined` for one without. */
   token: unknown;
 
   /** @param bodies what the bodies of all requests have together */
-  constructor(event: H3Event, bodies: ByteBudget) {
+  constructor(event: H3Event, bodies: ReservingBudget) {
     this.#event = event;
     this.#bodies = bodies;
     const node = event.runtime?.node;

@@ -5,7 +5,7 @@ import { BudgetExceeded, refillBudget } from "./budget.ts";
 import { checkCallGraph } from "./call-graph.ts";
 import { readingSchema } from "./document.ts";
 import type { SchemaDocument } from "./document.ts";
-import { shortened } from "./failure.ts";
+import { shortened, shortenedText } from "./failure.ts";
 import type { Failure } from "./failure.ts";
 import { type Fault, faultOf, faultsOf } from "./fault.ts";
 import { fieldName } from "./field-path.ts";
@@ -198,9 +198,9 @@ function explain(table: PartTable, value: unknown, maxSteps: number): readonly F
   } finally {
     forget();
   }
-  return faultsOf(errors, value).slice(0, FAILURES_TOLD).map(failureOf);
+  return faultsOf(errors, value, FAILURES_TOLD).map(failureOf);
 }
 
 function failureOf({ path, message, value }: Fault): Failure {
-  return { field: fieldName(path), message, value: shortened(value) };
+  return { field: fieldName(path), message: shortenedText(message), value: shortened(value) };
 }

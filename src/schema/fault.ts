@@ -14,9 +14,11 @@ export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
   return faultIn(governingError(errors), value);
 }
 
-/** All faults that Ajv found, where it was to look for all of them. */
-export function faultsOf(errors: readonly ErrorObject[], value: unknown): readonly Fault[] {
-  return governingErrors(errors).map((error) => faultIn(error, value));
+/** The first so many of the faults that Ajv found, where it was to look for all of them. */
+export function faultsOf(errors: readonly ErrorObject[], value: unknown, most: number): readonly Fault[] {
+  return governingErrors(errors)
+    .slice(0, most)
+    .map((error) => faultIn(error, value));
 }
 
 function faultIn(error: ErrorObject, value: unknown): Fault {

@@ -5,15 +5,42 @@ const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 /** A step of a place as `fieldName` writes it. */
 const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g;
 
-/** A place as people write it: `address.zip`, `items[2].sku`, `["odd name"].x`; `""` is the root. */
+/** Characters up to which a name in a place is written whole, and a place; of longer ones the beginning and the end. */
+const MAX_NAME_LENGTH = 128;
+const MAX_FIELD_LENGTH = 2_048;
+
+/**
+ * A place as people write it: `address.zip`, `items[2].sku`, `["odd name"].x`; `""` is the root. Where a name or the whole
+ * is too long, an ellipsis stands for its middle: both come from outside, and are told more than once.
+ */
 export function fieldName(path: FieldPath, root = ""): string {
-  let name = root;
-  for (const step of path) {
-    if (typeof step === "number") name += `[${step}]`;
-    else if (!IDENTIFIER.test(step)) name += `[${JSON.stringify(step)}]`;
-    else name += name === "" ? step : `.${step}`;
+  const steps = path.map((step, index) => stepName(step, index === 0 && root === ""));
+  const name = root + steps.join("");
+  if (name.length <= MAX_FIELD_LENGTH) return name;
+  const half = MAX_FIELD_LENGTH / 2 - 1;
+  let [start, end] = [root, ""];
+  for (const step of steps) {
+    if (start.length + step.length > half) break;
+    start += step;
   }
-  return name;
+  for (const step of steps.toReversed()) {
+    if (end.length + step.length > half) break;
+    end = step + end;
+  }
+  return `${start}…${end}`;
+}
+
+function stepName(step: string | number, isFirst: boolean): string {
+  if (typeof step === "number") return `[${step}]`;
+  const name = shortName(step);
+  if (name !== step || !IDENTIFIER.test(name)) return `[${JSON.stringify(name)}]`;
+  return isFirst ? name : `.${name}`;
+}
+
+function shortName(name: string): string {
+  if (name.length <= MAX_NAME_LENGTH) return name;
+  const half = MAX_NAME_LENGTH / 2;
+  return `${name.slice(0, half).toWellFormed()}…${name.slice(-half).toWellFormed()}`;
 }
 
 /** The steps of what `fieldName` has written. */

@@ -47,8 +47,9 @@ export const SHORT_CHECK_BYTES = 64 * 1024;
 /** The same for a filter, of which one event may have to pass many. */
 export const FILTER_STEPS = 300_000;
 
-/** So many of the rules that a payload breaks are told. */
+/** So many of the rules that a payload breaks are told, and no more of them than have so many bytes of JSON together. */
 export const FAILURES_TOLD = 20;
+export const FAILURES_BYTES = 16 * 1024;
 
-/** Bytes of JSON up to which an offending value is sent back whole. */
+/** Bytes up to which an offending value, as JSON, and the words on what is wrong with it are told whole. */
 export const VALUE_BYTES = 1_024;

@@ -7,10 +7,15 @@ import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import { parseJson } from "../json/parse.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Failure } from "../schema/failure.ts";
+import { type Failure, shortened, shortenedText } from "../schema/failure.ts";
+import { FAILURES_BYTES } from "../schema/limits.ts";
 
 /** How often a publish follows a schema that changes under it, before it gives up. */
 export const MAX_TRIES = 20;
+
+/** What the refusals of one batch tell in full, as bytes of JSON. Of those past it each text and value is cut to the second figure. */
+const REFUSALS_BYTES = 1024 * 1024;
+const BRIEF_BYTES = 256;
 
 /** What holds for an item whatever its action is. */
 export function checkItem(item: NewEvent, payloadBytes: number): void {
@@ -29,8 +34,19 @@ export function nonConforming({ action }: NewEvent, { others = [], ...first }: F
   return new EvregError(
     "invalid",
     `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
-    { ...first, errors: [first, ...others] },
+    { ...first, errors: foremost([first, ...others]) },
   );
+}
+
+/** The first, and those after it that fit with it into what one refusal tells. */
+function foremost(failures: readonly Failure[]): readonly Failure[] {
+  let bytes = 1;
+  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > FAILURES_BYTES);
+  return over === -1 ? failures : failures.slice(0, Math.max(over, 1));
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 export function retired({ action }: NewEvent, successor: string | null): EvregError {
@@ -119,10 +135,24 @@ export function batchResult(
 ): BatchResult {
   const accepted = data.filter((event) => event !== null).length;
   const listed: BatchItemError[] = [];
+  let leftBytes = REFUSALS_BYTES;
   for (const [index, failure] of [...errors].toSorted(([one], [other]) => one - other)) {
-    const { error, details, code } = failure.body();
-    listed.push({ index, error, details, code });
+    const refusal = { index, ...failure.body() };
+    // Once it is used up for one it is for all after it, so that nobody wonders why one in the middle is short.
+    if (leftBytes > 0) leftBytes -= jsonBytes(refusal) + 1;
+    listed.push(leftBytes > 0 ? refusal : brief(refusal));
   }
   const meta = { accepted, rejected: data.length - accepted, replayed };
   return { data, errors: listed, meta: deprecated.length === 0 ? meta : { ...meta, deprecated } };
+}
+
+/** A refusal of a few hundred bytes: the first rule that is broken, its texts cut. */
+export function brief({ index, error, details, code }: BatchItemError): BatchItemError {
+  const first = Object.entries(details).filter(([name]) => name !== "errors");
+  return {
+    index,
+    error: shortenedText(error, BRIEF_BYTES),
+    details: Object.fromEntries(first.map(([name, value]) => [name, shortened(value, BRIEF_BYTES)])),
+    code,
+  };
 }

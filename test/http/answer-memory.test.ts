@@ -5,6 +5,7 @@ import type { Reply } from "../../src/http/reply.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/until.ts";
 import { startHarness } from "./harness.ts";
 import type { Harness, HarnessOptions } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
@@ -164,5 +165,48 @@ describe("over HTTP", () => {
     expect(await statusOf(get("/v1/events?limit=2"))).toBe(200);
     stuck.destroy();
     await expect.poll(() => statusOf(large)).toBe(200);
+  });
+
+  test("a batch whose long refusals find no room is answered all the same, with short ones", async () => {
+    const { promise: never } = Promise.withResolvers<never>();
+    harness = await startHarness({
+      answers: { heldBytes: 6_000, smallBytes: 1_024 },
+      around: (service) => ({
+        authenticate: (token) => service.authenticate(token),
+        as: (principal) => ({ ...service.as(principal), whoami: () => never }),
+      }),
+    });
+    const schemata = { additionalProperties: { type: "string" } };
+    await harness.owner.actions.create({ action: "a.b", application: "app", schemata });
+    const token = await harness.token("publish");
+    const bad = { action: "a.b", payload: { a: { b: "x".repeat(900) }, c: 1 } };
+    const body = JSON.stringify({ events: [{ action: "a.b", payload: {} }, bad, bad] });
+    const head = (line: string): string =>
+      `${line} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n`;
+    const post =
+      `${head("POST /v1/events/batch")}content-type: application/json\r\n` +
+      `content-length: ${body.length}\r\n\r\n${body}`;
+    const other = await connection();
+    const told = async (): Promise<object[]> => {
+      other.send(post);
+      const { status, body: text } = await other.answer();
+      expect(status, text).toBe(207);
+      const { meta, errors } = JSON.parse(text) as { meta: object; errors: { details: object }[] };
+      expect(meta).toEqual({ accepted: 1, rejected: 2, replayed: 0 });
+      return errors.map(({ details }) => details);
+    };
+    const { value, ...first } = { field: "a", message: "must be a string", value: bad.payload.a };
+    const errors = expect.arrayContaining([{ ...first, value }, expect.objectContaining({ field: "c" })]);
+    const whole = { ...first, value, errors };
+    const short = { ...first, value: `${JSON.stringify(value).slice(0, 253)}…` };
+    expect(await told()).toEqual([whole, whole]);
+    const stuck = await connection();
+    // Its answer is ready, and waits behind one that never comes.
+    stuck.send(`${head("GET /v1/whoami")}\r\n${post}`);
+    const { owner } = harness;
+    await until("its batch to be stored", async () => (await owner.events.list()).meta.total === 2);
+    expect(await told()).toEqual([short, short]);
+    stuck.destroy();
+    await expect.poll(told).toEqual([whole, whole]);
   });
 });

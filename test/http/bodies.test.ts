@@ -6,7 +6,15 @@ import type { Harness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
 const clock = new ManualClock();
-const BODIES = { maxBytes: 400_000, addressBytes: 300_000, tokenBytes: 200_000 };
+const BODIES = {
+  maxBytes: 400_000,
+  addressBytes: 150_000,
+  tokenBytes: 200_000,
+  smallBytes: 18_000,
+  reserveBytes: 40_000,
+};
+/** In place of a token's number. */
+const ANONYMOUS = -1;
 
 let harness: Harness;
 const open: RawConnection[] = [];
@@ -15,6 +23,7 @@ let tokens: string[];
 beforeAll(async () => {
   const { promise: never } = Promise.withResolvers<never>();
   harness = await startHarness({
+    auth: { anonymousPublish: true },
     bodies: BODIES,
     clock,
     around: (service) => ({
@@ -46,7 +55,7 @@ function batch(bytes: number): string {
 
 function head(token: number, length: string): string {
   return (
-    `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens[token]}\r\n` +
+    `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\n${token === ANONYMOUS ? "" : `authorization: Bearer ${tokens[token]}\r\n`}` +
     `content-type: application/json\r\n${length}\r\n\r\n`
   );
 }
@@ -89,17 +98,54 @@ describe("large bodies", () => {
 
   // Elsewhere than on Linux this machine has one loopback address only.
   test.skipIf(process.platform !== "linux")(
-    "of one address leave a quarter of the room to others, whatever tokens it has",
+    "of one address leave room to others, whatever tokens it has, and of each token as well",
     async () => {
-      const held = [await publish(0, 150_000, 1, "127.0.0.2"), await publish(1, 150_000, 1, "127.0.0.2")];
+      const held = await publish(0, 150_000, 1, "127.0.0.2");
       await turn();
-      const waits = await publish(2, 100_000, 0, "127.0.0.2");
-      await isAnswered(await publish(2, 100_000));
+      const waits = await publish(1, 100_000, 0, "127.0.0.2");
+      await isAnswered(await publish(1, 100_000));
+      await isAnswered(await publish(0, 50_000, 0, "127.0.0.3"));
       expect(waits.pending).toBe("");
-      held[0]?.destroy();
+      held.destroy();
       await isAnswered(waits);
     },
   );
+
+  test.skipIf(process.platform !== "linux")(
+    "without a token have the room of their address, and not one of theirs together",
+    async () => {
+      const held = await publish(ANONYMOUS, 150_000, 1, "127.0.0.2");
+      await turn();
+      const waits = await publish(ANONYMOUS, 100_000, 0, "127.0.0.2");
+      await isAnswered(await publish(ANONYMOUS, 150_000, 0, "127.0.0.3"));
+      await isAnswered(await publish(ANONYMOUS, 150_000, 0));
+      await isAnswered(await publish(0, 200_000));
+      expect(waits.pending).toBe("");
+      held.destroy();
+      await isAnswered(waits);
+    },
+  );
+
+  test("without a token and from this machine leave half of the room to others", async () => {
+    const held = await publish(ANONYMOUS, 200_000, 1);
+    await turn();
+    const waits = await publish(ANONYMOUS, 100_000);
+    await isAnswered(await publish(0, 200_000));
+    expect(waits.pending).toBe("");
+    held.destroy();
+    await isAnswered(waits);
+  });
+
+  test("that hold all room leave the reserve to small ones", async () => {
+    const held = [await publish(0, 200_000, 1), await publish(1, 200_000, 1)];
+    await turn();
+    const waits = await publish(2, 18_001);
+    await isAnswered(await publish(2, 18_000));
+    await isAnswered(await publish(0, 18_000));
+    expect(waits.pending).toBe("");
+    held[0]?.destroy();
+    await isAnswered(waits);
+  });
 
   test("that do not move are refused once others wait for their room", async () => {
     const held = await publish(0, 200_000, 1);

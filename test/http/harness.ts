@@ -3,7 +3,7 @@ import type { Health } from "../../src/domain/health.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import type { AnswerLimits } from "../../src/http/answer-memory.ts";
-import type { BudgetLimits } from "../../src/http/byte-budget.ts";
+import type { BudgetLimits, ReserveLimits } from "../../src/http/byte-budget.ts";
 import { createHttpApp } from "../../src/http/app.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
@@ -41,7 +41,7 @@ export interface HarnessOptions {
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<AnswerLimits>;
-  readonly bodies?: Partial<BudgetLimits>;
+  readonly bodies?: Partial<BudgetLimits & ReserveLimits>;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
   readonly stopping?: AbortSignal;

@@ -46,6 +46,30 @@ describe("a failure names the offending field", () => {
   });
 });
 
+const patternMessage = (length: number) => messageFor({ pattern: `^${"é".repeat(length)}` }, "b")!;
+
+test("a failure cuts what is long: a name, a place and a message", () => {
+  const schema = accepted({ additionalProperties: { $ref: "#" }, not: { type: "string" } });
+  const at = (...names: string[]) => {
+    const value = names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), "x");
+    return schema.validate(value)!.field;
+  };
+  expect(at("n".repeat(128))).toBe("n".repeat(128));
+  expect(at(`b${"n".repeat(1_000_000)}e`)).toBe(`["b${"n".repeat(63)}…${"n".repeat(63)}e"]`);
+  // Half a surrogate pair is no character.
+  expect(at("😀".repeat(80)).isWellFormed()).toBe(true);
+  expect(
+    at("a", ...Array.from({ length: 14 }, () => "n".repeat(127)), "z".repeat(127), "z".repeat(126)),
+  ).toHaveLength(2_048);
+  const long = at("first", ...Array.from({ length: 60 }, () => "\u0001".repeat(127)), "last");
+  expect(long).toMatch(/^first\[".*…\[".*"\]\.last$/u);
+  expect(long.length).toBeLessThanOrEqual(2_048);
+
+  expect(patternMessage(400)).toBe(`must match the pattern ^${"é".repeat(400)}`);
+  expect(Buffer.byteLength(patternMessage(900))).toBeLessThanOrEqual(1_024);
+  expect(patternMessage(900)).toMatch(/^must match the pattern \^é+…$/u);
+});
+
 describe("a failure says what is wrong", () => {
   const cases: [unknown, unknown, string][] = [
     [{ type: ["string", "null"] }, 1, "must be a string or null"],

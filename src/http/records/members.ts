@@ -47,7 +47,7 @@ export const failure = {
   details: {
     type: "object",
     description:
-      "Where one field is at fault: `{ field, message, value }`. Where a payload does not conform to its action's schema also `errors`, a list of the same form: the rules that it breaks, at most 20 (of a batch for its first 20 such items; of others, and while evreg has much to check, the first alone).",
+      "Where one field is at fault: `{ field, message, value }`. Where a payload does not conform to its action's schema also `errors`, a list of the same form: the rules that it breaks, at most 20 (of a batch for its first 20 such items; of others, and while evreg has much to check, the first alone), and no more than come to 16 KiB. A name of more than 128 characters in `field`, and a `field` of more than 2,048, have `…` for their middle; `message` and `value` are cut after 1 KiB. What a batch refuses past 1 MiB of such answers, or while too many large answers are on their way, has no `errors`, and each text is cut after 256 bytes.",
     additionalProperties: true,
   },
   code: { type: "integer", description: "The HTTP status." },
