@@ -26,6 +26,13 @@ export interface ConnectionOptions {
 export interface Connections {
   /** Sends over a connection that is there or is made; where the origin has as many as it may, over the next that is free. */
   send(destination: Destination, request: Dispatcher.DispatchOptions, exchange: Exchange): void;
+  /** Sends over a new connection what broke another; answers whether it does, as all may have been dropped. */
+  sendAgain(
+    destination: Destination,
+    broken: Connection,
+    request: Dispatcher.DispatchOptions,
+    exchange: Exchange,
+  ): boolean;
   /** To be told of each exchange that has ended; one that has not ended well costs its connection. */
   ended(destination: Destination, connection: Connection | undefined, isReusable: boolean): void;
   /** Origins to which there are connections. */
@@ -52,7 +59,16 @@ interface Origin {
   readonly all: Set<Connection>;
   /** The one that was used last is used next, so that the others come to be closed. */
   readonly idle: Connection[];
+  /** Connections that are free after a turn, see `freeAfterTurn`. */
+  ending: number;
   readonly waiting: (readonly [Dispatcher.DispatchOptions, Exchange])[];
+}
+
+/** A connection whose request has ended well. */
+interface Ended {
+  readonly destination: Destination;
+  readonly origin: Origin;
+  readonly connection: Connection;
 }
 
 /**
@@ -83,6 +99,9 @@ export function createConnections(options: ConnectionOptions): Connections {
     bodyTimeout: 0,
   };
   const origins = new Map<string, Origin>();
+  let endedInThisTurn: Ended[] = [];
+  let endedBefore: Ended[] = [];
+  let isTurnAwaited = false;
 
   // The guard must know the port, and a look-up is not told it: hence a connector an origin.
   function connectorTo({ origin, port, literal }: Destination): Connect {
@@ -119,7 +138,7 @@ export function createConnections(options: ConnectionOptions): Connections {
   function originOf(destination: Destination): Origin {
     let origin = origins.get(destination.origin);
     if (origin === undefined) {
-      origin = { connect: connectorTo(destination), all: new Set(), idle: [], waiting: [] };
+      origin = { connect: connectorTo(destination), all: new Set(), idle: [], ending: 0, waiting: [] };
       origins.set(destination.origin, origin);
     }
     return origin;
@@ -147,39 +166,84 @@ export function createConnections(options: ConnectionOptions): Connections {
   }
 
   function forgetUnused({ origin: name }: Destination, origin: Origin): void {
-    if (origin.all.size === 0 && origins.get(name) === origin) origins.delete(name);
+    if (origin.all.size > 0 || origin.waiting.length > 0) return;
+    if (origins.get(name) === origin) origins.delete(name);
   }
 
   /** One that is free or may be made. */
   function take(destination: Destination, origin: Origin): Connection | undefined {
+    return takeIdle(origin) ?? (origin.all.size < maxPerOrigin ? open(destination, origin) : undefined);
+  }
+
+  function takeIdle(origin: Origin): Connection | undefined {
     for (let idle = origin.idle.pop(); idle !== undefined; idle = origin.idle.pop()) {
-      if (!idle.isOlderThan(lifeMs)) return idle;
+      if (idle.isOpen && !idle.isOlderThan(lifeMs)) return idle;
       discard(origin, idle);
     }
-    return origin.all.size < maxPerOrigin ? open(destination, origin) : undefined;
+    return undefined;
   }
 
   function serveNext(destination: Destination, origin: Origin): void {
-    for (let next = origin.waiting.shift(); next !== undefined; next = origin.waiting.shift()) {
-      const [request, exchange] = next;
-      if (!exchange.isEnded) return take(destination, origin)?.dispatch(request, exchange);
+    const { waiting } = origin;
+    while (waiting[0]?.[1].isEnded === true) waiting.shift();
+    const connection = waiting.length === 0 ? undefined : take(destination, origin);
+    if (connection !== undefined) connection.dispatch(...waiting.shift()!);
+  }
+
+  /**
+   * A handler may close behind its answer without having said so. What comes right behind it is read in the next turn of the
+   * event loop: an answer is read between two immediates, so only the second one comes after that. One immediate a turn
+   * serves all connections.
+   */
+  function freeAfterTurn(ended: Ended): void {
+    ended.origin.ending += 1;
+    endedInThisTurn.push(ended);
+    if (isTurnAwaited) return;
+    isTurnAwaited = true;
+    setImmediate(turnOver);
+  }
+
+  function turnOver(): void {
+    const over = endedBefore;
+    endedBefore = endedInThisTurn;
+    endedInThisTurn = [];
+    isTurnAwaited = endedBefore.length > 0;
+    if (isTurnAwaited) setImmediate(turnOver);
+    for (const { destination, origin, connection } of over) {
+      origin.ending -= 1;
+      // Otherwise it has closed meanwhile; whoever waits for it is served all the same.
+      if (origin.all.has(connection)) {
+        if (connection.isOpen && !connection.isOlderThan(lifeMs)) origin.idle.push(connection);
+        else discard(origin, connection);
+      }
+      serveNext(destination, origin);
+      forgetUnused(destination, origin);
     }
   }
 
   return {
     send(destination, request, exchange) {
       const origin = originOf(destination);
-      const connection = take(destination, origin);
+      // One that is about to be free is there sooner than a new one.
+      const isWorthWaiting = origin.waiting.length < origin.ending;
+      const connection = isWorthWaiting ? takeIdle(origin) : take(destination, origin);
       if (connection === undefined) origin.waiting.push([request, exchange]);
       else connection.dispatch(request, exchange);
+    },
+    sendAgain(destination, broken, request, exchange) {
+      const origin = origins.get(destination.origin);
+      if (origin?.all.has(broken) !== true) return false;
+      discard(origin, broken);
+      open(destination, origin).dispatch(request, exchange);
+      return true;
     },
     ended(destination, connection, isReusable) {
       const origin = origins.get(destination.origin);
       // One that still waited has none; and when all are dropped nothing is used again.
       if (connection === undefined || origin?.all.has(connection) !== true) return;
       connection.rest();
-      if (isReusable && !connection.isOlderThan(lifeMs)) origin.idle.push(connection);
-      else discard(origin, connection);
+      if (isReusable) return freeAfterTurn({ destination, origin, connection });
+      discard(origin, connection);
       serveNext(destination, origin);
       forgetUnused(destination, origin);
     },

@@ -14,6 +14,8 @@ const BY_CODE: Readonly<Record<string, AttemptErrorCode>> = {
   UND_ERR_HEADERS_OVERFLOW: "protocol_error",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol_error",
   UND_ERR_INVALID_ARG: "protocol_error",
+  // What undici's parser takes for granted of an answer, such as a status of at least 100.
+  ERR_ASSERTION: "protocol_error",
   EPROTO: "tls_failed",
   ENOTFOUND: "dns_failed",
 };

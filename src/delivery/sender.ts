@@ -54,13 +54,18 @@ export function createSender(options: SenderOptions): Sender {
         return ENDED;
       }
       const { origin, path } = destination;
-      const exchange = new Exchange(done, (connection, isReusable) => {
-        cancelDeadline();
-        connections.ended(destination, connection, isReusable);
-      });
+      const request = { origin, path, method: "POST", headers, body } as const;
+      const exchange = new Exchange(
+        done,
+        (connection, isReusable) => {
+          cancelDeadline();
+          connections.ended(destination, connection, isReusable);
+        },
+        (broken) => connections.sendAgain(destination, broken, request, exchange),
+      );
       const cancelDeadline = deadlines.begin(timeoutMs, () => exchange.abort("timeout"));
       try {
-        connections.send(destination, { origin, path, method: "POST", headers, body }, exchange);
+        connections.send(destination, request, exchange);
       } catch (error) {
         exchange.abort(attemptErrorCode(error));
       }

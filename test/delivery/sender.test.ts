@@ -1,5 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { createServer, type AddressInfo, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
@@ -10,7 +11,7 @@ import { createAddressRules } from "../../src/domain/address.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startReceiver, type Answer, type Receiver } from "../support/receiver.ts";
-import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
 import { until } from "../support/until.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
@@ -233,6 +234,7 @@ describe("an answer", () => {
       "that switches protocols",
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
     ],
+    ["with a status below 100", "HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"],
     ["with too many informational ones before it", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)],
     ["with headers of 100 kB", `HTTP/1.1 200 OK\r\nA: ${"a".repeat(100_000)}\r\n\r\n`],
     ["with a million small headers", `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(1_000_000)}\r\n`],
@@ -445,6 +447,124 @@ describe("a connection that fails", () => {
     const receiver = await receiverWith();
     const sender = senderWith({ resolve: names({ "two.test": ["127.0.0.2", "127.0.0.1"] }) });
     expect(await post(sender, `http://two.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
+  });
+});
+
+/** What a handler does once it has read a request; `plain` is the connection under that of TLS. */
+type Closing = (socket: Socket, answer: string, plain: Socket) => void;
+
+/** A handler that answers each request with 200, and then ends the connection without having said so. */
+async function handlerThatCloses(close: Closing, tls: boolean): Promise<{ url: string; seen: string[] }> {
+  const seen: string[] = [];
+  const plain = new Map<number | undefined, Socket>();
+  const serve = (socket: Socket): void => {
+    const under = plain.get(socket.remotePort)!;
+    let text = "";
+    socket.on("error", () => {});
+    cleanups.push(async () => void socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      for (let end = text.indexOf("}"); end >= 0; end = text.indexOf("}")) {
+        seen.push(text.slice(text.indexOf("{") + 1, end));
+        text = text.slice(end + 1);
+        close(socket, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", under);
+      }
+    });
+  };
+  const server = tls
+    ? createTlsServer({ key: TEST_KEY, cert: TEST_CERTIFICATE }, serve)
+    : createServer(serve);
+  // Before `serve`, which is told of the same ones without TLS.
+  server.prependListener("connection", (socket: Socket) => {
+    socket.on("error", () => {});
+    plain.set(socket.remotePort, socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanups.push(async () => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { url: `${tls ? "https" : "http"}://127.0.0.1:${port}/`, seen };
+}
+
+function postNumbered(sender: Sender, url: string, number: number): Promise<SendResult> {
+  return new Promise((resolve) => {
+    sender.send({ url, headers: {}, body: Buffer.from(`{${number}}`) }, resolve);
+  });
+}
+
+describe("a handler that closes after it has answered", () => {
+  const closings: Record<string, Closing> = {
+    "with its answer": (socket, answer) => socket.end(answer),
+    "a moment later": (socket, answer) => {
+      socket.write(answer);
+      setTimeout(() => socket.destroy(), 2);
+    },
+    "with a reset": (socket, answer, plain) => {
+      socket.write(answer);
+      setImmediate(() => plain.resetAndDestroy());
+    },
+  };
+  const ways = Object.keys(closings).flatMap((how) => [[how, false] as const, [how, true] as const]);
+
+  it.each(ways)("%s gets each request once (TLS: %s)", async (how, tls) => {
+    const { url, seen } = await handlerThatCloses(closings[how]!, tls);
+    // Eight at once, and a request as soon as another has ended.
+    const sender = senderWith({ ca: TEST_CERTIFICATE, maxPerOrigin: 8 });
+    const sent = Array.from({ length: 40 }, (_, number) => postNumbered(sender, url, number));
+    const rows = Array.from({ length: 4 }, async (_, row) => {
+      for (let number = 40 + row * 10; number < 50 + row * 10; number += 1) {
+        const sending = postNumbered(sender, url, number);
+        sent.push(sending);
+        await sending;
+      }
+    });
+    await Promise.all(rows);
+    expect((await Promise.all(sent)).map((result) => "statusCode" in result && result.statusCode)).toEqual(
+      Array.from(sent, () => 200),
+    );
+    expect(seen.map(Number).toSorted((one, other) => one - other)).toEqual([...sent.keys()]);
+  });
+});
+
+/** Answers one request, and does to the next on the same connection what is asked for. */
+async function sentAgain(next: Closing): Promise<[SendResult, string[]]> {
+  const used = new WeakSet<Socket>();
+  const { url, seen } = await handlerThatCloses((socket, answer, plain) => {
+    if (used.has(socket)) return next(socket, answer, plain);
+    used.add(socket);
+    if (seen.length < 2) socket.write(answer);
+    else socket.destroy();
+  }, false);
+  const sender = senderWith({ maxPerOrigin: 1 });
+  await postNumbered(sender, url, 1);
+  return [untimed(await postNumbered(sender, url, 2)), seen];
+}
+
+describe("a request on a connection that was used before", () => {
+  it("is sent again over a new one where that closes without an answer, and no third time", async () => {
+    const [result, seen] = await sentAgain((socket) => socket.destroy());
+    expect(result).toEqual({ kind: "error", errorCode: "connection_reset" });
+    expect(seen).toEqual(["1", "2", "2"]);
+  });
+
+  it("is not sent again where something of an answer came", async () => {
+    const [result, seen] = await sentAgain((socket, answer) => socket.end(answer.slice(0, 5)));
+    expect(result).toMatchObject({ kind: "error" });
+    expect(seen).toEqual(["1", "2"]);
+  });
+
+  it("is not sent again where its time is up", async () => {
+    const { url, seen } = await handlerThatCloses((socket, answer) => {
+      if (seen.length === 1) socket.write(answer);
+    }, false);
+    const clock = new ManualClock();
+    const sender = senderWith({ clock, maxPerOrigin: 1 });
+    await postNumbered(sender, url, 1);
+    const late = postNumbered(sender, url, 2);
+    await until("the request to come", () => seen.length === 2);
+    await clock.advance(5_000);
+    expect(untimed(await late)).toEqual({ kind: "error", errorCode: "timeout" });
+    await until("all connections to be gone", () => sender.origins() === 0);
+    expect(seen).toEqual(["1", "2"]);
   });
 });
 
