@@ -93,8 +93,9 @@ export function columnsFor<T>(
   return inOrder.find(fits) ?? timed.flat().findLast(fits) ?? columns;
 }
 
-function neverCut<T>({ shrinkTo: _, ...column }: Column<T>): Column<T> {
-  return column;
+function neverCut<T>(column: Column<T>): Column<T> {
+  const { shrinkTo: _, ...rest } = column;
+  return rest;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {

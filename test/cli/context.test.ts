@@ -233,6 +233,18 @@ test("where a context's token is not valid any more, the command that replaces i
   expect(typed?.stderr).not.toContain("brief");
 });
 
+test("a token for one application is told that there may be subscriptions it cannot read", async () => {
+  const told = async (scope: "read" | "read:nobody"): Promise<string> => {
+    const { data } = await harness.owner.tokens.create({ name: "hedge", scopes: [scope] });
+    const [listed] = await run(["subscriptions", "--url", harness.url, "--token", data.token]);
+    return listed?.stderr ?? "";
+  };
+  expect(await told("read")).toContain("No subscriptions yet. Create one: ");
+  expect(await told("read:nobody")).toContain(
+    "No subscriptions yet, or none that this token may read. Create one: ",
+  );
+});
+
 test("a context in use that is not there stops commands, but not the choice of another", async () => {
   mkdirSync(settings, { mode: 0o700 });
   writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });

@@ -176,7 +176,7 @@ test("at 80 columns a delivery keeps its event and action: times, texts and then
     " 7      9  order.created.v2  billing/invoic…  delivering         1  01-31T10:20Z",
   ]);
   expect(listed(DELIVERY_LIST, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
-    " 7      9  order.created.v2  delivering         1  01-31T10:20Z  connection_re…",
+    " 7      9  order.created.v2  delivering         1  2027-01-31T10:20Z  connectio…",
   );
   const action = { ...ACTION, action: "evreg.subscription.deactivated" };
   expect(listed(ACTION_LIST, action, 80)[1]).toContain(action.action);
