@@ -77,7 +77,7 @@ export abstract class EvregCommand extends BaseCommand {
       return await act(this.tellingContext(target, flags, plans), target);
     } catch (error) {
       const isRead = this.outputFor(flags).format === "table";
-      throw refusedFlag(isRead ? await withMeantAction(error, evreg) : error, flags);
+      throw refusedFlag(isRead ? await withMeantAction(error, evreg) : error, flags, this.argv);
     } finally {
       await evreg.close();
     }

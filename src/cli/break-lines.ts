@@ -1,4 +1,6 @@
+import type { ErrorDetails } from "../domain/error.ts";
 import { encodeJson } from "../json/encode.ts";
+import type { Failure } from "../schema/failure.ts";
 import { printableJson, printableLine } from "./printable.ts";
 
 /** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
@@ -10,6 +12,15 @@ export function breakLines({ example, remedy }: { example?: unknown; remedy?: un
     ...(example === undefined ? [] : [`shown by: ${shortDetail(example)}`]),
     ...(typeof remedy === "string" ? [`instead: ${printableLine(remedy)}`] : []),
   ];
+}
+
+/** The rules that a payload breaks beside the first, which the message tells. */
+export function brokenRules({ errors }: ErrorDetails): string[] {
+  if (!Array.isArray(errors)) return [];
+  return (errors as readonly Partial<Failure>[]).slice(1).map(({ field = "", message = "", value }) => {
+    const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
+    return `${printableLine(field === "" ? "it" : field)} ${printableLine(message)}${shown}`;
+  });
 }
 
 /** A value on one line, cut where it is long. */

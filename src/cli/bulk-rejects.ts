@@ -8,9 +8,9 @@ import type { Line } from "./ndjson.ts";
 import { usage } from "./usage.ts";
 
 /**
- * The refused lines, in a file of the person's own: `{"line", "code", "error", "field"?, "text"}` a line. `text` is the
- * line itself, so that a mended one can be made of it; `text_base64` stands for one that is not UTF-8, and neither for
- * one too long to be held.
+ * The refused lines, in a file of the person's own: `{"line", "code", "error", "field"?, "errors"?, "text"}` a line.
+ * `errors` are all the rules that a payload breaks, where `error` tells only the first. `text` is the line itself, so that
+ * a mended one can be made of it; `text_base64` stands for one that is not UTF-8, and neither for one too long to be held.
  */
 export class Rejects {
   readonly #path: string;
@@ -42,9 +42,16 @@ export class Rejects {
 
   /** @throws EvregError `unavailable` */
   add({ number, bytes }: Line, { error, details, code }: ErrorBody): void {
-    const { field } = details;
+    const { field, errors } = details;
     const text = bytes === undefined ? {} : textOf(bytes);
-    const record = { line: number, code, error, ...(typeof field === "string" ? { field } : {}), ...text };
+    const record = {
+      line: number,
+      code,
+      error,
+      ...(typeof field === "string" ? { field } : {}),
+      ...(Array.isArray(errors) && errors.length > 1 ? { errors } : {}),
+      ...text,
+    };
     const written = Buffer.from(`${encodeJson(record)}\n`);
     try {
       for (let at = 0; at < written.length;) {

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "./base-command.ts";
-import { ACTION_RECORD } from "./columns/actions.ts";
+import { ACTION_CHANGED } from "./columns/actions.ts";
 import { EXIT } from "./exit-code.ts";
 import { given, textArg } from "./flags.ts";
 
@@ -31,7 +31,7 @@ export abstract class EndActionCommand extends EvregCommand {
     const { args, flags } = await this.parse(this.ctor as typeof EndActionCommand);
     const change = { [this.setting]: !flags.undo, ...given({ successor: flags.successor }) };
     const answer = await this.withEvreg(flags, (evreg) => evreg.actions.update(args.name, change));
-    await this.outputFor(flags).record(answer, ACTION_RECORD);
+    await this.outputFor(flags).record(answer, ACTION_CHANGED);
     return EXIT.done;
   }
 }

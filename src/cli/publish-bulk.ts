@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ErrorBody } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { encodeJson } from "../json/encode.ts";
+import { brokenRules } from "./break-lines.ts";
 import { publishAllOrNothing } from "./bulk-atomic.ts";
 import { Checkpoint } from "./bulk-checkpoint.ts";
 import { dataIdOf, onlyTo } from "./bulk-data.ts";
@@ -160,7 +161,7 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
       rejects?.add(line, error);
       const { number } = line;
       if (output.format !== "table") progress.tell(refusalRecord(number, error));
-      else if (tally.add(number, error.error)) progress.tell(`Line ${number}: ${printableLine(error.error)}`);
+      else if (tally.add(number, error.error)) progress.tell(refusalText(number, error));
     },
     settled: (state) => {
       checkpoint?.note(state, rejects);
@@ -210,6 +211,18 @@ async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishB
 /** Of a batch's answer, with what a person is told: `published` is what is new among the accepted. */
 function counted({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
   return { accepted, published: accepted - replayed, rejected: refused, replayed };
+}
+
+/** Rules told of a refused line beside the first. */
+const RULES_TOLD = 3;
+
+/** A refused line for a person. */
+function refusalText(number: number, { error, details }: ErrorBody): string {
+  const rules = brokenRules(details);
+  const more = rules.length - RULES_TOLD;
+  const lines = rules.slice(0, RULES_TOLD).map((rule) => `  - ${rule}`);
+  if (more > 0) lines.push(`  - and ${more} more`);
+  return [`Line ${number}: ${printableLine(error)}`, ...lines].join("\n");
 }
 
 /** A refused line for a program: the API's error with the line's number. */

@@ -8,11 +8,12 @@ const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: 
 const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
 
 /**
- * A refusal of the value of a typed flag as the mistake on the command line that it is, under the flag's name; any other
- * error as it came, but for the name of the file that a schema came from. Local or remote makes no difference: the refusal is the same.
+ * A refusal of a typed value as the mistake on the command line that it is, a flag's under the flag's name; any other error
+ * as it came, but for the name of the file that a schema came from. Local or remote makes no difference: the refusal is the same.
  * @param flags the command's, with only those that were typed defined
+ * @param words of the command line, as they were typed
  */
-export function refusedFlag(error: unknown, flags: object): unknown {
+export function refusedFlag(error: unknown, flags: object, words: readonly string[]): unknown {
   if (!(error instanceof EvregError) || (error.code !== "malformed" && error.code !== "invalid"))
     return error;
   const { field, message, value } = error.details;
@@ -25,11 +26,19 @@ export function refusedFlag(error: unknown, flags: object): unknown {
   const member = field.replace(/\[\d+\]$/, "");
   const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
   const typed = Object.hasOwn(flags, flag) ? (flags as Record<string, unknown>)[flag] : undefined;
-  if (typed === undefined) return error;
+  if (typed === undefined) {
+    return words.some((word) => isShown(word, value)) ? usage(error.message, error.details) : error;
+  }
   // A number comes back from a server as the text it was sent as.
   const told = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
   const shown = typeof typed === "number" ? typed : value;
   return usage(`--${flag}: ${told}`, { flag, message: told, value: shown });
+}
+
+/** Whether a refusal's value is that word, which it holds the beginning of where that is long. */
+function isShown(word: string, value: unknown): boolean {
+  const shown = String(value);
+  return word === shown || (shown.endsWith("…") && word.startsWith(shown.slice(0, -1)));
 }
 
 /** Flags whose text may be a date, see `timeFlag`. */

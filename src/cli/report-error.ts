@@ -1,9 +1,8 @@
 import { encodeJson } from "../json/encode.ts";
 import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
 import { scrub } from "../runtime/scrub.ts";
-import type { Failure } from "../schema/failure.ts";
 import { FAILURES_TOLD } from "../schema/limits.ts";
-import { breakLines, shortDetail } from "./break-lines.ts";
+import { breakLines, brokenRules, shortDetail } from "./break-lines.ts";
 import { flagWords } from "./flag-words.ts";
 import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./next-command.ts";
 import { printableJson, printableLine, printableLines } from "./printable.ts";
@@ -52,7 +51,7 @@ function detailLines(error: EvregError): string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries(error.details)) {
     if (name === "errors" && Array.isArray(value)) {
-      lines.push(...value.slice(1).map((one) => `- ${brokenRule(one as Partial<Failure>)}`));
+      lines.push(...brokenRules(error.details).map((rule) => `- ${rule}`));
       if (value.length >= FAILURES_TOLD) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
       for (const item of value.filter((one) => !isTold(error, one))) {
@@ -67,12 +66,6 @@ function detailLines(error: EvregError): string[] {
     }
   }
   return lines;
-}
-
-/** A rule that a payload breaks beside the one that the message tells. */
-function brokenRule({ field = "", message = "", value }: Partial<Failure>): string {
-  const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
-  return `${printableLine(field === "" ? "it" : field)} ${printableLine(message)}${shown}`;
 }
 
 /** Whether a message holds a value as it is, and not inside of a longer word: `string` does not tell `str`. */

@@ -13,8 +13,8 @@ export interface Column<T> {
   readonly cut?: "start" | "middle";
   /** What people copy: on a narrow terminal other columns give way first, and it is cut only where that is not enough. */
   readonly whole?: boolean;
-  /** A time, ISO 8601 UTC; on a narrow terminal it is told to the minute. */
-  readonly time?: boolean;
+  /** A time, ISO 8601 UTC; on a narrow terminal it is told to the minute, and a recent one without its year as well. */
+  readonly time?: true | "recent";
   /** A listing goes without the column where the terminal is too narrow for all of them, the lowest first. */
   readonly spare?: number;
   readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
@@ -66,8 +66,8 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. First those in which no record has anything go, then times become
- * shorter, then as many of the spare ones go as it takes; what people copy is cut only where all that does not help. Where
+ * The columns that a listing of this width has room for. Times become shorter, then texts other than names; then those in which
+ * no record has anything go, then as many of the spare ones go as it takes; what people copy is cut only where all that does not help. Where
  * nothing does, all of them: as blocks, nothing of a record is left out.
  */
 export function columnsFor<T>(
@@ -82,18 +82,34 @@ export function columnsFor<T>(
   const spare = filled.filter((column) => column.spare !== undefined);
   spare.sort((one, other) => one.spare! - other.spare!);
   const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
-  const choices = [columns, filled, ...fewer].flatMap((kept) => [kept, kept.map(toTheMinute)]);
-  return choices.map((kept) => kept.map(uncut)).find(fits) ?? choices.findLast(fits) ?? columns;
+  const timed = [columns, filled, ...fewer].map((kept) => {
+    const toMinute = kept.map(toTheMinute);
+    return [kept, toMinute, toMinute.map(withoutYear)];
+  });
+  const inOrder = timed.flatMap((kept) => [
+    ...kept.map((tried) => tried.map(neverCut)),
+    ...kept.map((tried) => tried.map(uncut)),
+  ]);
+  return inOrder.find(fits) ?? timed.flat().findLast(fits) ?? columns;
+}
+
+function neverCut<T>(column: Column<T>): Column<T> {
+  const { shrinkTo: _, ...rest } = column;
+  return rest;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
-  const { shrinkTo: _, ...rest } = column;
-  return column.whole === true ? rest : column;
+  return column.whole === true ? neverCut(column) : column;
 }
 
 function toTheMinute<T>(column: Column<T>): Column<T> {
-  if (column.time !== true) return column;
+  if (column.time === undefined) return column;
   return { ...column, of: (record) => String(column.of(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
+}
+
+function withoutYear<T>(column: Column<T>): Column<T> {
+  if (column.time !== "recent") return column;
+  return { ...column, of: (record) => String(column.of(record) ?? "").replace(/^\d{4}-/, "") };
 }
 
 function cellsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly string[][] {

@@ -12,14 +12,20 @@ export function actionsOver(channel: Channel): ActionsPort {
     },
     async create(input, signal) {
       const sent = { body: requestBody(input), signal };
-      return jsonAnswer(await channel.send("POST", "/v1/actions", sent)) as Answer<Action, WarningMeta>;
+      return jsonAnswer(await channel.send("POST", "/v1/actions", sent), "action") as Answer<
+        Action,
+        WarningMeta
+      >;
     },
     async get(name) {
-      return jsonAnswer(await channel.send("GET", pathOf(name))) as Answer<Action>;
+      return jsonAnswer(await channel.send("GET", pathOf(name)), "action") as Answer<Action>;
     },
     async update(name, input, options = {}, signal) {
       const sent = { body: requestBody(input), query: { ...options }, signal };
-      return jsonAnswer(await channel.send("PUT", pathOf(name), sent)) as Answer<Action, WarningMeta>;
+      return jsonAnswer(await channel.send("PUT", pathOf(name), sent), "action") as Answer<
+        Action,
+        WarningMeta
+      >;
     },
     async revisions(name, query = {}) {
       const received = await channel.send("GET", `${pathOf(name)}/revisions`, { query: { ...query } });
@@ -27,11 +33,14 @@ export function actionsOver(channel: Channel): ActionsPort {
     },
     async revision(name, revision) {
       const path = `${pathOf(name)}/revisions/${revision}`;
-      return jsonAnswer(await channel.send("GET", path)) as Answer<ActionRevision>;
+      return jsonAnswer(await channel.send("GET", path), "revision") as Answer<ActionRevision>;
     },
     async check(name, candidate, signal) {
       const sent = { body: requestBody(candidate), signal };
-      return jsonAnswer(await channel.send("POST", `${pathOf(name)}/check`, sent)) as Answer<SchemaVerdict>;
+      return jsonAnswer(
+        await channel.send("POST", `${pathOf(name)}/check`, sent),
+        "verdict",
+      ) as Answer<SchemaVerdict>;
     },
   };
 }

@@ -13,10 +13,29 @@ const MEMBERS = 64;
 /** More than any listing or batch has. */
 const RECORDS = 100_000;
 
-/** An answer without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else, and for a list. */
-export function jsonAnswer(received: Received): { readonly data: unknown } {
+/** Some of what evreg's records have, each with what JSON makes of it: enough to tell them from another program's. */
+const RECORD_MEMBERS = {
+  action: { rowid: "number", action: "string" },
+  revision: { revision: "number", action: "string" },
+  verdict: { compatible: "boolean" },
+  subscription: { rowid: "number", subscription: "string" },
+  delivery: { rowid: "number", status: "string" },
+  replay: { rowid: "number", status: "string" },
+  replayCount: { subscription_id: "number", selection: "string" },
+  token: { rowid: "number", scopes: "object" },
+  identity: { name: "string", scopes: "object" },
+  health: { instance: "string" },
+} as const;
+
+/** A record without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else, and for a list. */
+export function jsonAnswer(
+  received: Received,
+  kind: keyof typeof RECORD_MEMBERS,
+): { readonly data: unknown } {
   const answer = parsedAnswer(received);
-  if (Array.isArray(answer.data)) throw foreignAnswer(received);
+  const record = Object(answer.data) as Readonly<Record<string, unknown>>;
+  const isOne = Object.entries(RECORD_MEMBERS[kind]).every(([name, type]) => typeof record[name] === type);
+  if (!isOne || Array.isArray(record)) throw foreignAnswer(received);
   return answer;
 }
 

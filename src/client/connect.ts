@@ -5,6 +5,7 @@ import { actionsOver } from "./actions.ts";
 import { jsonAnswer, listAnswer } from "./answers.ts";
 import { backupOver } from "./backup.ts";
 import { createChannel } from "./channel.ts";
+import { foreignAnswer } from "./refusals.ts";
 import { checkTarget } from "./target.ts";
 import { deliveriesOver } from "./deliveries.ts";
 import { eventsOver } from "./events.ts";
@@ -46,14 +47,17 @@ export function connect(options: ConnectOptions): Evreg {
     async health() {
       // 503 is an answer here: it says what is wrong.
       const response = await channel.send("GET", "/health", { also: [503] });
-      return jsonAnswer(response) as Answer<Health>;
+      return jsonAnswer(response, "health") as Answer<Health>;
     },
     async whoami() {
-      return jsonAnswer(await channel.send("GET", "/v1/whoami")) as Answer<Identity>;
+      return jsonAnswer(await channel.send("GET", "/v1/whoami"), "identity") as Answer<Identity>;
     },
     async metrics() {
-      const { bytes } = await channel.send("GET", "/metrics");
-      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+      const received = await channel.send("GET", "/metrics");
+      const { bytes } = received;
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+      if (!/^evreg_/m.test(text)) throw foreignAnswer(received);
+      return text;
     },
     async doctor() {
       const received = await channel.send("GET", "/v1/doctor");

@@ -12,13 +12,16 @@ export function deliveriesOver(channel: Channel): DeliveriesPort {
       return (await listAnswer(received, channel)) as Answer<readonly Delivery[]>;
     },
     async get(id) {
-      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<DeliveryWithAttempts>;
+      return jsonAnswer(
+        await channel.send("GET", `${PATH}/${id}`),
+        "delivery",
+      ) as Answer<DeliveryWithAttempts>;
     },
     async retry(id) {
-      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/retry`)) as Answer<Delivery>;
+      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/retry`), "delivery") as Answer<Delivery>;
     },
     async skip(id) {
-      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/skip`)) as Answer<Delivery>;
+      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/skip`), "delivery") as Answer<Delivery>;
     },
   };
 }

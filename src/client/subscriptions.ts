@@ -15,24 +15,24 @@ export function subscriptionsOver(channel: Channel): SubscriptionsPort {
     },
     async create(input, signal) {
       const received = await channel.send("POST", PATH, { body: requestBody(input), signal });
-      return jsonAnswer(received) as Answer<SubscriptionWithSecret, WarningMeta>;
+      return jsonAnswer(received, "subscription") as Answer<SubscriptionWithSecret, WarningMeta>;
     },
     async get(id) {
-      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`)) as Answer<Subscription>;
+      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`), "subscription") as Answer<Subscription>;
     },
     async update(id, input, signal) {
       const received = await channel.send("PUT", `${PATH}/${id}`, { body: requestBody(input), signal });
-      return jsonAnswer(received) as Answer<Subscription, WarningMeta>;
+      return jsonAnswer(received, "subscription") as Answer<Subscription, WarningMeta>;
     },
     async rotateSecret(id, input = {}) {
       const received = await channel.send("POST", `${PATH}/${id}/rotate-secret`, {
         body: requestBody(input),
       });
-      return jsonAnswer(received) as Answer<SubscriptionWithSecret>;
+      return jsonAnswer(received, "subscription") as Answer<SubscriptionWithSecret>;
     },
     async delete(id) {
       const received = await channel.send("DELETE", `${PATH}/${id}`);
-      return jsonAnswer(received) as Answer<Subscription, CancelledMeta>;
+      return jsonAnswer(received, "subscription") as Answer<Subscription, CancelledMeta>;
     },
   };
 }

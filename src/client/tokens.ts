@@ -14,10 +14,11 @@ export function tokensOver(channel: Channel): TokensPort {
     async create(input) {
       return jsonAnswer(
         await channel.send("POST", PATH, { body: requestBody(input) }),
+        "token",
       ) as Answer<TokenWithSecret>;
     },
     async revoke(id) {
-      return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`)) as Answer<Token>;
+      return jsonAnswer(await channel.send("DELETE", `${PATH}/${id}`), "token") as Answer<Token>;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/exit-code.ts";
@@ -6,6 +7,7 @@ import { readSettings } from "../cli/settings.ts";
 import { stderrLogger } from "../cli/stderr-logger.ts";
 import type { Column } from "../cli/table.ts";
 import { encryptionKeys } from "../config/encryption-keys.ts";
+import { EvregError } from "../domain/error.ts";
 
 export default class Migrate extends BaseCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";
@@ -35,6 +37,12 @@ export default class Migrate extends BaseCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Migrate);
     const { config } = await readSettings(flags);
+    if (flags.status && !existsSync(config.data)) {
+      throw new EvregError(
+        "not_found",
+        `There is no data folder ${config.data}. Name another with --data; a server that is started on it makes one.`,
+      );
+    }
     const { loadMigrations } = await import("../app.ts");
     const { inspectMigrations, migrate } = await loadMigrations();
     const encryption = encryptionKeys(config.encryption);

@@ -1,4 +1,4 @@
-import { readCertificate, type CertificateFiles } from "./certificate.ts";
+import { readCertificate, type CertificateFiles } from "../runtime/certificate.ts";
 import { serveHttp, type ServeOptions } from "./server.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {

@@ -8,7 +8,7 @@ import { silentLogger } from "../runtime/logger.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
 import { isEnding } from "./end-with.ts";
-import type { Certificate } from "./certificate.ts";
+import type { Certificate } from "../runtime/certificate.ts";
 import { listenAt, listenTlsAt } from "./listen.ts";
 import { localAddresses, urlOf } from "./local-addresses.ts";
 import { answerConnect, answerParserError, rawFailure } from "./parser-errors.ts";

@@ -14,11 +14,12 @@ export interface Failure {
 
 /**
  * A value fit to be sent back: itself up to so many bytes of JSON, beyond that the beginning of its JSON as a string that
- * ends in an ellipsis. Infinite numbers, which JSON cannot hold, become strings.
+ * ends in an ellipsis. A number that was too large for a double has become infinite, which JSON cannot hold: one too large
+ * stands for it.
  */
 export function shortened(value: unknown, maxBytes = VALUE_BYTES): unknown {
   if (value === undefined) return null;
-  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (typeof value === "number" && !Number.isFinite(value)) return value > 0 ? "1e999" : "-1e999";
   if (typeof value !== "object" && typeof value !== "string") return value;
   if (typeof value === "string" && value.length > maxBytes) return cut(value, maxBytes);
   const text = JSON.stringify(value);

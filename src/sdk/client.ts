@@ -1,3 +1,4 @@
+import "./node-version.ts";
 import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
 import type { BatchItem } from "../domain/event-line.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";

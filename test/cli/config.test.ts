@@ -25,6 +25,8 @@ const COMMANDS = {
   bad: [["config", "check", "bad.yaml"], { EVREG_PORT: "many" }],
   badJson: ["config", "check", "bad.yaml", "--json"],
   missing: ["config", "check", "none.yaml"],
+  tls: ["config", "check", "tls.yaml"],
+  tlsHere: [["config", "check"], { EVREG_TLS_CERT: "gone.pem", EVREG_TLS_KEY: "gone.key" }],
   whole: [["config", "check"], { EVREG_PORT: "many" }],
   example: ["config", "example"],
   exampleJson: ["config", "example", "--json"],
@@ -47,6 +49,7 @@ beforeAll(async () => {
     join(here, "bad.yaml"),
     `prot: 80\nauth:\n  mode: none\nremote:\n  token: "${SECRET} twice"\n`,
   );
+  writeFileSync(join(here, "tls.yaml"), "tls: {cert: gone.pem, key: gone.key}\n");
   writeFileSync(join(here, "evreg.config.yaml"), "delivery:\n  maxInFlight: 10\n");
   const names = Object.keys(COMMANDS);
   const done = await runMany(Object.values(COMMANDS), { cwd: here });
@@ -109,7 +112,7 @@ test("a file is checked alone, with each mistake in its line", () => {
   const warnings = process.platform === "win32" ? [] : [expect.stringContaining(`chmod 600 ${file}`)];
   const keys = ["retention.events", "remote.url", "remote.token"];
   expect(JSON.parse(outcomes["good"]!.stdout)).toEqual({ data: { file, keys, warnings } });
-  expect(outcomes["goodTable"]?.stderr).toMatch(/^Warning: .*chmod 600 .*\nNo mistakes\.\n$/);
+  expect(outcomes["goodTable"]?.stderr).toMatch(/^Warning: .*chmod 600 .*\nNo mistakes beside that\.\n$/);
 
   expect(outcomes["bad"]).toMatchObject({ code: 2, stdout: "" });
   expect(outcomes["bad"]?.stderr).toMatch(
@@ -123,6 +126,15 @@ test("a file is checked alone, with each mistake in its line", () => {
     /^Error: The configuration file \S+none\.yaml does not exist\.$/m,
   );
   expect(outcomes["whole"]?.stderr).toContain("EVREG_PORT");
+});
+
+test("a certificate that is not there is warned of in a file, and a mistake of a start here", () => {
+  const gone = `tls.cert: ${join(here, "gone.pem")} cannot be read (ENOENT).`;
+  expect(outcomes["tls"]).toMatchObject({
+    code: 0,
+    stderr: `Warning: ${gone} A server on this machine would not start with it.\nNo mistakes beside that.\n`,
+  });
+  expect(outcomes["tlsHere"]).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(gone) });
 });
 
 test("a file is checked from stdin", async () => {

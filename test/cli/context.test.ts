@@ -233,6 +233,20 @@ test("where a context's token is not valid any more, the command that replaces i
   expect(typed?.stderr).not.toContain("brief");
 });
 
+/** What an empty listing says to whoever has a token of this scope. */
+async function emptyListing(scope: "read" | "read:nobody"): Promise<string> {
+  const { data } = await harness.owner.tokens.create({ name: "hedge", scopes: [scope] });
+  const [listed] = await run(["subscriptions", "--url", harness.url, "--token", data.token]);
+  return listed?.stderr ?? "";
+}
+
+test("a token for one application is told that there may be subscriptions it cannot read", async () => {
+  expect(await emptyListing("read")).toContain("No subscriptions yet. Create one: ");
+  expect(await emptyListing("read:nobody")).toContain(
+    "No subscriptions yet, or none that this token may read. Create one: ",
+  );
+});
+
 test("a context in use that is not there stops commands, but not the choice of another", async () => {
   mkdirSync(settings, { mode: 0o700 });
   writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });

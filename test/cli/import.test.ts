@@ -97,6 +97,12 @@ test.each([
     /with --application NAME: the document's info\.title must not be empty\.\n/,
   ],
   ["broken YAML", "openapi: [", 2, /stdin:1: this is not the YAML evreg reads/],
+  [
+    "no YAML",
+    "# x\n\nA text: of *this*.\n[a](b)\n`c` and: [d](e) f: g\n",
+    2,
+    /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/,
+  ],
   ["two documents", "a: 1\n---\nb: 1", 2, /stdin must hold one document, not 2\./],
   ["another document", "a: 1", 2, /is neither an OpenAPI 3\.1 document/],
 ])("%s is refused, and nothing is written", async (_, input, code, message) => {

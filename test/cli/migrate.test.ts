@@ -25,6 +25,12 @@ test("what a migration would do is shown without doing it, then done", async () 
   expect(status.current).toBe(status.latest);
 });
 
+test("a folder that is not there has no form to be shown", async () => {
+  const outcome = await run(["migrate", "--status", "--data", join(folder.path, "nowhere")]);
+  expect(outcome).toMatchObject({ code: 3, stdout: "" });
+  expect(outcome.stderr).toMatch(/^Error: There is no data folder .*nowhere\. /);
+});
+
 test("a file that is not evreg's is refused and left as it is", async () => {
   const other = temporaryFolder();
   const file = join(other.path, "evreg.db");

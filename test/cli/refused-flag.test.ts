@@ -40,6 +40,32 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
   ["tokens create x --scope read --expires 2020-01-01T00:00:00Z", /^Error: --expires: must be in the future/],
 ];
 
+test("so is a refused argument, with a server and without", async () => {
+  const schema = join(folder.path, "schema.json");
+  writeFileSync(schema, "{}");
+  const refused = [
+    { words: ["tokens", "create", "", "--scope", "read"], told: /^Error: name: must not be empty\nSee: / },
+    {
+      words: ["actions", "create", "Bad Name!", "--application", "shop", "--schema", schema],
+      told: /^Error: action: must be letters, .*\n {2}value: Bad Name!\nSee: /,
+    },
+    {
+      words: ["actions", "create", "a".repeat(200), "--application", "shop", "--schema", schema],
+      told: /^Error: action: must have at most 128 characters/,
+    },
+  ];
+  for (const { words, told } of refused) {
+    const [remote, inFolder] = await Promise.all([
+      run([...words, "--url", server.url]),
+      run([...words, "--data", local]),
+    ]);
+    expect
+      .soft(remote, words.join(" "))
+      .toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(told) });
+    expect.soft(inFolder, words.join(" ")).toEqual(remote);
+  }
+});
+
 test("a refused value of a flag is a usage mistake under the flag's name, with a server and without", async () => {
   for (const [line, told] of REFUSED) {
     const words = line.split(" ");

@@ -97,6 +97,32 @@ test("a found configuration file sends nothing to its address; a named one and a
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
 });
 
+test("what answers everything in JSON is not taken for an evreg", async () => {
+  const other = createServer((_, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end('{"data":{}}');
+  });
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const to = ["--url", `http://127.0.0.1:${(other.address() as AddressInfo).port}`];
+  const outcomes = await Promise.all(
+    [
+      ["whoami"],
+      ["metrics"],
+      ["deliveries", "get", "1"],
+      ["actions", "get", "x"],
+      ["subscriptions", "get", "1"],
+      ["replays", "get", "1"],
+      ["tokens", "revoke", "1"],
+      ["actions", "retire", "x"],
+    ].map((words) => cli.run([...words, ...to])),
+  );
+  other.close();
+  for (const { code, stdout, stderr } of outcomes) {
+    expect.soft({ code, stdout }).toEqual({ code: 6, stdout: "" });
+    expect.soft(stderr).toContain("not as evreg answers. Is the address that of an evreg server?");
+  }
+});
+
 test("nor does one take the place of the context in use, unless it is of the same address", async () => {
   const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
   const add = async (name: string, address: string, ...words: string[]): Promise<void> => {

@@ -162,7 +162,7 @@ function listed<T>(columns: readonly Column<T>[], record: T, width: number): rea
     .split("\n");
 }
 
-test("at 80 columns names are whole: times go to the minute, and columns without anything go first", () => {
+test("at 80 columns a delivery keeps its event and action: times, texts and then the subscription give way", () => {
   const delivery = {
     ...DELIVERY,
     rowid: 7,
@@ -172,11 +172,11 @@ test("at 80 columns names are whole: times go to the minute, and columns without
     last_error: null,
   };
   expect(listed(DELIVERY_LIST, delivery, 80)).toEqual([
-    "ID  EVENT  SUBSCRIPTION      STATUS      ATTEMPTS  NEXT OR END",
-    " 7      9  billing/invoices  delivering         1  2027-01-31T10:20:30.400Z",
+    "ID  EVENT  ACTION            SUBSCRIPTION     STATUS      ATTEMPTS  NEXT OR END",
+    " 7      9  order.created.v2  billing/invoic…  delivering         1  01-31T10:20Z",
   ]);
   expect(listed(DELIVERY_LIST, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
-    " 7  billing/invoices  delivering         1  2027-01-31T10:20Z  connection_refus…",
+    " 7      9  order.created.v2  delivering         1  2027-01-31T10:20Z  connectio…",
   );
   const action = { ...ACTION, action: "evreg.subscription.deactivated" };
   expect(listed(ACTION_LIST, action, 80)[1]).toContain(action.action);

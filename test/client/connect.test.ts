@@ -253,7 +253,7 @@ test("a caller that was busy for longer than the server keeps a connection asks 
   const server = new Worker(
     `const server = require("node:net").createServer((socket) => {
       socket.on("data", (request) => {
-        const answer = String(request).startsWith("GET") ? '{"data":[{}]}' : '{"data":{}}';
+        const answer = String(request).startsWith("GET") ? '{"data":[{}]}' : '{"data":{"rowid":1,"action":"a"}}';
         socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: " + answer.length + "\\r\\n\\r\\n" + answer);
         setTimeout(() => socket.destroy(), 50);
       });

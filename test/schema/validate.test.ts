@@ -170,7 +170,7 @@ describe("values sent back", () => {
   });
 
   test("infinite numbers as text, as JSON has none", () => {
-    expect(failure({ type: "number" }, JSON.parse("1e400"))?.value).toBe("Infinity");
+    expect(failure({ type: "number" }, JSON.parse("1e400"))?.value).toBe("1e999");
   });
 });
 

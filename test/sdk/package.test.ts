@@ -53,6 +53,13 @@ function imported(entry: string): string[] {
   return [...seen].toSorted();
 }
 
+test("evreg/client says which Node it needs on an older one", async () => {
+  const older = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})`;
+  const code = 'import("evreg/client").catch((error) => console.log(error.message))';
+  const { stdout } = await inConsumer(["--import", older, "--eval", code]);
+  expect(stdout).toBe("evreg/client needs Node 22.19 or later; this is Node 20.1.0.\n");
+});
+
 describe("what is loaded", () => {
   test("evreg/webhook stands on node:crypto alone", () => {
     expect(imported("sdk/webhook.js")).toEqual(["node:crypto", "sdk/webhook-error.js", "sdk/webhook.js"]);

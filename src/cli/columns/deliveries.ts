@@ -5,17 +5,17 @@ import { subscriptionOf } from "./subscription-name.ts";
 
 export const DELIVERY_LIST: readonly Column<Delivery>[] = [
   { ...id, of: (delivery) => delivery.rowid },
-  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 2 },
-  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 1, whole: true },
-  { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12, whole: true },
+  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 3 },
+  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 4, whole: true },
+  { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12, spare: 1 },
   { title: "STATUS", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
   { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right" },
   {
     title: "NEXT OR END",
     of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
-    time: true,
+    time: "recent",
   },
-  { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8, whole: true },
+  { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8, spare: 2 },
 ];
 
 export const DELIVERY_RECORD: readonly Column<Delivery>[] = [

@@ -9,13 +9,14 @@ export const REPLAY_LIST: readonly Column<Replay>[] = [
     title: "SUBSCRIPTION",
     of: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
     shrinkTo: 12,
+    whole: true,
   },
   { title: "ACTION", of: (replay) => replay.action, shrinkTo: 10, spare: 1 },
   { title: "EVENTS", of: (replay) => replay.selection },
   { title: "STATUS", of: (replay) => replay.status, tone: replayTone },
   { title: "QUEUED", of: (replay) => replay.queued, align: "right" },
   { title: "TOTAL", of: (replay) => replay.total, align: "right" },
-  { title: "BEGUN", of: (replay) => replay.timestamped, time: true },
+  { title: "BEGUN", of: (replay) => replay.timestamped, time: "recent" },
 ];
 
 const REPLAYED: readonly Column<ReplayCount | Replay>[] = [

@@ -31,13 +31,16 @@ export function fileFindings(what: string, looked: Looked): readonly Finding[] {
       ),
     );
   }
-  const without =
-    unknown === 0
-      ? ""
-      : ` Of ${unknown.toLocaleString("en")} it is not known, as they are from before there were checksums.`;
   const whole = `Every page and index of ${what[0]!.toLowerCase()}${what.slice(1)} is whole`;
   if (findings.length > 0) return [fine("integrity", `${whole}.`), ...findings];
-  return [fine("integrity", `${whole}, and every event is as it was published.${without}`)];
+  if (unknown === 0) return [fine("integrity", `${whole}, and every event is as it was published.`)];
+  const older = unknown === 1 ? "1 event is" : `${unknown.toLocaleString("en")} events are`;
+  return [
+    fine(
+      "integrity",
+      `${whole}, and every event with a checksum is as it was published. ${older} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`,
+    ),
+  ];
 }
 
 function some(all: readonly (string | number)[]): string {

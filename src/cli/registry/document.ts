@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, parseDocument } from "yaml";
-import type { Document, Pair, Scalar, YAMLMap } from "yaml";
+import type { Document, Pair, Scalar, YAMLError, YAMLMap } from "yaml";
 import { MOST_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml-faults.ts";
 import { EvregError } from "../../domain/error.ts";
 import { parseJson } from "../../json/parse.ts";
@@ -67,17 +67,14 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
   const parsed: readonly Document[] = [
     parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, merge: true, ...UNCHECKED_KEYS }),
   ].flat();
-  const problems = parsed.flatMap((document) => {
-    const read = [...document.errors, ...document.warnings];
-    const faults = [
-      ...read.map(({ pos, message }) => ({ offset: pos[0], message })),
-      ...yamlFaults(document),
-    ];
-    return faults.map(({ offset, message }) => ({
-      place: `${name}:${lines.linePos(offset).line}`,
-      message: `this is not the YAML evreg reads: ${message}`,
-    }));
-  });
+  const faults = [
+    ...firstOf(parsed.flatMap(({ errors, warnings }) => [...errors, ...warnings])),
+    ...parsed.flatMap(yamlFaults),
+  ];
+  const problems = faults.map(({ offset, message }) => ({
+    place: `${name}:${lines.linePos(offset).line}`,
+    message: `this is not the YAML evreg reads: ${message}`,
+  }));
   if (problems.length > 0) return { documents: [], problems };
   const documents: ParsedDocument[] = [];
   for (const document of parsed) {
@@ -94,6 +91,14 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
     }
   }
   return { documents: problems.length > 0 ? [] : documents, problems };
+}
+
+/** What the parser says behind its first error mostly follows from that: a file that is no YAML has hundreds. */
+function firstOf(errors: readonly YAMLError[]): readonly { offset: number; message: string }[] {
+  const [first, ...others] = errors;
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
+  return [{ offset: first.pos[0], message: `${first.message}${more}` }];
 }
 
 /** The first part that is no JSON: `.nan`, `!!binary`, an alias of what it stands in. */

@@ -15,8 +15,8 @@ export default class ActionsHistory extends EvregCommand {
   static override examples = [
     "<%= config.bin %> actions history order.created",
     {
-      description: "The schema of the first revision",
-      command: `<%= config.bin %> actions history order.created --json | jq .data[0].schemata`,
+      description: "The schema of the first revision, which is the last of the list",
+      command: `<%= config.bin %> actions history order.created --json | jq '.data[-1].schemata'`,
     },
   ];
   static override args = { name: textArg("Name of the action.") };

@@ -5,7 +5,10 @@ import { readInput } from "../../cli/input.ts";
 import { note } from "../../cli/output.ts";
 import { printableLines } from "../../cli/printable.ts";
 import type { Column } from "../../cli/table.ts";
+import type { Config } from "../../config/config.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load.ts";
+import { EvregError } from "../../domain/error.ts";
+import { readCertificate } from "../../runtime/certificate.ts";
 
 export default class ConfigCheck extends PlainCommand {
   static override summary = "Check a configuration file, or the configuration a start here would have.";
@@ -28,16 +31,17 @@ export default class ConfigCheck extends PlainCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await load(args.file);
+    const warnings = [...loaded.warnings, ...unusableCertificate(loaded.config, args.file)];
     const data = {
       file: loaded.file ?? null,
       keys: [...loaded.places.keys()],
-      warnings: loaded.warnings,
+      warnings,
     };
     const output = this.outputFor(flags);
     await output.record({ data }, COLUMNS);
     if (output.format === "table") {
-      for (const warning of loaded.warnings) note(`Warning: ${printableLines(warning)}`);
-      note("No mistakes.");
+      for (const warning of warnings) note(`Warning: ${printableLines(warning)}`);
+      note(warnings.length === 0 ? "No mistakes." : "No mistakes beside that.");
     }
     return EXIT.done;
   }
@@ -49,6 +53,21 @@ async function load(file: string | undefined): Promise<LoadedConfig> {
   if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file, isArgument: true });
   const text = Buffer.from(await readInput(file)).toString("utf8");
   return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
+}
+
+/**
+ * Files may still be made where a configuration file goes to; a start here needs them.
+ * @throws EvregError `usage` where it is the latter that was asked about
+ */
+function unusableCertificate({ tls: { cert, key } }: Config, file: string | undefined): readonly string[] {
+  if (cert === undefined || key === undefined) return [];
+  try {
+    readCertificate({ cert, key });
+    return [];
+  } catch (error) {
+    if (!(error instanceof EvregError) || file === undefined) throw error;
+    return [`${error.message} A server on this machine would not start with it.`];
+  }
 }
 
 interface Checked {

@@ -5,6 +5,7 @@ import { EXIT } from "../../cli/exit-code.ts";
 import { given, isNarrowed } from "../../cli/flags.ts";
 import { noMatch } from "../../cli/no-match.ts";
 import { nextCommand } from "../../cli/next-command.ts";
+import type { Evreg } from "../../evreg.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
@@ -27,15 +28,22 @@ export default class SubscriptionsList extends EvregCommand {
     const { flags } = await this.parse(SubscriptionsList);
     const { application, action, active } = flags;
     const query = given({ application, action, active });
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withEvreg(flags, async (evreg, { kind }) => {
       await this.outputFor(flags).list(
         await evreg.subscriptions.list(query),
         SUBSCRIPTION_LIST,
         isNarrowed(query)
           ? () => noMatch("No subscription matches.", evreg, query)
-          : `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
+          : async () =>
+              `No subscriptions yet${kind === "remote" && (await isLimited(evreg)) ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
       );
     });
     return EXIT.done;
   }
+}
+
+/** Whether a token may read only what is of some applications. */
+async function isLimited(evreg: Evreg): Promise<boolean> {
+  const { data } = await evreg.whoami();
+  return !data.scopes.some((scope) => scope === "read" || scope === "admin");
 }
