@@ -186,6 +186,14 @@ describe("rows that evreg could not have written", () => {
     });
   });
 
+  it("are refused by a restore too where its numbers would go on past the last", async () => {
+    const folder = crafted("UPDATE sqlite_sequence SET seq = 9007199254740990 WHERE name = 'action'");
+    await expect(restored(folder)).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("could not have written: numbers of action."),
+    });
+  });
+
   it("stop a start where no server could go on with them", async () => {
     for (const statement of [
       "UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2",

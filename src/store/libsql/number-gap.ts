@@ -1,6 +1,7 @@
 import { renewDataIdentity } from "./data-identity.ts";
 import { openDatabase } from "./open-database.ts";
 import { loadEnds } from "./record-lookups.ts";
+import { impossible, impossibleNumbers } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
 
 // A backup does not know what was published since it was made, and receivers remember the numbers of that. So what is
@@ -35,13 +36,15 @@ const LONGEST_AGE_MS = 366 * 86_400_000;
 /** A restored file, not in its place yet, whose numbers are to be moved on. It gets an identity of its own with that. */
 export interface NumberMove {
   readonly moveOn: string;
+  /** What messages call it, if not by its path. */
+  readonly name?: string;
   readonly nowMs: number;
   /** Of the data that it takes the place of; it gives out none of these numbers either. */
   readonly replaced: Sequences;
 }
 
 /** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
-export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequences {
+export function moveNumbers({ moveOn: path, name = path, nowMs, replaced }: NumberMove): Sequences {
   const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());
@@ -52,12 +55,15 @@ export function moveNumbers({ moveOn: path, nowMs, replaced }: NumberMove): Sequ
     const seconds = ageMs(sql, nowMs) / 1_000;
     const given = loadSequences(sql);
     const moved = Object.entries(PER_SECOND).map(([table, perSecond]) => {
-      const name = table as Numbered;
-      const beyond = (given[name] ?? 0) + Math.ceil(seconds * perSecond);
-      return [name, Math.max(beyond, replaced[name] ?? 0)] as const;
+      const numbered = table as Numbered;
+      const beyond = (given[numbered] ?? 0) + Math.ceil(seconds * perSecond);
+      return [numbered, Math.max(beyond, replaced[numbered] ?? 0)] as const;
     });
     sql.run("BEGIN IMMEDIATE");
     setSequences(sql, Object.fromEntries(moved));
+    // Moving on may have come to the end of what can be given; a start would refuse that.
+    const found = impossibleNumbers(sql);
+    if (found.length > 0) throw impossible(name, found);
     renewDataIdentity(sql);
     sql.run("COMMIT");
     return loadSequences(sql);
