@@ -233,16 +233,16 @@ test("where a context's token is not valid any more, the command that replaces i
   expect(typed?.stderr).not.toContain("brief");
 });
 
-/** What an empty listing says to whoever has a token of this scope. */
-async function emptyListing(scope: "read" | "read:nobody"): Promise<string> {
+/** What a token of that scope is told of no subscriptions. */
+async function toldOfNone(scope: "read" | "read:nobody"): Promise<string> {
   const { data } = await harness.owner.tokens.create({ name: "hedge", scopes: [scope] });
   const [listed] = await run(["subscriptions", "--url", harness.url, "--token", data.token]);
   return listed?.stderr ?? "";
 }
 
 test("a token for one application is told that there may be subscriptions it cannot read", async () => {
-  expect(await emptyListing("read")).toContain("No subscriptions yet. Create one: ");
-  expect(await emptyListing("read:nobody")).toContain(
+  expect(await toldOfNone("read")).toContain("No subscriptions yet. Create one: ");
+  expect(await toldOfNone("read:nobody")).toContain(
     "No subscriptions yet, or none that this token may read. Create one: ",
   );
 });

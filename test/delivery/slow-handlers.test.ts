@@ -65,6 +65,7 @@ describe("a handler that takes half a second, and steadily so", () => {
     await engine.stop(0);
     const { delivered = 0, pending = 0, delivering = 0 } = await bench.statuses(subscription);
     expect([delivered + pending, delivering]).toEqual([500, 0]);
-    expect(await returned(subscription)).toBe(receiver.requests.length - delivered);
+    // Those for which a connection was still being made had not reached the handler.
+    expect(await returned(subscription)).toBeGreaterThanOrEqual(receiver.requests.length - delivered);
   });
 });
