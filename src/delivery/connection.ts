@@ -38,8 +38,6 @@ export class Connection {
   /** By `performance.now()`. */
   #madeAtMs = Infinity;
   #bytesBefore = 0;
-  /** Whether its socket carried a request before the one that is under way. */
-  #isReused = false;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
@@ -61,14 +59,8 @@ export class Connection {
     return this.#socket !== undefined && !this.#socket.destroyed && !this.#socket.readableEnded;
   }
 
-  /** Whether its request went over a connection that others had used, and not a byte came back. */
-  get isReusedInVain(): boolean {
-    return this.#isReused && this.#socket?.bytesRead === this.#bytesBefore;
-  }
-
   dispatch(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
     this.#exchange = exchange;
-    this.#bytesBefore = this.#socket?.bytesRead ?? 0;
     exchange.carriedBy(this);
     this.#client.dispatch(request, exchange);
   }
@@ -82,7 +74,6 @@ export class Connection {
   /** Its request has ended. */
   rest(): void {
     this.#exchange = undefined;
-    this.#isReused = true;
   }
 
   /** Ends it with what is under way on it, also before it is made. */
@@ -93,7 +84,6 @@ export class Connection {
   }
 
   #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
-    this.#isReused = false;
     this.#socket = this.#parts.connect(target, (error, socket, made) => {
       if (error !== null || socket === null) return callback(error ?? new Error("no socket"), null);
       this.#socket = socket;

@@ -26,13 +26,6 @@ export interface ConnectionOptions {
 export interface Connections {
   /** Sends over a connection that is there or is made; where the origin has as many as it may, over the next that is free. */
   send(destination: Destination, request: Dispatcher.DispatchOptions, exchange: Exchange): void;
-  /** Sends over a new connection what broke another; answers whether it does, as all may have been dropped. */
-  sendAgain(
-    destination: Destination,
-    broken: Connection,
-    request: Dispatcher.DispatchOptions,
-    exchange: Exchange,
-  ): boolean;
   /** To be told of each exchange that has ended; one that has not ended well costs its connection. */
   ended(destination: Destination, connection: Connection | undefined, isReusable: boolean): void;
   /** Origins to which there are connections. */
@@ -229,13 +222,6 @@ export function createConnections(options: ConnectionOptions): Connections {
       const connection = isWorthWaiting ? takeIdle(origin) : take(destination, origin);
       if (connection === undefined) origin.waiting.push([request, exchange]);
       else connection.dispatch(request, exchange);
-    },
-    sendAgain(destination, broken, request, exchange) {
-      const origin = origins.get(destination.origin);
-      if (origin?.all.has(broken) !== true) return false;
-      discard(origin, broken);
-      open(destination, origin).dispatch(request, exchange);
-      return true;
     },
     ended(destination, connection, isReusable) {
       const origin = origins.get(destination.origin);

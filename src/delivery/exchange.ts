@@ -40,7 +40,6 @@ const MAX_INFORMATIONAL = 16;
 export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
-  readonly #sendAgain: (broken: Connection) => boolean;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
@@ -58,16 +57,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
    * @param settle called once, with the result
    * @param ended called once, after which nothing more is read or written, with the connection if it came to have one, and
    * whether that may be used again
-   * @param sendAgain sends it over a new connection instead of the broken one; answers whether it does
    */
   constructor(
     settle: (result: SendResult) => void,
     ended: (connection: Connection | undefined, isReusable: boolean) => void,
-    sendAgain: (broken: Connection) => boolean,
   ) {
     this.#settle = settle;
     this.#ended = ended;
-    this.#sendAgain = sendAgain;
   }
 
   get isEnded(): boolean {
@@ -130,23 +126,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const errorCode = attemptErrorCode(error);
-    if (errorCode === "connection_reset" && this.#crossedAClose()) return;
     const refusal = error instanceof EvregError ? { refusal: error.message } : {};
-    this.#result({ kind: "error", errorCode, ...refusal });
+    this.#result({ kind: "error", errorCode: attemptErrorCode(error), ...refusal });
     this.#end(false);
-  }
-
-  /**
-   * A handler may close a connection at the moment in which the next request is written to it, and has most likely not seen
-   * that: it is sent once more, as the same attempt. RFC 9110, 9.2.2 allows that where a repetition does no harm, and
-   * deliveries are such requests: each may come more than once, and has the same `webhook-id` then. On a new connection a
-   * failure is the handler's own, so there is no third time.
-   */
-  #crossedAClose(): boolean {
-    const connection = this.#connection;
-    if (this.#isSettled || this.#isEnded || connection?.isReusedInVain !== true) return false;
-    return this.#sendAgain(connection);
   }
 
   #answered(cut: boolean): void {

@@ -54,18 +54,13 @@ export function createSender(options: SenderOptions): Sender {
         return ENDED;
       }
       const { origin, path } = destination;
-      const request = { origin, path, method: "POST", headers, body } as const;
-      const exchange = new Exchange(
-        done,
-        (connection, isReusable) => {
-          cancelDeadline();
-          connections.ended(destination, connection, isReusable);
-        },
-        (broken) => connections.sendAgain(destination, broken, request, exchange),
-      );
+      const exchange = new Exchange(done, (connection, isReusable) => {
+        cancelDeadline();
+        connections.ended(destination, connection, isReusable);
+      });
       const cancelDeadline = deadlines.begin(timeoutMs, () => exchange.abort("timeout"));
       try {
-        connections.send(destination, request, exchange);
+        connections.send(destination, { origin, path, method: "POST", headers, body }, exchange);
       } catch (error) {
         exchange.abort(attemptErrorCode(error));
       }

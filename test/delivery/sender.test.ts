@@ -494,10 +494,6 @@ function postNumbered(sender: Sender, url: string, number: number): Promise<Send
 describe("a handler that closes after it has answered", () => {
   const closings: Record<string, Closing> = {
     "with its answer": (socket, answer) => socket.end(answer),
-    "a moment later": (socket, answer) => {
-      socket.write(answer);
-      setTimeout(() => socket.destroy(), 2);
-    },
     "with a reset": (socket, answer, plain) => {
       socket.write(answer);
       setImmediate(() => plain.resetAndDestroy());
@@ -522,49 +518,6 @@ describe("a handler that closes after it has answered", () => {
       Array.from(sent, () => 200),
     );
     expect(seen.map(Number).toSorted((one, other) => one - other)).toEqual([...sent.keys()]);
-  });
-});
-
-/** Answers one request, and does to the next on the same connection what is asked for. */
-async function sentAgain(next: Closing): Promise<[SendResult, string[]]> {
-  const used = new WeakSet<Socket>();
-  const { url, seen } = await handlerThatCloses((socket, answer, plain) => {
-    if (used.has(socket)) return next(socket, answer, plain);
-    used.add(socket);
-    if (seen.length < 2) socket.write(answer);
-    else socket.destroy();
-  }, false);
-  const sender = senderWith({ maxPerOrigin: 1 });
-  await postNumbered(sender, url, 1);
-  return [untimed(await postNumbered(sender, url, 2)), seen];
-}
-
-describe("a request on a connection that was used before", () => {
-  it("is sent again over a new one where that closes without an answer, and no third time", async () => {
-    const [result, seen] = await sentAgain((socket) => socket.destroy());
-    expect(result).toEqual({ kind: "error", errorCode: "connection_reset" });
-    expect(seen).toEqual(["1", "2", "2"]);
-  });
-
-  it("is not sent again where something of an answer came", async () => {
-    const [result, seen] = await sentAgain((socket, answer) => socket.end(answer.slice(0, 5)));
-    expect(result).toMatchObject({ kind: "error" });
-    expect(seen).toEqual(["1", "2"]);
-  });
-
-  it("is not sent again where its time is up", async () => {
-    const { url, seen } = await handlerThatCloses((socket, answer) => {
-      if (seen.length === 1) socket.write(answer);
-    }, false);
-    const clock = new ManualClock();
-    const sender = senderWith({ clock, maxPerOrigin: 1 });
-    await postNumbered(sender, url, 1);
-    const late = postNumbered(sender, url, 2);
-    await until("the request to come", () => seen.length === 2);
-    await clock.advance(5_000);
-    expect(untimed(await late)).toEqual({ kind: "error", errorCode: "timeout" });
-    await until("all connections to be gone", () => sender.origins() === 0);
-    expect(seen).toEqual(["1", "2"]);
   });
 });
 
