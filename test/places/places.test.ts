@@ -101,6 +101,6 @@ test("a user that the system does not know, without /dev/shm", (context) => {
   // Npm asks for a home, and such a user has none but this.
   works(checkout, {
     through: [...(isPossible(apart) ? apart : []), ...become],
-    env: { HOME: dirname(checkout) },
+    env: { HOME: dirname(checkout), SHELL: undefined },
   });
 });

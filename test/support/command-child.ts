@@ -14,6 +14,8 @@ module.enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compi
 const built = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href;
 const { runCommandLine } = (await import(built("cli/main.js"))) as typeof Main;
 const { rememberTarget } = (await import(built("cli/next-command.js"))) as typeof NextCommand;
+const account = new URL("../../bin/unknown-account.js", import.meta.url).href;
+const { setMissingAccount } = (await import(account)) as { setMissingAccount: () => void };
 
 /** A pipe takes so much at a time. */
 const PIPE_BYTES = 64 * 1024;
@@ -41,6 +43,7 @@ async function perform({ words, cwd, env, input }: CommandRequest): Promise<Comm
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
+  setMissingAccount();
   Object.defineProperty(process, "stdin", { value: stdinOf(input), configurable: true });
   // A process begins knowing of no other command's target.
   rememberTarget({});
