@@ -226,7 +226,7 @@ describe("in TypeScript", () => {
 test("the package holds what runs, and no tests", () => {
   expect(readdirSync(evreg).toSorted()).toEqual(
     [
-      ..."CHANGELOG.md LICENSE README.md bin config.example.yaml dist docs".split(" "),
+      ..."CHANGELOG.md CONTRIBUTING.md LICENSE README.md bin config.example.yaml dist docs".split(" "),
       ..."oclif.manifest.json package.json".split(" "),
     ].toSorted(),
   );

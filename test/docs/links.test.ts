@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+import { anchorsOf, PAGES, proseOf, readPage, ROOT } from "./documents.ts";
+
+const ALL = [...PAGES, "CHANGELOG.md", "test/bench/README.md", "test/faults/README.md"];
+
+describe.each(ALL)("%s", (page) => {
+  test("each link leads to a file, and to a heading of it", () => {
+    const broken: string[] = [];
+    for (const [link, target = ""] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [path = "", anchor] = target.split("#");
+      const file = path === "" ? page : relative(ROOT, join(ROOT, dirname(page), path));
+      if (!existsSync(join(ROOT, file))) broken.push(link);
+      else if (anchor !== undefined && !anchorsOf(file).has(anchor)) broken.push(link);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test("no word stands there that the glossary has a better one for", () => {
+    const text = readPage(page).toLowerCase();
+    const found = REPLACED.filter((word) => new RegExp(String.raw`(?<![\w-])${word}(?![\w-])`).test(text));
+    expect(found).toEqual([]);
+  });
+});
+
+/** Words of evreg's own that the field has terms for. "in flight" is such a term. */
+const REPLACED = [
+  ..."tempo bulkhead turn-taking slowing finisher pacer keeper ailing boarding cargo landed".split(" "),
+  ..."hungry restless aboard tidy party parties breathe earnest flows? grace standing patient told".split(
+    " ",
+  ),
+  "lease watch",
+  "caller line",
+  "kept back",
+  "(?<!in )(?<!in-)flights?",
+];
+
+test("the front page has at most 10 KB", () => {
+  expect(Buffer.byteLength(readPage("README.md"))).toBeLessThanOrEqual(10 * 1024);
+});
+
+test("the index names each page", () => {
+  const index = readPage("docs/README.md");
+  const pages = PAGES.filter((page) => page.startsWith("docs/") && page !== "docs/README.md");
+  for (const page of pages) expect(index).toContain(`](${page.slice("docs/".length)})`);
+});
+
+test("the package holds each page", () => {
+  const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    readonly files: readonly string[];
+  };
+  expect(files).toEqual(expect.arrayContaining(["docs", "CHANGELOG.md", "CONTRIBUTING.md"]));
+});
