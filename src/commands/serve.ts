@@ -10,8 +10,8 @@ import { announcement } from "../cli/serve-announcement.ts";
 import { readSettings } from "../cli/settings.ts";
 import type { RunningServer } from "../app.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { isReservedName } from "../domain/service-events.ts";
 import type { EvregError } from "../domain/error.ts";
+import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 

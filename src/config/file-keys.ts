@@ -1,6 +1,5 @@
 import { dirname } from "node:path";
-import { isAlias, isMap, isScalar, type Document, type Node } from "yaml";
-import type { ConfigFile } from "./file-search.ts";
+import { isAlias, isMap, isScalar, type Document, type Node, type LineCounter } from "yaml";
 import { findings, note, type Findings } from "./found.ts";
 import { nearest } from "./nearest.ts";
 import { CONFIG_KEYS, KEY_BY_PATH, SECTIONS } from "./schema.ts";
@@ -80,4 +79,14 @@ function keysOf(section: string): string[] {
   return CONFIG_KEYS.map((key) => key.path)
     .filter((path) => path.startsWith(`${section}.`))
     .map((path) => path.slice(section.length + 1));
+}
+
+/** A configuration file as read: nothing in it is checked yet beyond being YAML. */
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string;
+  /** `undefined` for an empty file. */
+  readonly parsed: { readonly document: Document; readonly lines: LineCounter } | undefined;
+  /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
+  readonly generic: boolean;
 }

@@ -1,18 +1,8 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import type { Document, LineCounter } from "yaml";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/ownership.ts";
-
-/** A configuration file as read: nothing in it is checked yet beyond being YAML. */
-export interface ConfigFile {
-  /** Absolute. */
-  readonly path: string;
-  /** `undefined` for an empty file. */
-  readonly parsed: { readonly document: Document; readonly lines: LineCounter } | undefined;
-  /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
-  readonly generic: boolean;
-}
+import type { ConfigFile } from "./file-keys.ts";
 
 interface Explorer {
   search(from: string): Promise<{ filepath: string; config: unknown } | null>;

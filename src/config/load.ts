@@ -3,10 +3,10 @@ import { EvregError } from "../domain/error.ts";
 import type { Config } from "./config.ts";
 import { buildConfig, defaultDataFolder, defaultValues } from "./defaults.ts";
 import { readEnvironment, type Environment } from "./environment.ts";
-import type { ConfigFile } from "./file-search.ts";
 import { findings, note, type Findings, type Found, type Problem } from "./found.ts";
 import { applyRules, warningsFor } from "./rules.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
+import type { ConfigFile } from "./file-keys.ts";
 
 /** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
 export interface ConfigFlags {

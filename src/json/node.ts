@@ -1,13 +1,12 @@
 import { keyText } from "./duplicate-keys.ts";
 import { decoded, holdsText } from "./utf8.ts";
+import type { JsonKind } from "./tokens.ts";
 
 /** A stretch of bytes: `start` is the first, `end` the one after the last. */
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
 }
-
-export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** One value of a scanned document: what it is and where its bytes are. Nothing in it has been parsed. */
 export interface JsonNode extends JsonSpan {

@@ -1,4 +1,5 @@
-import type { JsonKind, JsonNode } from "./node.ts";
+import type { JsonNode } from "./node.ts";
+import type { JsonKind } from "./tokens.ts";
 
 /** A node whose end and children are still to come. */
 interface OpenNode extends JsonNode {

@@ -1,6 +1,4 @@
 import type { JsonFaultReason } from "./fault.ts";
-import type { JsonKind } from "./node.ts";
-
 /** 1 for the four bytes JSON calls whitespace. */
 export const WHITESPACE = table(" \t\n\r");
 /** 1 for the bytes a number can begin with. */
@@ -127,3 +125,5 @@ function table(characters: string): Uint8Array {
   for (const character of characters) flags[character.charCodeAt(0)] = 1;
   return flags;
 }
+
+export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";

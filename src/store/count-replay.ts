@@ -1,7 +1,11 @@
 import type { ReplayPlan } from "./replays.ts";
-import type { Store } from "./store.ts";
+import type { EventRange } from "./replays.ts";
 
-type Counted = Awaited<ReturnType<Store["countReplay"]>>;
+interface Counted {
+  readonly count: number;
+  /** What is not counted yet. */
+  readonly rest: readonly EventRange[];
+}
 
 /**
  * How many deliveries a replay would send, asked of the store piece by piece.

@@ -71,3 +71,10 @@ export function aboutSecret(
 ): string {
   return `${purpose} of subscription ${subscriptionId}`;
 }
+
+/** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
+export interface EncryptionKeys {
+  readonly key: Uint8Array;
+  /** The one before, while the key is being changed. */
+  readonly previous?: Uint8Array;
+}

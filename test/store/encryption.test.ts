@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
 import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { ClaimedSubscription } from "../../src/store/claims.ts";
@@ -15,6 +14,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
+import type { EncryptionKeys } from "../../src/store/vault.ts";
 
 const [A, B, C] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");

@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token-form.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { moveNumbers } from "../../src/store/libsql/check-file.ts";
-import type { Sequences } from "../../src/store/libsql/number-gap.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { restore, type Restored } from "../../src/store/libsql/restore.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -12,6 +11,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { crashed, damageCommit, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
+import type { Sequences } from "../../src/store/libsql/messages.ts";
 
 // The promise under test: what is restored gives out no number that may have been given out since the backup.
 

@@ -7,7 +7,7 @@ import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
 import { claimCall } from "../../src/store/libsql/claim-call.ts";
 import type { Connection } from "../../src/store/libsql/connection.ts";
-import type { FinishCall, ResultRow } from "../../src/store/libsql/finish-call.ts";
+import type { ResultRow } from "../../src/store/libsql/finish-call.ts";
 import { sealBlocks } from "../../src/store/libsql/event-counts.ts";
 import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
 import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
@@ -17,6 +17,7 @@ import type { EventSelection } from "../../src/store/events.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
+import type { FinishCall } from "../../src/store/libsql/messages.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|attempt)\b(?! VIRTUAL TABLE)/;

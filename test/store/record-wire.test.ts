@@ -13,7 +13,7 @@ function record(nowMs: number, rows: number[], keys?: (string | null)[]): WireOp
 /** As the other side has them; rows as plain lists. */
 function carried(ops: readonly WireOp[]): readonly WireOp[] {
   return unpackOps(structuredClone(packOps(ops))).map((op) => {
-    if (op.name !== "recordEvents") return op;
+    if ("args" in op || op.name !== "recordEvents") return op;
     const { nowMs, rows, keys } = op.call;
     return record(nowMs, Array.from(rows), keys as (string | null)[] | undefined);
   });

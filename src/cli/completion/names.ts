@@ -1,6 +1,6 @@
-import { isReservedName } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import type { Candidate, NameKind } from "./slot.ts";
+import { isReservedName } from "../../domain/names.ts";
 
 /** What the server has of each kind. They throw as the port does. */
 export const NAMES: Readonly<

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Action } from "../../domain/action.ts";
-import { isReservedName, SERVICE_APPLICATION } from "../../domain/service-events.ts";
+import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import { keyOf } from "./declared.ts";
 import { ACTION, AS_NEW, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
 import type { Registry } from "./plan.ts";
+import { isReservedName } from "../../domain/names.ts";
 
 /** What files can declare, as a document that `apply` reads. */
 export interface ExportedRegistry {

@@ -4,8 +4,8 @@ import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { checkFile, moveNumbers, settleFile } from "./check-file.ts";
 import { checkLog, type LogCheck, logOf } from "./log-check.ts";
-import type { Sequences } from "./number-gap.ts";
 import { takePlaceOf } from "./take-place.ts";
+import type { Sequences } from "./messages.ts";
 
 /** What was given up, and where the two files are as they were. */
 export interface AcceptedLoss {

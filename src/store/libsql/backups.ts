@@ -10,7 +10,6 @@ import type { Keeper } from "./keeper.ts";
 import { freeBytesOf, liveCopy, type LogAsk, namelessFile, openBeside } from "./live-copy.ts";
 import { fromWireError } from "./messages.ts";
 import type { MovedLog } from "./log-pages.ts";
-import type { ReadArgs, ReadName } from "./operations.ts";
 
 /** Small enough that hashing one holds up no request. */
 const READ_BYTES = 256 * 1024;
@@ -120,7 +119,7 @@ export class Backups {
   }
 
   // oxlint-disable-next-line no-unnecessary-type-parameters -- what each answers is named where it is asked
-  async #ask<T>(name: ReadName, ...args: ReadArgs<"moveLog"> | []): Promise<T> {
+  async #ask<T>(name: string, ...args: readonly unknown[]): Promise<T> {
     const [outcome] = (await this.#keeper.read(name, args)).outcomes;
     if (outcome === undefined) throw new Error("a question was not answered");
     if ("error" in outcome) throw fromWireError(outcome.error);

@@ -1,10 +1,15 @@
 import { EvregError } from "../../domain/error.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
-import type { Examined, FileCheck } from "./examine-file.ts";
-import { fromWireError, type WireOutcome } from "./messages.ts";
-import type { NumberMove, Sequences } from "./number-gap.ts";
-import type { FileSettling } from "./settle-file.ts";
+import type { Examined } from "./examine-file.ts";
+import {
+  fromWireError,
+  type WireOutcome,
+  type FileCheck,
+  type FileSettling,
+  type NumberMove,
+  type Sequences,
+} from "./messages.ts";
 import { storeThread } from "./thread.ts";
+import type { EncryptionKeys } from "../vault.ts";
 
 export type { FileFacts } from "./examine-file.ts";
 

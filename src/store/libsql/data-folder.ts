@@ -7,6 +7,7 @@ import { syncFolderOf } from "../../runtime/replace-file.ts";
 import { mustNotBeCutOff } from "./cut-off-restore.ts";
 import { isFileThere } from "./file-header.ts";
 import { CUT_SHORT } from "./file-place.ts";
+import { readOwner, describeOwner } from "../../runtime/owner-file.ts";
 
 const DATA_FILE = "evreg.db";
 
@@ -150,5 +151,15 @@ export function unusable(path: string, error: unknown): EvregError {
     `The data folder cannot be written to: ${path}: ${reason}, or give another folder with --data.`,
     { folder: path },
     { cause: error },
+  );
+}
+
+export function inUse(folder: string): EvregError {
+  const owner = readOwner(folder);
+  const who = owner === undefined ? "another process" : describeOwner(owner);
+  return new EvregError(
+    "conflict",
+    `The data folder ${folder} is in use by ${who}. Stop that first, or give another folder with --data.`,
+    { folder, ...(owner === undefined ? {} : { pid: owner.pid, command: owner.command }) },
   );
 }

@@ -1,16 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
-import { aboutSecret, Vault } from "../vault.ts";
+import { aboutSecret, Vault, type EncryptionKeys } from "../vault.ts";
 import type { Connection } from "./connection.ts";
 import { FREE_PAGES } from "./foreign-objects.ts";
 import type { Sql } from "./sql.ts";
-
-/** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
-export interface EncryptionKeys {
-  readonly key: Uint8Array;
-  /** The one before, while the key is being changed. */
-  readonly previous?: Uint8Array;
-}
-
 const ABOUT_PROOF = "proof of the key";
 const PROOF = "evreg";
 const ROWS_AT_ONCE = 1_000;

@@ -5,7 +5,7 @@ import { MAX_NESTING, scanJson } from "../../json/scanner.ts";
 import { toIso } from "../../runtime/clock.ts";
 import { BytesOut, bytesAt } from "./bytes-out.ts";
 import { unusable } from "./data-folder.ts";
-import { admitKeys, type EncryptionKeys, isEncrypted } from "./encrypt-file.ts";
+import { admitKeys, isEncrypted } from "./encrypt-file.ts";
 import { EngineFailure, engineFailure } from "./engine-failure.ts";
 import { mustBeAsMade } from "./foreign-objects.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
@@ -14,18 +14,7 @@ import { addPayloads, PAYLOAD_BYTES, type PayloadAsked, slices } from "./payload
 import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
 import { KEPT_NESTING } from "./text.ts";
-
-/** What is to be looked through. */
-export interface FileCheck {
-  readonly check: string;
-  /** What messages call it. */
-  readonly name: string;
-  /** Whether the secrets in it must open with `encryption`. */
-  readonly opensSecrets: boolean;
-  readonly encryption: EncryptionKeys | undefined;
-  /** Of a token, as it would be in there. */
-  readonly tokenHash?: string;
-}
+import type { FileCheck } from "./messages.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {

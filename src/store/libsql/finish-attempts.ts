@@ -1,6 +1,6 @@
 import type { ServiceEventName } from "../../domain/service-events.ts";
 import type { FinishAnswer } from "../finishes.ts";
-import type { FinishCall, ResultRow } from "./finish-call.ts";
+import type { ResultRow } from "./finish-call.ts";
 import { FAILED, type Leased, type Move, moveOf, type Moved, note } from "./finish-moves.ts";
 import { type FinishChanges, writeChanges } from "./finish-writes.ts";
 import { nothingTold, noteStanding, tell } from "./handler-standing.ts";
@@ -8,6 +8,7 @@ import { TellingLimit } from "./own-events.ts";
 import { loadPlaces } from "./publication-order.ts";
 import { type Telling, tellTurns } from "./service-events.ts";
 import type { Sql } from "./sql.ts";
+import type { FinishCall } from "./messages.ts";
 
 /**
  * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still

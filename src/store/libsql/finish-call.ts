@@ -1,15 +1,7 @@
 import type { AttemptErrorCode } from "../../domain/delivery.ts";
 import type { AttemptResult, FinishOptions, NextStep } from "../finishes.ts";
 import type { QueuedWrite } from "./flight-queue.ts";
-import type { MergedCall } from "./messages.ts";
-
-/** Results as they cross the thread: JSON, which is cheaper to carry than as many objects. */
-export interface FinishCall extends MergedCall {
-  /** `ResultRow`s. */
-  readonly results: string;
-  readonly disableAfterMs?: number;
-}
-
+import type { FinishCall } from "./messages.ts";
 /** The answer's text, or why the address was refused, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
 export type ResultRow = readonly [
   deliveryId: number,

@@ -112,7 +112,7 @@ function mergedGroup(name: MergedName, places: number[], calls: unknown[], bytes
   };
 }
 
-function runWrite(sql: Sql, name: WriteName, args: readonly unknown[], out: BytesOut): unknown {
-  const write = WRITES[name] as (sql: Sql, ...args: unknown[]) => unknown;
+function runWrite(sql: Sql, name: string, args: readonly unknown[], out: BytesOut): unknown {
+  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
   return write(sql, ...args, out);
 }

@@ -3,13 +3,12 @@ import { existsSync } from "node:fs";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import { dataFileOf, mustHaveNothingLeft } from "./data-folder.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
+import { dataFileOf, mustHaveNothingLeft, inUse } from "./data-folder.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openLibsqlStore } from "./open.ts";
-import { inUse } from "./take-lock.ts";
+import type { EncryptionKeys } from "../vault.ts";
 
 export interface MigrationStatus {
   /** The data file. */

@@ -3,7 +3,6 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { StoreCondition } from "../store.ts";
 import type { Cargo, WireFailure } from "./messages.ts";
-import type { ReadName } from "./operations.ts";
 import { type Answer, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-host.ts";
 
 export interface KeeperParts {
@@ -70,7 +69,7 @@ export class Keeper {
   }
 
   /** Reads go on while the disk is full, and wait while a worker is replaced. */
-  async read(name: ReadName, args: readonly unknown[]): Promise<Answer> {
+  async read(name: string, args: readonly unknown[]): Promise<Answer> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#status === "closed" || this.#status === "lost") break;
       const worker = this.#worker;

@@ -1,12 +1,9 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { CommitReport } from "../commit-counts.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
 import type { FailureKind } from "./engine-failure.ts";
 import type { FileId } from "./file-place.ts";
-import type { FinishCall } from "./finish-call.ts";
-import type { ReadName, WriteName } from "./operations.ts";
-import type { RecordCall } from "./record-call.ts";
 import type { PackedOps, PackedOutcomes } from "./record-wire.ts";
+import type { EncryptionKeys } from "../vault.ts";
 
 /** What the worker is started with. */
 export interface WorkerSetup {
@@ -25,7 +22,7 @@ export interface WorkerSetup {
 
 /** One write inside a flight. */
 export type WireOp =
-  | { readonly name: WriteName; readonly args: readonly unknown[] }
+  | { readonly name: string; readonly args: readonly unknown[] }
   | { readonly name: "recordEvents"; readonly call: RecordCall }
   | { readonly name: "finishAttempts"; readonly call: FinishCall };
 
@@ -46,7 +43,7 @@ export interface Cargo {
 
 export type ToWorker =
   | ({ readonly kind: "flight"; readonly id: number } & Omit<Cargo, "ops"> & PackedOps)
-  | { readonly kind: "read"; readonly id: number; readonly name: ReadName; readonly args: readonly unknown[] }
+  | { readonly kind: "read"; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: "close" };
 
 export interface WireError {
@@ -117,3 +114,51 @@ export function toWireError(error: unknown): WireError {
 export function fromWireError({ code, message, details, cause }: WireError): EvregError {
   return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
 }
+
+/** One `recordEvents` call as it crosses the thread; `rows` has four numbers an event. */
+export interface RecordCall extends MergedCall {
+  readonly atomic: boolean;
+  /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
+  readonly rows: ArrayLike<number>;
+  /** By event; absent when none of them has one. */
+  readonly keys?: readonly (string | null)[];
+}
+
+/** Results as they cross the thread: JSON, which is cheaper to carry than as many objects. */
+export interface FinishCall extends MergedCall {
+  /** `ResultRow`s. */
+  readonly results: string;
+  readonly disableAfterMs?: number;
+}
+
+/** What is to be looked through. */
+export interface FileCheck {
+  readonly check: string;
+  /** What messages call it. */
+  readonly name: string;
+  /** Whether the secrets in it must open with `encryption`. */
+  readonly opensSecrets: boolean;
+  readonly encryption: EncryptionKeys | undefined;
+  /** Of a token, as it would be in there. */
+  readonly tokenHash?: string;
+}
+
+/** A file that is to be moved, so that no log beside it holds a part of it. */
+export interface FileSettling {
+  readonly settle: string;
+}
+
+/** A restored file, not in its place yet, whose numbers are to be moved on. It gets an identity of its own with that. */
+export interface NumberMove {
+  readonly moveOn: string;
+  /** What messages call it, if not by its path. */
+  readonly name?: string;
+  readonly nowMs: number;
+  /** Of the data that it takes the place of; it gives out none of these numbers either. */
+  readonly replaced: Sequences;
+}
+
+/** The largest rowids ever given, by table; 0, or no member, where there was none. */
+export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
+
+export type Numbered = "event" | "delivery" | "action" | "subscription" | "replay" | "token";

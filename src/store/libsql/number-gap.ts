@@ -3,15 +3,10 @@ import { openDatabase } from "./open-database.ts";
 import { loadEnds } from "./record-lookups.ts";
 import { impossible, impossibleNumbers } from "./row-limits.ts";
 import { type Sql, Statements } from "./sql.ts";
+import type { NumberMove, Sequences, Numbered } from "./messages.ts";
 
 // A backup does not know what was published since it was made, and receivers remember the numbers of that. So what is
 // restored gives out none of the numbers that may have been given out since: its own go on far beyond.
-
-/** The largest rowids ever given, by table; 0, or no member, where there was none. */
-export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
-
-type Numbered = keyof typeof PER_SECOND;
-
 /**
  * More than an evreg can give out: its one thread writes an event in 7 µs and a delivery in 2.5, where that was measured.
  * The rest is made one by one, by people and their scripts. An age is passed over once only, as the next backup is of what
@@ -24,7 +19,7 @@ const PER_SECOND = {
   subscription: 1_000,
   replay: 1_000,
   token: 1_000,
-} as const;
+} as const satisfies Record<Numbered, number>;
 
 /** A cell's place, its length and rowid, and the length of its header and of each column. */
 const LEAST_ROW_BYTES = 8;
@@ -32,16 +27,6 @@ const LEAST_ROW_BYTES = 8;
 const CLOCK_DOUBT_MS = 10 * 60_000;
 /** Nothing gives out a million a second for longer; an age beyond this is rather a wrong clock. */
 const LONGEST_AGE_MS = 366 * 86_400_000;
-
-/** A restored file, not in its place yet, whose numbers are to be moved on. It gets an identity of its own with that. */
-export interface NumberMove {
-  readonly moveOn: string;
-  /** What messages call it, if not by its path. */
-  readonly name?: string;
-  readonly nowMs: number;
-  /** Of the data that it takes the place of; it gives out none of these numbers either. */
-  readonly replaced: Sequences;
-}
 
 /** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
 export function moveNumbers({ moveOn: path, name = path, nowMs, replaced }: NumberMove): Sequences {

@@ -9,8 +9,7 @@ import { DamagedEvents } from "../damaged-events.ts";
 import type { Store } from "../store.ts";
 import { acceptLoss } from "./accept-loss.ts";
 import { Backups } from "./backups.ts";
-import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
+import { copiesIn, dataFileOf, prepareFile, prepareFolder, inUse } from "./data-folder.ts";
 import { mustBeOfLatestForm, readFileVersion } from "./file-header.ts";
 import type { FileId } from "./file-place.ts";
 import { FlightQueue } from "./flight-queue.ts";
@@ -18,8 +17,9 @@ import { holdFolder } from "./held-folders.ts";
 import { Keeper } from "./keeper.ts";
 import { createLibsqlStore, type StoreListeners } from "./libsql-store.ts";
 import type { OpenReport } from "./messages.ts";
-import { inUse, startAlone } from "./take-lock.ts";
+import { startAlone } from "./take-lock.ts";
 import { WorkerHost } from "./worker-host.ts";
+import type { EncryptionKeys } from "../vault.ts";
 
 export interface OpenOptions extends StoreListeners {
   /** Made if it is missing. */

@@ -10,11 +10,9 @@ import { listDeliveries } from "./delivery-list.ts";
 import { findEvent, listEvents } from "./event-reads.ts";
 import { findExpired } from "./expired-events.ts";
 import { finishAttempts } from "./finish-attempts.ts";
-import type { FinishCall } from "./finish-call.ts";
 import { holdLog, type LogPlace, moveLog, releaseLog } from "./log-pages.ts";
 import { noteBackup } from "./number-gap.ts";
 import type { Steps } from "./read-steps.ts";
-import type { RecordCall } from "./record-call.ts";
 import { recordEvents } from "./record-events.ts";
 import { releaseLeases } from "./release-leases.ts";
 import { removeEvents } from "./remove-events.ts";
@@ -31,6 +29,7 @@ import {
   updateSubscription,
 } from "./subscriptions.ts";
 import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./tokens.ts";
+import type { RecordCall, FinishCall } from "./messages.ts";
 
 /** What can be asked between two flights; the last argument takes the bytes that go with the answer. */
 export const READS = {

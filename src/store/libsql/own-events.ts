@@ -1,8 +1,8 @@
 import type { ServiceEventName, ServiceEventPayloads } from "../../domain/service-events.ts";
 import type { ServiceEventCounts } from "../finishes.ts";
-import type { RecordCall } from "./record-call.ts";
 import { CALL_ROWS, recordEvents } from "./record-events.ts";
 import type { Sql } from "./sql.ts";
+import type { RecordCall } from "./messages.ts";
 
 /** One that somebody awaits. */
 export interface ServiceEvent {

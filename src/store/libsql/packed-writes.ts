@@ -1,7 +1,7 @@
 import type { EventRecord } from "../events.ts";
 import type { QueuedWrite } from "./flight-queue.ts";
-import type { RecordCall } from "./record-call.ts";
 import { checkText } from "./text.ts";
+import type { RecordCall } from "./messages.ts";
 
 /**
  * @param rows it will write, its deliveries included

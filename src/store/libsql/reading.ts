@@ -31,12 +31,7 @@ export class Reading {
   }
 }
 
-function* begin(
-  sql: Sql,
-  name: keyof typeof READS | keyof typeof READS_IN_STEPS,
-  args: readonly unknown[],
-  out: BytesOut,
-): Steps<unknown> {
+function* begin(sql: Sql, name: string, args: readonly unknown[], out: BytesOut): Steps<unknown> {
   if (name in READS_IN_STEPS) {
     const read = READS_IN_STEPS[name as keyof typeof READS_IN_STEPS] as (...all: unknown[]) => Steps<unknown>;
     return yield* read(sql, ...args, out);

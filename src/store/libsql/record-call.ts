@@ -1,13 +1,4 @@
-import type { MergedCall } from "./messages.ts";
-
-/** One `recordEvents` call as it crosses the thread; `rows` has four numbers an event. */
-export interface RecordCall extends MergedCall {
-  readonly atomic: boolean;
-  /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
-  readonly rows: ArrayLike<number>;
-  /** By event; absent when none of them has one. */
-  readonly keys?: readonly (string | null)[];
-}
+import type { RecordCall } from "./messages.ts";
 
 /** One event of a flight that is to be decided on. */
 export interface Candidate {

@@ -2,9 +2,10 @@ import type { RecordOutcome } from "../events.ts";
 import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./clock-steps.ts";
 import { eventChecksum } from "./event-checksum.ts";
 import { sealPassed } from "./event-counts.ts";
-import { type Candidate, candidatesOf, type RecordCall } from "./record-call.ts";
+import { type Candidate, candidatesOf } from "./record-call.ts";
 import { type ActionState, type KeyUse, loadActionStates, loadEnds, loadKeyUses } from "./record-lookups.ts";
 import type { Sql } from "./sql.ts";
+import type { RecordCall } from "./messages.ts";
 
 interface Accepted extends Candidate {
   readonly rowid: number;

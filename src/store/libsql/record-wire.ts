@@ -1,7 +1,5 @@
 import type { RecordOutcome } from "../events.ts";
-import type { WireOp, WireOutcome } from "./messages.ts";
-import type { RecordCall } from "./record-call.ts";
-
+import type { WireOp, WireOutcome, RecordCall } from "./messages.ts";
 // `recordEvents` calls and their outcomes as they cross the thread: the numbers of all calls of a message in one row, as
 // an object for each, cloned, would cost more than all else about a message. Everything else crosses as it is.
 
@@ -42,7 +40,7 @@ export function packOps(ops: readonly WireOp[]): PackedOps {
   let length = 0;
   let keyed = false;
   for (const op of ops) {
-    if (op.name !== "recordEvents") continue;
+    if ("args" in op || op.name !== "recordEvents") continue;
     const { rows, keys } = op.call;
     length += CALL_NUMBERS + rows.length;
     keyed ||= keys !== undefined;
@@ -52,7 +50,7 @@ export function packOps(ops: readonly WireOp[]): PackedOps {
   const allKeys: (RecordCall["keys"] | null)[] = [];
   let at = 0;
   const others = ops.map((op) => {
-    if (op.name !== "recordEvents") return op;
+    if ("args" in op || op.name !== "recordEvents") return op;
     const { nowMs, atomic, rows, keys } = op.call;
     numbers[at] = nowMs;
     numbers[at + 1] = atomic ? 1 : 0;

@@ -10,15 +10,14 @@ import { isSameFile } from "../../runtime/left-by-restore.ts";
 import { readTokenFile, setTokenFileAside, tokenFileOf } from "../../runtime/token-file.ts";
 import { numbersOfDamaged } from "./accept-loss.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./check-file.ts";
-import { dataFileOf, hasDataAt, prepareFolder, sizeOf } from "./data-folder.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
+import { dataFileOf, hasDataAt, prepareFolder, sizeOf, inUse } from "./data-folder.ts";
 import { isFileThere, readFileVersion } from "./file-header.ts";
 import { holdFolder } from "./held-folders.ts";
-import type { Sequences } from "./number-gap.ts";
 import { makePlain } from "./plain-format.ts";
 import { impossible } from "./row-limits.ts";
-import { inUse } from "./take-lock.ts";
 import { takeFreePlace, takePlaceOf } from "./take-place.ts";
+import type { Sequences } from "./messages.ts";
+import type { EncryptionKeys } from "../vault.ts";
 
 export interface RestoreOptions {
   readonly folder: string;

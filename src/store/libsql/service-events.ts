@@ -1,9 +1,10 @@
 import type { Replay } from "../../domain/replay.ts";
-import { isReservedName, type ServiceEventPayloads, type ToldDelivery } from "../../domain/service-events.ts";
+import { type ServiceEventPayloads, type ToldDelivery } from "../../domain/service-events.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Deactivated, ServiceEventCounts } from "../finishes.ts";
 import { awaited, recordOwn, type ServiceEvent } from "./own-events.ts";
 import type { Sql } from "./sql.ts";
+import { isReservedName } from "../../domain/names.ts";
 
 // What the service tells about itself is recorded in the transaction of what it tells of, while somebody has an active
 // subscription to it; otherwise it costs one look. Nothing is told about events of the service itself: a handler of

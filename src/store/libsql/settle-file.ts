@@ -1,12 +1,8 @@
 import { EvregError } from "../../domain/error.ts";
 import { Connection } from "./connection.ts";
 import { EngineFailure } from "./engine-failure.ts";
-import { loadSequences, type Sequences } from "./number-gap.ts";
-
-/** A file that is to be moved, so that no log beside it holds a part of it. */
-export interface FileSettling {
-  readonly settle: string;
-}
+import { loadSequences } from "./number-gap.ts";
+import type { FileSettling, Sequences } from "./messages.ts";
 
 /**
  * Answers what its numbers have come to.

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
-import { describeOwner, readOwner } from "../../runtime/owner-file.ts";
+import { readOwner } from "../../runtime/owner-file.ts";
 import { systemRandom } from "../../runtime/random.ts";
 import { fromWireError } from "./messages.ts";
 import { type WorkerHost, WorkerRefused } from "./worker-host.ts";
+import { inUse } from "./data-folder.ts";
 
 /** Two first starts at the same moment may refuse each other; the one with the shorter pause then gets in. */
 const TRIES = 4;
@@ -33,16 +34,6 @@ export async function startAlone(folder: string, start: () => Promise<WorkerHost
       await pause(systemRandom.fraction() * LONGEST_PAUSE_MS);
     }
   }
-}
-
-export function inUse(folder: string): EvregError {
-  const owner = readOwner(folder);
-  const who = owner === undefined ? "another process" : describeOwner(owner);
-  return new EvregError(
-    "conflict",
-    `The data folder ${folder} is in use by ${who}. Stop that first, or give another folder with --data.`,
-    { folder, ...(owner === undefined ? {} : { pid: owner.pid, command: owner.command }) },
-  );
 }
 
 function ownerLives(folder: string): boolean {

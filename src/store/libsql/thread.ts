@@ -1,11 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { STORE_THREAD } from "../../runtime/executable.ts";
 import { startThread } from "../../runtime/thread.ts";
-import type { FileCheck } from "./examine-file.ts";
-import type { WorkerSetup } from "./messages.ts";
-import type { NumberMove } from "./number-gap.ts";
-import type { FileSettling } from "./settle-file.ts";
-
+import type { WorkerSetup, FileCheck, FileSettling, NumberMove } from "./messages.ts";
 export type ThreadTask = WorkerSetup | FileCheck | FileSettling | NumberMove;
 
 /** A thread that has the engine: the one that owns a data file, or one that does a single thing with a file. */
