@@ -1,12 +1,12 @@
 import { spend } from "../budget.ts";
 import { branchesOf } from "./clash.ts";
-import type { Facts } from "./facts.ts";
-import type { OtherNames } from "./other-names.ts";
 import { memberShapes, itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { ANY, TYPE, typesNamed } from "./types.ts";
 
 const STEPS_PER_CASE = 6;
+
+const knownChoices = new WeakMap<Shape, readonly Choice[]>();
 
 /** What a case says beside its schemas. */
 export interface Extra {
@@ -42,9 +42,6 @@ export class Case {
   readonly choices: readonly Choice[];
   /** The same for cases that hold the same values for the same reasons. */
   readonly key: string;
-  /** What others have found out about it, kept here as it is asked for again and again. */
-  facts: Facts | undefined = undefined;
-  others: Map<Shape, OtherNames[]> | undefined = undefined;
   readonly #decided: ReadonlySet<string>;
   readonly #ways = new Map<Choice, Case[]>();
 
@@ -161,7 +158,9 @@ class Gathering {
 const NOTHING = new Case({ types: 0 });
 
 function choicesOf(shape: Shape): readonly Choice[] {
-  return (shape.choices ??= [...findChoices(shape)]);
+  let choices = knownChoices.get(shape);
+  if (choices === undefined) knownChoices.set(shape, (choices = [...findChoices(shape)]));
+  return choices;
 }
 
 function* findChoices(shape: Shape): Generator<Choice> {

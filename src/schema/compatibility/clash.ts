@@ -131,8 +131,12 @@ export class Branches {
   }
 }
 
+const knownBranches = { anyOf: new WeakMap<Shape, Branches>(), oneOf: new WeakMap<Shape, Branches>() };
+
 export function branchesOf(shape: Shape, keyword: "anyOf" | "oneOf"): Branches {
-  return (shape.branches[keyword] ??= new Branches(shape[keyword]));
+  let branches = knownBranches[keyword].get(shape);
+  if (branches === undefined) knownBranches[keyword].set(shape, (branches = new Branches(shape[keyword])));
+  return branches;
 }
 
 /** The tag that most of the branches have. */

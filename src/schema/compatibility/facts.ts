@@ -37,8 +37,12 @@ export interface Facts {
 /** With at most so many whole numbers between its bounds, a case is the list of them. */
 const LISTED_INTEGERS = 24;
 
+const knownFacts = new WeakMap<Case, Facts>();
+
 export function factsOf(one: Case): Facts {
-  return (one.facts ??= gather(one));
+  let facts = knownFacts.get(one);
+  if (facts === undefined) knownFacts.set(one, (facts = gather(one)));
+  return facts;
 }
 
 /** Whether a value is one of the case. */

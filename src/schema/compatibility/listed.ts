@@ -42,18 +42,21 @@ function findTypes(shape: Shape): number {
   return types & found;
 }
 
+/** `null` where a schema lists no values, and while they are looked for. */
+const knownLists = new WeakMap<Shape, Listed | null>();
+
 /** Values beyond which the schema has none, where it lists them: in `const`, `enum`, or in each of its branches. */
 export function listedOf(shape: Shape): Listed | undefined {
-  if (shape.listed === undefined) {
-    // Who comes back here meanwhile knows nothing of them.
-    shape.listed = null;
-    let shortest: Listed | null = null;
-    for (const part of partsOf(shape)) {
-      for (const list of listsOf(part)) if (shortest === null || list.size < shortest.size) shortest = list;
-    }
-    shape.listed = shortest;
+  const known = knownLists.get(shape);
+  if (known !== undefined) return known ?? undefined;
+  // Who comes back here meanwhile knows nothing of them.
+  knownLists.set(shape, null);
+  let shortest: Listed | null = null;
+  for (const part of partsOf(shape)) {
+    for (const list of listsOf(part)) if (shortest === null || list.size < shortest.size) shortest = list;
   }
-  return shape.listed ?? undefined;
+  knownLists.set(shape, shortest);
+  return shortest ?? undefined;
 }
 
 function* listsOf(part: Shape): Generator<Listed> {

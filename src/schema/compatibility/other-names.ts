@@ -22,9 +22,12 @@ const KINDS_PER_STEP = 50;
 /** Names of members that no schema has, for payloads that show something. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
+const knownNames = new WeakMap<Case, Map<Shape, OtherNames[]>>();
+
 /** The kinds of names that neither the case nor the schema lists. */
 export function* otherNames(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
-  const byShape = (left.others ??= new Map());
+  let byShape = knownNames.get(left);
+  if (byShape === undefined) knownNames.set(left, (byShape = new Map()));
   const found = byShape.get(right) ?? (yield* kinds(left, right, texts));
   byShape.set(right, found);
   return found;

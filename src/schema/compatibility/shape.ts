@@ -1,9 +1,6 @@
 import { FORMATS } from "../formats.ts";
 import type { JsonObject } from "../keywords.ts";
 import type { ValueSet } from "../equality.ts";
-import type { Choice } from "./case.ts";
-import type { Branches } from "./clash.ts";
-import type { Listed } from "./listed.ts";
 
 export interface PatternShape {
   readonly pattern: string;
@@ -47,12 +44,9 @@ export class Shape {
   pattern: { test(text: string): boolean } | undefined = undefined;
 
   /** What others have found out about it, kept here as it is asked for again and again. */
-  choices: readonly Choice[] | undefined = undefined;
   readonly clashes = new Map<Shape, boolean>();
   parts: readonly Shape[] | undefined = undefined;
   types: number | undefined = undefined;
-  listed: Listed | null | undefined = undefined;
-  readonly branches: { anyOf?: Branches; oneOf?: Branches } = {};
   allowed: ValueSet | undefined = undefined;
 
   constructor(id: number, side: "old" | "new", pointer: string, schema: JsonObject | boolean) {
