@@ -7,9 +7,10 @@ import { rememberContext, rememberTarget } from "./next-command.ts";
 import { note, Output, type OutputFormat } from "./output.ts";
 import { printableLine } from "./printable.ts";
 import { refusedFlag } from "./refused-flag.ts";
-import type { Target, TargetFlags, TargetNeeds } from "./target.ts";
+import type { Target, TargetNeeds } from "./target.ts";
 import { tellChanges } from "./tell-changes.ts";
 import { usage } from "./usage.ts";
+import type { TargetFlags } from "./place.ts";
 
 interface OutputChoice {
   readonly json?: boolean;

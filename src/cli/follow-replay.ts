@@ -4,7 +4,7 @@ import type { ReplaysPort } from "../evreg.ts";
 import { longerWaitMs } from "./look-wait.ts";
 import { progressBar } from "./progress-bar.ts";
 
-const FIRST_LOOK_MS = 50;
+const FIRST_REPLAY_POLL_MS = 50;
 
 /** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
 export async function followReplay(
@@ -13,7 +13,7 @@ export async function followReplay(
   signal: AbortSignal,
 ): Promise<Replay> {
   const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(begun) });
-  let waitMs = FIRST_LOOK_MS;
+  let waitMs = FIRST_REPLAY_POLL_MS;
   try {
     for (let replay = begun; ;) {
       if (replay.status !== "running") return replay;

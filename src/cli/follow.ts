@@ -19,7 +19,7 @@ export interface Followed {
   readonly end: "final" | "held" | "timeout" | "interrupted";
 }
 
-const FIRST_LOOK_MS = 25;
+const FIRST_DELIVERY_POLL_MS = 25;
 
 /** Looks at an event's deliveries until each has come to its end: often at first, then about once a second. */
 export async function followDeliveries(
@@ -29,7 +29,7 @@ export async function followDeliveries(
 ): Promise<Followed> {
   const { signal, timeoutMs, nowMs, sleep } = options;
   const endsAtMs = timeoutMs === undefined ? Infinity : nowMs() + timeoutMs;
-  let waitMs = FIRST_LOOK_MS;
+  let waitMs = FIRST_DELIVERY_POLL_MS;
   for (;;) {
     const { data: deliveries } = await events.deliveries(eventId);
     const open = deliveries.filter((delivery) => !isFinal(delivery.status));

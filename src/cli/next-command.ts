@@ -1,6 +1,6 @@
 import { printableLine } from "./printable.ts";
 import { flagWords } from "./flag-words.ts";
-import type { TargetFlags } from "./target.ts";
+import type { TargetFlags } from "./place.ts";
 
 /** What the command that runs was told about where to act. A process runs one. */
 let typed: TargetFlags = {};

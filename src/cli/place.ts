@@ -41,3 +41,12 @@ export function contextFor(
   const name = contexts.inUse();
   return name === undefined ? undefined : contexts.get(name);
 }
+
+export interface TargetFlags {
+  readonly url?: string | undefined;
+  readonly context?: string | undefined;
+  readonly token?: string | undefined;
+  readonly "token-file"?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+}

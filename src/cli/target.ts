@@ -11,19 +11,10 @@ import { EXIT } from "./exit-code.ts";
 import { readHidden } from "./hidden-input.ts";
 import { readInput } from "./input.ts";
 import { nextCommand, serveCommand } from "./next-command.ts";
-import { contextFor, contextInUse } from "./place.ts";
+import { contextFor, contextInUse, type TargetFlags } from "./place.ts";
 import { readSettings } from "./settings.ts";
 import { stderrLogger } from "./stderr-logger.ts";
 import { usage } from "./usage.ts";
-
-export interface TargetFlags {
-  readonly url?: string | undefined;
-  readonly context?: string | undefined;
-  readonly token?: string | undefined;
-  readonly "token-file"?: string | undefined;
-  readonly data?: string | undefined;
-  readonly config?: string | undefined;
-}
 
 export interface Target {
   readonly evreg: Evreg;

@@ -7,7 +7,7 @@ import { note } from "./output.ts";
 import { printableLine } from "./printable.ts";
 
 /** More subscriptions are not asked about: who has many sees it by the first. */
-const MOST_ASKED = 5;
+const MAX_SUBSCRIPTIONS_ASKED = 5;
 
 /** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
 export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
@@ -25,7 +25,7 @@ export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts)
 
 /** The same of those of an event that wait for another of their ordered subscriptions. */
 export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
-  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MOST_ASKED);
+  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS_ASKED);
   const blocks = open.map(async (delivery) => {
     const subscription = await subscriptionOf(evreg, delivery.subscription_id);
     return subscription === undefined ? undefined : blockBefore(delivery, subscription);
@@ -36,10 +36,12 @@ export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]
 /** The paused subscriptions that an event of the action was not queued for, as sentences. */
 export async function pausedFor(evreg: Evreg, action: string): Promise<string[]> {
   const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
-  return (paused?.data ?? []).slice(0, MOST_ASKED).map(({ rowid, application, subscription }) => {
-    const name = printableLine(`${application}/${subscription}`);
-    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
-  });
+  return (paused?.data ?? [])
+    .slice(0, MAX_SUBSCRIPTIONS_ASKED)
+    .map(({ rowid, application, subscription }) => {
+      const name = printableLine(`${application}/${subscription}`);
+      return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
+    });
 }
 
 /** A token may be allowed to publish or to read deliveries, and not to read this. */

@@ -25,7 +25,8 @@ export function unknownCommand(id: string, all: Commands): EvregError {
     .map((other) => other.slice(topic.length + 1));
   if (rest.length > 0 && verbs.length > 0) {
     const verb = nearest(rest[0] ?? "", verbs);
-    const advice = verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : meant(`${topic} ${verb}`);
+    const advice =
+      verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : meantCommand(`${topic} ${verb}`);
     return usage(`There is no command ${JSON.stringify(words.join(" "))}; ${advice}`);
   }
   const topics = [...new Set(commandIDs.map((other) => other.split(":")[0] ?? ""))];
@@ -34,7 +35,7 @@ export function unknownCommand(id: string, all: Commands): EvregError {
   const advice =
     known === undefined
       ? `there are: ${topics.join(", ")}.`
-      : meant(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
+      : meantCommand(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
   return usage(`There is no command ${JSON.stringify(topic)}; ${advice}`);
 }
 
@@ -57,7 +58,7 @@ function isTopic(id: string, ids: readonly string[]): boolean {
   return ids.some((other) => other.startsWith(`${id}:`));
 }
 
-function meant(command: string): string {
+function meantCommand(command: string): string {
   return `did you mean ${command}?`;
 }
 

@@ -4,7 +4,7 @@ import { jsonAnswer, listAnswer } from "./answers.ts";
 import { requestBody } from "./channel.ts";
 import type { Channel, Received } from "./channel.ts";
 
-const PATH = "/v1/replays";
+const REPLAYS_PATH = "/v1/replays";
 
 export function replaysOver(channel: Channel): ReplaysPort {
   const replay = (subscription: number, body: string): Promise<Received> =>
@@ -19,14 +19,17 @@ export function replaysOver(channel: Channel): ReplaysPort {
       return jsonAnswer(await replay(subscription, requestBody(input)), "replay") as Answer<Replay>;
     },
     async list(query = {}) {
-      const received = await channel.send("GET", PATH, { query: { ...query } });
+      const received = await channel.send("GET", REPLAYS_PATH, { query: { ...query } });
       return (await listAnswer(received, channel)) as Answer<readonly Replay[]>;
     },
     async get(id) {
-      return jsonAnswer(await channel.send("GET", `${PATH}/${id}`), "replay") as Answer<Replay>;
+      return jsonAnswer(await channel.send("GET", `${REPLAYS_PATH}/${id}`), "replay") as Answer<Replay>;
     },
     async cancel(id) {
-      return jsonAnswer(await channel.send("POST", `${PATH}/${id}/cancel`), "replay") as Answer<Replay>;
+      return jsonAnswer(
+        await channel.send("POST", `${REPLAYS_PATH}/${id}/cancel`),
+        "replay",
+      ) as Answer<Replay>;
     },
   };
 }

@@ -87,7 +87,7 @@ export function openApiDocument(version: string, asks: AsksForToken): Record<str
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes) },
       responses: Object.fromEntries(
-        Object.entries(FAILURES).map(([status, { name }]) => [name, failure(+status)]),
+        Object.entries(FAILURES).map(([status, { name }]) => [name, failureResponse(+status)]),
       ),
       headers: { RequestId: { description: "In every answer, and in the log.", schema: { type: "string" } } },
       securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" } },
@@ -190,7 +190,7 @@ function response({
   };
 }
 
-function failure(status: number): Record<string, unknown> {
+function failureResponse(status: number): Record<string, unknown> {
   return response({
     description: FAILURES[status]?.description ?? "",
     schema: ref("Error"),

@@ -6,12 +6,12 @@ const STEPS_PER_LISTED_NAME = 6;
 /** Keys longer than this are escaped once, not for every error beneath them. */
 const SHORT_KEY = 32;
 
-const names = new Map<object, readonly string[]>();
+const memberNames = new Map<object, readonly string[]>();
 const pointerSteps = new Map<string, string>();
 const repeats = new Map<object, number>();
 const texts = new Map<object, string>();
 
-const MAPS: readonly Map<unknown, unknown>[] = [names, pointerSteps, repeats, texts];
+const MAPS: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
 
 /** What the validation now running has found out about its payload, so that each schema need not do so again. */
 export const memo = { repeats, texts } as const;
@@ -24,7 +24,7 @@ export function forget(): void {
 
 /** The names of an object's own members. */
 export function namesOf(value: object): readonly string[] {
-  const known = names.get(value);
+  const known = memberNames.get(value);
   if (known !== undefined) {
     spend(1);
     return known;
@@ -35,7 +35,7 @@ export function namesOf(value: object): readonly string[] {
     return listed;
   }
   spend(STEPS_PER_LISTED_NAME * listed.length);
-  names.set(value, listed);
+  memberNames.set(value, listed);
   return listed;
 }
 

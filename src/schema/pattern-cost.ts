@@ -22,7 +22,7 @@ interface Cost extends PatternCost {
 
 /** Ranges of a category such as `\p{L}`. */
 const RANGES_PER_CATEGORY = 700;
-const NOTHING: Cost = {
+const NO_COST: Cost = {
   instructions: 0,
   ranges: 0,
   merged: 0,
@@ -40,7 +40,7 @@ function costOf(part: PatternPart): Cost {
   if (part.kind === "literal") return character(1);
   if (part.kind === "class") return character(rangesOf(part.source));
   if (part.kind === "sequence") {
-    return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NOTHING);
+    return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NO_COST);
   }
   if (part.kind === "choice") return part.branches.map(costOf).reduce(either);
   return repeated(costOf(part.part), part.least, part.most);

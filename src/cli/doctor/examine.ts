@@ -1,6 +1,9 @@
 import { EvregError } from "../../domain/error.ts";
 import { type Finding, problem } from "../../domain/finding.ts";
-import { findTarget, type TargetFlags } from "../target.ts";
+import { findTarget } from "../target.ts";
+import type { TargetFlags } from "../place.ts";
+import { folderTargetFindings } from "./folder-target-findings.ts";
+import { serverFindings } from "./server-findings.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
 export async function examine(
@@ -19,11 +22,9 @@ export async function examine(
     return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];
   }
   if (target.kind === "folder") {
-    const { folderTargetFindings } = await import("./folder-target-findings.ts");
     return folderTargetFindings(target, version);
   }
   const { evreg, where } = target;
-  const { serverFindings } = await import("./server-findings.ts");
   try {
     return await serverFindings(evreg, { where, version, deep });
   } finally {

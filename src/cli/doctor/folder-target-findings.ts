@@ -61,11 +61,11 @@ export async function folderTargetFindings(
     }
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    return [...about, ...folderFindings(folder), problem("data", error.message, remedyOf(error))];
+    return [...about, ...folderFindings(folder), problem("data", error.message, folderRemedy(error))];
   }
 }
 
-function remedyOf({ code }: EvregError): string {
+function folderRemedy({ code }: EvregError): string {
   if (code === "invalid") return "Restore the last backup that is whole: `evreg restore FILE --force`.";
   if (code === "conflict") return "End that process, or ask again when it has ended.";
   return "Mend what it says, and ask again.";

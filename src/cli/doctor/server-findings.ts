@@ -30,7 +30,7 @@ export async function serverFindings(
     ];
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    return [problem("reach", `${where} could not be asked: ${error.message}`, remedyOf(error))];
+    return [problem("reach", `${where} could not be asked: ${error.message}`, serverRemedy(error))];
   }
 }
 
@@ -93,7 +93,7 @@ async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   }
 }
 
-function remedyOf({ code }: EvregError): string {
+function serverRemedy({ code }: EvregError): string {
   if (code === "unauthorized") return "Name a token with --token-file, or set EVREG_TOKEN.";
   if (code === "forbidden") return "Use a token with the scope admin for all applications.";
   if (code === "not_found") return "Bring the server to this version of evreg; an older one has no doctor.";

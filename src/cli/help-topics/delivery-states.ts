@@ -1,6 +1,6 @@
 import type { AttemptErrorCode, DeliveryStatus } from "../../domain/delivery.ts";
 
-const HEAD =
+const STATES_HEAD =
   "An event goes to each active subscription to its action as one delivery, in one of these states. `evreg deliveries` lists them, and `evreg deliveries get ID` shows each attempt.";
 
 const STATES: Readonly<Record<DeliveryStatus, string>> = {
@@ -39,7 +39,7 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
 
 export function deliveryStates(wrapped: (text: string, indent: number) => string): string {
   return [
-    wrapped(HEAD, 0),
+    wrapped(STATES_HEAD, 0),
     entries(STATES, wrapped),
     wrapped(RETRIES, 0),
     wrapped(ERRORS, 0),

@@ -1,6 +1,6 @@
 import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV, type ConfigKey } from "../../config/schema.ts";
 
-const HEAD =
+const ENVIRONMENT_HEAD =
   "Variables that evreg reads. A flag goes before a variable, a variable before the configuration file. One that is set to nothing counts as not set; one that begins with EVREG_ and means nothing is a mistake (exit code 2). `evreg config` shows what is in force.";
 
 /** Those that are no key of the configuration. */
@@ -21,7 +21,7 @@ const OTHERS: readonly (readonly [name: string, about: string])[] = [
 export function environment(wrapped: (text: string, indent: number) => string): string {
   const keys = CONFIG_KEYS.map((key) => [key.env, about(key)] as const);
   const entries = [...keys, ...OTHERS].map(([name, text]) => `${name}\n${wrapped(text, 4)}`);
-  return `${wrapped(HEAD, 0)}\n${entries.join("")}`;
+  return `${wrapped(ENVIRONMENT_HEAD, 0)}\n${entries.join("")}`;
 }
 
 function about({ path, description, default: initial, env, envAlias, flag, secret }: ConfigKey): string {

@@ -17,12 +17,12 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
   [130, "Interrupted (Ctrl-C)."],
 ];
 
-const HEAD =
+const EXIT_CODES_HEAD =
   'What the process of a command ends with. The reason is on stderr; with --json it is one JSON document there: {"error", "details", "code"}, where code is the HTTP status.';
 
 export function exitCodes(wrapped: (text: string, indent: number) => string): string {
   const lines = MEANINGS.map(
     ([code, meaning]) => `${String(code).padStart(5)}  ${wrapped(meaning, 7).trimStart()}`,
   );
-  return `${wrapped(HEAD, 0)}\n${lines.join("")}`;
+  return `${wrapped(EXIT_CODES_HEAD, 0)}\n${lines.join("")}`;
 }

@@ -5,7 +5,7 @@ import type { ActionsPort } from "../../evreg.ts";
 import type { Plan, Registry, Step } from "./plan.ts";
 
 /** Schemas asked about at a time. */
-const AT_ONCE = 8;
+const CONCURRENT_CHECKS = 8;
 
 /** The plan, with what each changed schema would break and under which free name it would not, before anything is done. */
 export async function judged(
@@ -16,8 +16,8 @@ export async function judged(
   const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
   const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
   const steps: Step[] = [];
-  for (let at = 0; at < plan.steps.length; at += AT_ONCE) {
-    const some = plan.steps.slice(at, at + AT_ONCE);
+  for (let at = 0; at < plan.steps.length; at += CONCURRENT_CHECKS) {
+    const some = plan.steps.slice(at, at + CONCURRENT_CHECKS);
     steps.push(...(await Promise.all(some.map((step) => judgedStep(step, taken, port)))));
   }
   return { ...plan, steps };

@@ -28,7 +28,7 @@ export interface CarryOutOptions {
 }
 
 /** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
-const AT_ONCE = 8;
+const CONCURRENT_CALLS = 8;
 /** After one of these every further call would fail alike. */
 const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
 
@@ -82,7 +82,7 @@ export async function carryOut(
   const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
   const all = async (some: readonly Step[]): Promise<void> => {
     const queue = some.values();
-    await Promise.all(Array.from({ length: AT_ONCE }, () => inTurn(queue)));
+    await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => inTurn(queue)));
   };
   await all(actions.filter(hasBody));
   await inStates(actions);

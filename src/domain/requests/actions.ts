@@ -2,7 +2,7 @@ import { CHECK_LIMITS, REVISION_LIMITS } from "../action.ts";
 import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES, DEFAULT_RULE } from "../compatibility.ts";
 import { NAME_LENGTH } from "../names.ts";
 import type { QuerySchema } from "../query.ts";
-import { type BodySchema, actionName, application, byApplication, query, rowid } from "./members.ts";
+import { type BodySchema, actionName, application, byApplication, querySchema, rowid } from "./members.ts";
 
 const schemata = {
   type: "object",
@@ -109,9 +109,9 @@ export const SCHEMA_CANDIDATE: BodySchema = {
   additionalProperties: false,
 };
 
-export const ACTION_QUERY: QuerySchema = query("ActionQuery", { application: byApplication });
+export const ACTION_QUERY: QuerySchema = querySchema("ActionQuery", { application: byApplication });
 
-export const ACTION_UPDATE_QUERY: QuerySchema = query("ActionUpdateQuery", {
+export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery", {
   compatibility: {
     type: "string",
     enum: ["none"],
@@ -119,7 +119,7 @@ export const ACTION_UPDATE_QUERY: QuerySchema = query("ActionUpdateQuery", {
   },
 });
 
-export const REVISION_QUERY: QuerySchema = query("RevisionQuery", {
+export const REVISION_QUERY: QuerySchema = querySchema("RevisionQuery", {
   limit: {
     type: "integer",
     minimum: 1,

@@ -1,8 +1,8 @@
 import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../delivery.ts";
 import type { QuerySchema } from "../query.ts";
-import { byAction, from, query, rowid, to } from "./members.ts";
+import { byAction, from, querySchema, rowid, to } from "./members.ts";
 
-export const DELIVERY_QUERY: QuerySchema = query("DeliveryQuery", {
+export const DELIVERY_QUERY: QuerySchema = querySchema("DeliveryQuery", {
   event: { ...rowid, description: "Only of the event with this rowid." },
   subscription: { ...rowid, description: "Only of the subscription with this rowid." },
   action: byAction,

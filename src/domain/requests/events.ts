@@ -1,6 +1,6 @@
 import { EVENT_LIMITS } from "../event.ts";
 import { NO_NUL, type QuerySchema } from "../query.ts";
-import { type BodySchema, actionName, byAction, from, query, rowid, to } from "./members.ts";
+import { type BodySchema, actionName, byAction, from, querySchema, rowid, to } from "./members.ts";
 
 export const NEW_EVENT: BodySchema = {
   title: "NewEvent",
@@ -33,7 +33,7 @@ export const BATCH: BodySchema = {
   additionalProperties: false,
 };
 
-export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
+export const BATCH_QUERY: QuerySchema = querySchema("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
   data_id: {
     type: "string",
@@ -45,12 +45,12 @@ export const BATCH_QUERY: QuerySchema = query("BatchQuery", {
 });
 
 /** What can be asked of the port; `minimal` is a header of the request. */
-export const BATCH_OPTIONS: QuerySchema = query("BatchOptions", {
+export const BATCH_OPTIONS: QuerySchema = querySchema("BatchOptions", {
   ...BATCH_QUERY.properties,
   minimal: { type: "boolean", default: false },
 });
 
-export const EVENT_QUERY: QuerySchema = query("EventQuery", {
+export const EVENT_QUERY: QuerySchema = querySchema("EventQuery", {
   action: byAction,
   from,
   to,

@@ -61,6 +61,6 @@ export const to: QueryProperty = {
 
 export const rowid: QueryProperty = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 
-export function query(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
+export function querySchema(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
   return { title, type: "object", properties, additionalProperties: false };
 }

@@ -1,6 +1,6 @@
 import type { QuerySchema } from "../query.ts";
 import { REPLAY_LIMITS, REPLAY_SELECTIONS, REPLAY_STATUSES } from "../replay.ts";
-import { type BodySchema, query, rowid } from "./members.ts";
+import { type BodySchema, querySchema, rowid } from "./members.ts";
 
 export const NEW_REPLAY: BodySchema = {
   title: "NewReplay",
@@ -35,7 +35,7 @@ export const NEW_REPLAY: BodySchema = {
   additionalProperties: false,
 };
 
-export const REPLAY_QUERY: QuerySchema = query("ReplayQuery", {
+export const REPLAY_QUERY: QuerySchema = querySchema("ReplayQuery", {
   subscription: { ...rowid, description: "Only to the subscription with this rowid." },
   status: { type: "string", enum: REPLAY_STATUSES, description: "Only in this state." },
   limit: {

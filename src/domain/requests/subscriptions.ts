@@ -9,7 +9,7 @@ import {
   byAction,
   byApplication,
   label,
-  query,
+  querySchema,
 } from "./members.ts";
 
 const handler = {
@@ -154,7 +154,7 @@ export const SECRET_ROTATION: BodySchema = {
   additionalProperties: false,
 };
 
-export const SUBSCRIPTION_QUERY: QuerySchema = query("SubscriptionQuery", {
+export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", {
   application: byApplication,
   action: byAction,
   active: { type: "boolean", description: "Only active ones, or only paused ones." },

@@ -1,12 +1,12 @@
 import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
-import type { Goal, Prover, Showing, Task } from "./goal.ts";
+import type { Goal, Prover, Showing, KeywordRule } from "./goal.ts";
 import { itemShape } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { TYPE } from "./types.ts";
 
 /** What a schema says about lists: the places told apart by some schema, and all that come after them. */
-export function* arrayTasks(right: Shape): Generator<Task> {
+export function* arrayTasks(right: Shape): Generator<KeywordRule> {
   if (right.keywords.includes("items")) {
     if (right.tuple === undefined) yield { keyword: "items", holds: placesHold(0, Infinity) };
     for (const index of right.tuple?.keys() ?? []) {
@@ -19,7 +19,7 @@ export function* arrayTasks(right: Shape): Generator<Task> {
   if (right.contains !== undefined) yield { keyword: "contains", holds: containsOne };
 }
 
-function placesHold(from: number, to: number): Task["holds"] {
+function placesHold(from: number, to: number): KeywordRule["holds"] {
   return function* (goal, prover) {
     const { left, right } = goal;
     const { types, maxItems } = factsOf(left);

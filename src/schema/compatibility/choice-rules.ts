@@ -3,13 +3,13 @@ import type { Case } from "./case.ts";
 import { branchesOf, clash } from "./clash.ts";
 import type { Branches } from "./clash.ts";
 import { factsOf } from "./facts.ts";
-import type { Finding, Goal, Prover, Showing, Task } from "./goal.ts";
+import type { Finding, Goal, Prover, Showing, KeywordRule } from "./goal.ts";
 import { typesOf } from "./listed.ts";
 import type { Shape } from "./shape.ts";
 import { TYPE_BITS } from "./types.ts";
 
 /** What a schema says by combining others. */
-export function* choiceTasks(right: Shape): Generator<Task> {
+export function* choiceTasks(right: Shape): Generator<KeywordRule> {
   for (const [index, inner] of right.allOf.entries()) {
     yield { keyword: "allOf", part: index, holds: (goal, prover) => prover.prove({ ...goal, right: inner }) };
   }
@@ -17,7 +17,7 @@ export function* choiceTasks(right: Shape): Generator<Task> {
     if (right[keyword].length === 0) continue;
     const branches = branchesOf(right, keyword);
     const additions: Additions = new Map();
-    const holds: Task["holds"] = function* (goal, prover) {
+    const holds: KeywordRule["holds"] = function* (goal, prover) {
       return (
         (yield* areKept(goal, prover, branches.list, keyword, additions)) ||
         (yield* oneHolds(goal, prover, branches, keyword === "oneOf"))

@@ -74,7 +74,7 @@ export interface Prover {
 }
 
 /** A keyword of the right side, or one entry of it, that is shown by itself. */
-export interface Task {
+export interface KeywordRule {
   readonly keyword: string;
   readonly part?: string | number;
   /** Those of which one must hold. */

@@ -1,7 +1,7 @@
 import { accepts } from "./accepts.ts";
 import { Case } from "./case.ts";
 import { factsOf } from "./facts.ts";
-import type { Goal, Prover, Showing, Task } from "./goal.ts";
+import type { Goal, Prover, Showing, KeywordRule } from "./goal.ts";
 import { NAME } from "./goal.ts";
 import { otherNames } from "./other-names.ts";
 import { memberShapes } from "./shape.ts";
@@ -9,7 +9,7 @@ import type { Shape } from "./shape.ts";
 import { TYPE } from "./types.ts";
 
 /** What a schema says about objects, name by name. */
-export function* objectTasks(right: Shape): Generator<Task> {
+export function* objectTasks(right: Shape): Generator<KeywordRule> {
   for (const name of right.required) yield { keyword: "required", part: name, holds: isRequired(name) };
   for (const [name, inner] of right.properties) {
     yield { keyword: "properties", part: name, holds: memberHolds(name, inner) };
@@ -30,7 +30,7 @@ export function* objectTasks(right: Shape): Generator<Task> {
   }
 }
 
-type Holds = Task["holds"];
+type Holds = KeywordRule["holds"];
 
 const aboutObjects =
   (holds: Holds): Holds =>

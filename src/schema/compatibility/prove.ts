@@ -8,7 +8,7 @@ import { choiceTasks } from "./choice-rules.ts";
 import { clash } from "./clash.ts";
 import type { Branches } from "./clash.ts";
 import { factsOf } from "./facts.ts";
-import type { At, Finding, Goal, Prover, Showing, Task } from "./goal.ts";
+import type { At, Finding, Goal, Prover, Showing, KeywordRule } from "./goal.ts";
 import { objectTasks } from "./object-rules.ts";
 import { Sameness } from "./same.ts";
 import type { Shape } from "./shape.ts";
@@ -52,7 +52,7 @@ export class StructuralProver implements Prover {
   readonly #same = new Sameness();
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
-  readonly #tasks = new Map<Shape, readonly Task[]>();
+  readonly #tasks = new Map<Shape, readonly KeywordRule[]>();
   readonly #refused = new WeakMap<Case, ReadonlySet<number | undefined>>();
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
@@ -137,7 +137,7 @@ export class StructuralProver implements Prover {
   }
 
   /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
-  *#check(goal: Goal, task: Task, decisions: number): Showing {
+  *#check(goal: Goal, task: KeywordRule, decisions: number): Showing {
     spend(STEPS_PER_GOAL);
     if (this.stretch.isOver()) yield;
     const { left, right, findings } = goal;
@@ -173,7 +173,7 @@ export class StructuralProver implements Prover {
   }
 
   /** Whether so many branches come into question that each way of the left side is better held to them by itself. */
-  *#isTooWide(task: Task, { left }: Goal): Showing {
+  *#isTooWide(task: KeywordRule, { left }: Goal): Showing {
     return task.branches !== undefined && (yield* this.near(left, task.branches)).length > MANY_BRANCHES;
   }
 
@@ -203,7 +203,7 @@ export class StructuralProver implements Prover {
     return of !== undefined && refused.has(of);
   }
 
-  *#shown(task: Task, goal: Goal): Showing {
+  *#shown(task: KeywordRule, goal: Goal): Showing {
     const holds = task.holds(goal, this);
     return typeof holds === "boolean" ? holds : yield* holds;
   }
@@ -275,7 +275,7 @@ export class StructuralProver implements Prover {
     return this.#views.mentions(view, name);
   }
 
-  #tasksOf(right: Shape): readonly Task[] {
+  #tasksOf(right: Shape): readonly KeywordRule[] {
     let tasks = this.#tasks.get(right);
     if (tasks === undefined) {
       const values = right.keywords.flatMap((keyword) => valueTask(keyword) ?? []);
@@ -287,7 +287,7 @@ export class StructuralProver implements Prover {
 }
 
 /** The choice to go through for a task: where that has branches, the one with the most ways, which may be the same ones. */
-function choiceFor({ choices }: Case, { branches }: Task): Choice | undefined {
+function choiceFor({ choices }: Case, { branches }: KeywordRule): Choice | undefined {
   if (branches === undefined) return choices[0];
   return choices.toSorted((one, other) => other.count - one.count)[0];
 }

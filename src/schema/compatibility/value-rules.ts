@@ -2,7 +2,7 @@ import { INTEGER_FORMATS } from "../formats.ts";
 import { isMultipleOf } from "../multiple-of.ts";
 import { factsOf, wholeRange } from "./facts.ts";
 import type { Facts } from "./facts.ts";
-import type { Showing, Task } from "./goal.ts";
+import type { Showing, KeywordRule } from "./goal.ts";
 import type { TextSearch } from "./text-search.ts";
 import { NUMBER, TYPE, typesNamed } from "./types.ts";
 
@@ -72,7 +72,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   minProperties: about(TYPE.object, (limit, facts) => facts.minProperties >= (limit as number)),
 };
 
-export function valueTask(keyword: string): Task | undefined {
+export function valueTask(keyword: string): KeywordRule | undefined {
   const rule = RULES[keyword];
   if (rule === undefined) return undefined;
   return {

@@ -6,7 +6,7 @@ import type { SeededRandom } from "./random.ts";
 
 /** How far from its one bound a number may be, in steps. */
 const SPREAD = 1_000;
-const TRIES = 8;
+const NUMBER_TRIES = 8;
 
 interface Range {
   readonly low: number;
@@ -32,7 +32,7 @@ export function numberFor(
   const to = range.high < Infinity ? range.high : low + SPREAD * step;
   const high = Math.min(to, ...formats.map(([, most]) => most));
   const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
-  const places = Array.from({ length: TRIES }, () => random.whole(first, last));
+  const places = Array.from({ length: NUMBER_TRIES }, () => random.whole(first, last));
   const candidates = [...places, first, last, first + 1, last - 1].map((place) => rounded(place * step));
   return [...candidates, low, high, (low + high) / 2].find((value) => range.fits(value));
 }

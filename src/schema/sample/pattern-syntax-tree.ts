@@ -7,7 +7,7 @@ export type PatternPart =
   | { readonly kind: "choice"; readonly branches: readonly PatternPart[] }
   | { readonly kind: "repeat"; readonly part: PatternPart; readonly least: number; readonly most: number };
 
-const NOTHING: PatternPart = { kind: "sequence", parts: [] };
+const EMPTY_PATTERN: PatternPart = { kind: "sequence", parts: [] };
 const CONTROLS: Readonly<Record<string, string>> = { t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
 
 /** Reads a pattern that `toRe2Syntax` has written; it holds neither named groups nor lookarounds. */
@@ -64,7 +64,7 @@ class PatternReader {
       this.#take(/\)/y);
       return inner;
     }
-    if (this.#take(/[$^]|\\[bB]/y) !== undefined) return NOTHING;
+    if (this.#take(/[$^]|\\[bB]/y) !== undefined) return EMPTY_PATTERN;
     const set = this.#take(/\[(?:\\.|[^\]\\])*\]|\\[dDwW]|\\[pP]\{\w+\}/uy);
     if (set !== undefined) return { kind: "class", source: set[0] };
     const code = this.#take(/\\x(?:\{([0-9a-f]+)\}|([0-9a-f]{2}))/y);

@@ -8,7 +8,7 @@ import { PatternText } from "./pattern-text.ts";
 import type { SeededRandom } from "./random.ts";
 import { phrase } from "./words.ts";
 
-const TRIES = 12;
+const TEXT_TRIES = 12;
 /** How often something that may be repeated is, at most, where no length asks for more. */
 const REPEATS = 6;
 
@@ -28,7 +28,7 @@ export class Texts {
   textFor(schemas: readonly JsonObject[], random: SeededRandom, effort: Effort): string | undefined {
     const rules = rulesOf(schemas);
     if (rules.least > rules.most) return undefined;
-    for (let tried = 0; tried < TRIES; tried++) {
+    for (let tried = 0; tried < TEXT_TRIES; tried++) {
       const text = this.#candidate(rules, tried, random, effort);
       if (text === undefined) continue;
       effort.spend(1 + (text.length >> 4));

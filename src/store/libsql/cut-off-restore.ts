@@ -22,7 +22,7 @@ export function mustNotBeCutOff(file: string): void {
     // The one at the first name is still the old one where it is the same file by its second, or, on a file system that
     // has no second names, where none is kept yet and the new one still waits.
     const kept = join(dirname(file), other.slice(0, -"-wal".length));
-    return (isSameFile(kept, file) || (isWaiting && !existsSync(kept))) && sizeOf(file, other) > 0;
+    return (isSameFile(kept, file) || (isWaiting && !existsSync(kept))) && sizeBeside(file, other) > 0;
   });
   if (parted !== undefined) throw cutOff(`${file} is without its log ${parted}`, file, [parted]);
 }
@@ -31,7 +31,7 @@ function isLeft(name: string): boolean {
   return name.includes(".before-restore-") || name.includes(".restore-");
 }
 
-function sizeOf(file: string, name: string): number {
+function sizeBeside(file: string, name: string): number {
   return statSync(join(dirname(file), name), { throwIfNoEntry: false })?.size ?? 0;
 }
 

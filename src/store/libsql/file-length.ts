@@ -5,7 +5,7 @@ import { type LogCheck, pagesInLog } from "./log-check.ts";
 /** In the header of a data file: the size of a page, and how many there are. */
 const PAGE_BYTES_AT = 16;
 const PAGES_AT = 28;
-const HEADER_BYTES = 32;
+const FILE_HEADER_BYTES = 32;
 
 /**
  * Refuses a data file that has fewer pages than its header says, unless the log holds the rest, as it does where a
@@ -19,11 +19,11 @@ export function mustBeWholeLength(file: string, log: LogCheck): void {
   if (!existsSync(file)) return;
   const data = openSync(file, "r");
   try {
-    const header = Buffer.alloc(HEADER_BYTES);
-    const read = readSync(data, header, 0, HEADER_BYTES, 0);
+    const header = Buffer.alloc(FILE_HEADER_BYTES);
+    const read = readSync(data, header, 0, FILE_HEADER_BYTES, 0);
     const { size } = fstatSync(data);
     const pageBytes = header.readUInt16BE(PAGE_BYTES_AT);
-    const bytes = read < HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT) * pageBytes;
+    const bytes = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT) * pageBytes;
     const isShort = size === 0 ? log.wholeBytes > 0 : size < bytes;
     if (
       !isShort ||

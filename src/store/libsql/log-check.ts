@@ -37,7 +37,7 @@ export interface LogCheck {
   readonly isDamaged: boolean;
 }
 
-const HEADER_BYTES = 32;
+const LOG_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 const BLOCK_FRAMES = 256;
 /** The last bit tells in which order the bytes of a word are added up. */
@@ -129,9 +129,9 @@ function walk(file: string, log: string): LogCheck {
   }
   try {
     const { size } = fstatSync(descriptor);
-    if (size < HEADER_BYTES) return NOTHING;
-    const block = alignedBuffer(HEADER_BYTES);
-    readSync(descriptor, block, 0, HEADER_BYTES, 0);
+    if (size < LOG_HEADER_BYTES) return NOTHING;
+    const block = alignedBuffer(LOG_HEADER_BYTES);
+    readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
     const header = readHeader(block);
     const found = walkFrames(descriptor, size, header);
     if (header.isWhole || found.commitsBehind === 0) return found;
@@ -162,7 +162,7 @@ function readHeader(header: Buffer): Header {
 function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
   const { pageBytes, isSwapped } = header;
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  const frames = Math.floor((size - HEADER_BYTES) / frameBytes);
+  const frames = Math.floor((size - LOG_HEADER_BYTES) / frameBytes);
   const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
   let { salts, sum } = header;
   /** The first frame that is not whole. */
@@ -174,7 +174,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
   let isOfThisLog = true;
   for (let first = 0; first < frames; first += BLOCK_FRAMES) {
     const wanted = Math.min(BLOCK_FRAMES, frames - first) * frameBytes;
-    const read = readSync(descriptor, block, 0, wanted, HEADER_BYTES + first * frameBytes);
+    const read = readSync(descriptor, block, 0, wanted, LOG_HEADER_BYTES + first * frameBytes);
     // Less where its owner cut it meanwhile.
     const count = Math.floor(read / frameBytes);
     const words = wordsOf(block, isSwapped);
@@ -200,7 +200,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     }
   }
   return {
-    wholeBytes: whole === 0 ? 0 : HEADER_BYTES + whole * frameBytes,
+    wholeBytes: whole === 0 ? 0 : LOG_HEADER_BYTES + whole * frameBytes,
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
@@ -240,7 +240,7 @@ function newestPages(
   let pages = 0;
   let salts: string | undefined;
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  for (let at = HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
+  for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
     readSync(log, header, 0, FRAME_HEADER_BYTES, at);
     if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
     uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
