@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface as createQuestions } from "node:readline/promises";
 import { interruption } from "./interruption.ts";
 
 export type Agreement = "yes" | "no" | "interrupted";
@@ -10,7 +10,7 @@ export function canAsk(): boolean {
 
 /** Asks on the terminal. Anything but a yes is a no. */
 export async function agreed(question: string): Promise<Agreement> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const terminal = createQuestions({ input: process.stdin, output: process.stderr });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
