@@ -84,7 +84,7 @@ export function tooLong(field: string, value: string): EvregError {
 }
 
 /** Names of actions that begin so are evreg's own. Nothing is told about what happens to events of these actions. */
-export const RESERVED_PREFIX = "evreg.";
+const RESERVED_PREFIX = "evreg.";
 
 export function isReservedName(action: string): boolean {
   return action.startsWith(RESERVED_PREFIX);

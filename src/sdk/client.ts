@@ -1,12 +1,12 @@
-import "./node-version.ts";
-import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
-import type { BatchItem } from "../domain/event-line.ts";
+import { connect as connectPort, type ConnectOptions } from "../client/client.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
-import type { Evreg, EventsPort, Published } from "../evreg.ts";
+import type { BatchItem } from "../domain/publish-body.ts";
+import type { EventsPort, Evreg, Published } from "../evreg.ts";
+import "./node-version.ts";
 
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
 
-export type { ConnectOptions } from "../client/connect.ts";
+export type { ConnectOptions } from "../client/client.ts";
 export { EvregError } from "../domain/error.ts";
 export type { ErrorBody, ErrorDetails, EvregErrorCode } from "../domain/error.ts";
 export { RawJson } from "../json/raw-json.ts";
@@ -28,7 +28,7 @@ export type {
   Schemata,
   WarningMeta,
 } from "../domain/action.ts";
-export type { Backup } from "../domain/backup.ts";
+export type { Backup } from "../domain/operations.ts";
 export type {
   Attempt,
   AttemptErrorCode,
@@ -46,9 +46,9 @@ export type {
   NewEvent,
   PageMeta,
 } from "../domain/event.ts";
-export type { BatchItem } from "../domain/event-line.ts";
-export type { Finding, FindingsMeta } from "../domain/finding.ts";
-export type { Health } from "../domain/health.ts";
+export type { BatchItem } from "../domain/publish-body.ts";
+export type { Finding, FindingsMeta } from "../domain/operations.ts";
+export type { Health } from "../domain/operations.ts";
 export type {
   NewReplay,
   Replay,

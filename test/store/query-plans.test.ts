@@ -1,23 +1,19 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
-import { countBacklog } from "../../src/store/libsql/backlog.ts";
-import { dropMiddleAttempts } from "../../src/store/libsql/attempt-limit.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
-import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
-import { claimCall } from "../../src/store/libsql/claim-call.ts";
-import type { Connection } from "../../src/store/libsql/connection.ts";
-import type { ResultRow } from "../../src/store/libsql/finish-call.ts";
-import { sealBlocks } from "../../src/store/libsql/event-counts.ts";
-import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
-import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
-import { complete } from "../../src/store/libsql/read-steps.ts";
-import type { Sql, SqlValue } from "../../src/store/libsql/sql.ts";
 import type { EventSelection } from "../../src/store/events.ts";
+import { deleteEvents, sealBlocks } from "../../src/store/libsql/events/counts.ts";
+import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
+import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.ts";
+import { claimCall, type ResultRow } from "../../src/store/libsql/queue/wire.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { BytesOut, type FinishCall } from "../../src/store/libsql/thread/protocol.ts";
+import { complete, type Sql, type SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import type { FinishCall } from "../../src/store/libsql/messages.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|attempt)\b(?! VIRTUAL TABLE)/;

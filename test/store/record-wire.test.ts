@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { WireOp, WireOutcome } from "../../src/store/libsql/messages.ts";
-import { packOps, packOutcomes, unpackOps, unpackOutcomes } from "../../src/store/libsql/record-wire.ts";
 import type { RecordOutcome } from "../../src/store/events.ts";
+import {
+  packOps,
+  packOutcomes,
+  unpackOps,
+  unpackOutcomes,
+  type WireOp,
+  type WireOutcome,
+} from "../../src/store/libsql/thread/protocol.ts";
 
 const other: WireOp = { name: "createAction", args: ["a"] };
 

@@ -2,18 +2,22 @@ import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { DEFAULT_RULE } from "../../../src/domain/compatibility.ts";
-import { byApplication, exported, registryOf } from "../../../src/cli/registry/export.ts";
-import { printableLines } from "../../../src/cli/printable.ts";
-import { exportText, writeExports } from "../../../src/cli/registry/export-files.ts";
-import { loadDeclarations } from "../../../src/cli/registry/load.ts";
-import { carryOut } from "../../../src/cli/registry/carry-out.ts";
-import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
-import type { NewAction } from "../../../src/domain/action.ts";
-import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
-import { retriesUnlessSaid, type NewSubscription } from "../../../src/domain/subscription.ts";
-import type { Evreg } from "../../../src/evreg.ts";
 import { rounds } from "../../faults/length.ts";
+import { printableLines } from "../../../src/cli/io/text.ts";
+import { loadDeclarations } from "../../../src/cli/registry/declarations.ts";
+import { carryOut } from "../../../src/cli/registry/execute.ts";
+import {
+  byApplication,
+  exported,
+  exportText,
+  registryOf,
+  writeExports,
+} from "../../../src/cli/registry/export.ts";
+import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
+import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
+import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
+import { type NewSubscription, retriesUnlessSaid } from "../../../src/domain/subscription.ts";
+import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
