@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleepFor } from "node:timers/promises";
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import type { NewReplay, Replay } from "../../domain/replay.ts";
 import type { EventsPort, Evreg, ReplaysPort } from "../../evreg.ts";
@@ -79,7 +79,7 @@ async function followReplay(
       if (replay.status !== "running") return replay;
       bar?.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
       try {
-        await sleep(waitMs, undefined, { signal });
+        await sleepFor(waitMs, undefined, { signal });
       } catch {
         return replay;
       }

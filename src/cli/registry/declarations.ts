@@ -33,14 +33,15 @@ export async function loadDeclarations(
   bearerTokenDir: string | undefined,
 ): Promise<Declarations> {
   const { files, problems } = await readFiles(paths);
-  const references = bearerTokenDir === undefined ? {} : { bearerTokenFolder: await folder(bearerTokenDir) };
+  const references =
+    bearerTokenDir === undefined ? {} : { bearerTokenFolder: await folderOf(bearerTokenDir) };
   const declared = await readDeclarations(files, references);
   const all = [...problems, ...declared.problems];
   if (all.length > 0) throw mistakes(all);
   return declared;
 }
 
-async function folder(path: string): Promise<string> {
+async function folderOf(path: string): Promise<string> {
   return realpath(path).catch(() => {
     throw usage(`--bearer-token-dir: there is no folder ${path}.`);
   });

@@ -45,7 +45,10 @@ export function exported({ actions, subscriptions }: Registry): ExportedRegistry
 }
 
 /** One document for each application, by its name. */
-export function byApplication({ actions, subscriptions }: Registry): ReadonlyMap<string, ExportedRegistry> {
+export function groupByApplication({
+  actions,
+  subscriptions,
+}: Registry): ReadonlyMap<string, ExportedRegistry> {
   const declarable = [...actions.filter(isDeclarable), ...subscriptions];
   const names = new Set(declarable.map(({ application }) => application));
   return new Map(

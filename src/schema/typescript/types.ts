@@ -81,9 +81,9 @@ function ownType(
 function shapeOf(type: string, node: SchemaNode): TypeTree {
   switch (type) {
     case "object":
-      return objectType(node, typeOfSchema);
+      return objectType(node);
     case "array":
-      return listType(node, typeOfSchema);
+      return listType(node);
     case "integer":
       return NUMBER;
     case "number":
@@ -113,15 +113,15 @@ const LARGEST_INDEX = 256;
  * The type of an object. One that is open because nothing is said of other names has no index signature: a slip in a name
  * should be an error, and an object with more members is assignable all the same.
  */
-function objectType(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): TypeTree {
+function objectType(node: SchemaNode): TypeTree {
   const schema = node.schema as JsonObject;
   const children = childrenOf(node);
   const properties = children.map("properties");
   const required = new Set((schema["required"] ?? []) as string[]);
-  const others = otherNames(node, typeOf);
+  const others = otherNames(node);
   const members: TypeMember[] = [...properties].map(([name, property]) => ({
     name,
-    type: typeOf(property),
+    type: typeOfSchema(property),
     optional: !required.has(name),
     comment: aboutSchema(property.schema),
   }));
@@ -137,12 +137,12 @@ function objectType(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): T
 }
 
 /** What the schema says of names it does not list; `undefined` where it says nothing. */
-function otherNames(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): TypeTree | undefined {
+function otherNames(node: SchemaNode): TypeTree | undefined {
   const children = childrenOf(node);
   const patterns = [...children.map("patternProperties").values()];
   const additional = children.one("additionalProperties");
   if (additional === undefined) return patterns.length > 0 ? UNKNOWN : undefined;
-  return unionOf([...patterns, additional].map(typeOf));
+  return unionOf([...patterns, additional].map(typeOfSchema));
 }
 
 /**
@@ -169,15 +169,15 @@ export function aboutSchema(schema: JsonObject | boolean): string[] {
 }
 
 /** The type of a list, or of a tuple where `items` lists the places. */
-function listType(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): TypeTree {
+function listType(node: SchemaNode): TypeTree {
   const schema = node.schema as JsonObject;
   const children = childrenOf(node);
   const places = children.list("items");
   const each = children.one("items");
-  if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOf(each) };
+  if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOfSchema(each) };
   const least = Number(schema["minItems"] ?? 0);
   const most = Number(schema["maxItems"] ?? Infinity);
-  const types = places.slice(0, most).map(typeOf);
+  const types = places.slice(0, most).map(typeOfSchema);
   // A place that nothing can take is the end.
   const end = types.indexOf(NEVER);
   const items = (end < 0 ? types : types.slice(0, end)).map((type, index) => ({
@@ -185,7 +185,7 @@ function listType(node: SchemaNode, typeOf: (node: SchemaNode) => TypeTree): Typ
     optional: index >= least,
   }));
   const further = children.one("additionalItems");
-  const rest = further === undefined ? UNKNOWN : typeOf(further);
+  const rest = further === undefined ? UNKNOWN : typeOfSchema(further);
   const ends = end >= 0 || most <= places.length || rest === NEVER;
   return { kind: "tuple", items, rest: ends ? undefined : rest };
 }
