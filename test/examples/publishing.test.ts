@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,7 +10,6 @@ import { connect, type Client } from "../../src/sdk/client.ts";
 import { commandLine } from "../support/command-line.ts";
 import {
   cleanEnv,
-  PROGRAM,
   startProgram,
   temporaryFolder,
   type Outcome,
@@ -18,7 +17,7 @@ import {
 } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { isThere } from "./receiver-process.ts";
+import { isThere, pathWithEvreg } from "./programs.ts";
 
 // One server that asks for tokens. The examples are used in a copy of their folder, as they write beside themselves.
 
@@ -26,6 +25,7 @@ const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
 const examples = join(folder.path, "examples");
+const PATH = pathWithEvreg(folder.path);
 const { run, json } = commandLine(examples, { EVREG_DATA: data });
 let server: RunningProgram;
 let evreg: Client;
@@ -39,9 +39,7 @@ beforeAll(async () => {
   evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
   expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });
-  const { data: token } = await json<{ token: string }>([
-    ...["tokens", "create", "pipeline", "--scope", "publish"],
-  ]);
+  const { data: token } = await json<{ token: string }>(["tokens", "create", "ci", "--scope", "publish"]);
   publisher = { EVREG_URL: server.url, EVREG_TOKEN: token.token };
 });
 afterAll(async () => {
@@ -131,35 +129,31 @@ describe("the pipeline", () => {
   });
 });
 
+/** Runs the script on a file in its folder. */
+function importing(file: string, env: Record<string, string>) {
+  const child = spawn("sh", ["import.sh", file], {
+    cwd: join(examples, "bulk-import"),
+    env: cleanEnv({ ...env, PATH }),
+    stdio: ["ignore", "ignore", "pipe"],
+    // A group of its own, which gets the signal of Ctrl-C as a whole.
+    detached: true,
+  });
+  const printed = { stderr: "" };
+  child.stderr.on("data", (piece: Buffer) => (printed.stderr += piece.toString()));
+  const ended = once(child, "close").then(([code]) => ({ code: code as number, ...printed }));
+  return { printed, ended, interrupt: () => process.kill(-child.pid!, "SIGINT") };
+}
+
+async function forward(route: string, body: Buffer, token: string | undefined): Promise<string> {
+  const response = await fetch(`${server.url}${route}`, {
+    ...(body.length === 0 ? {} : { method: "POST", body: new Uint8Array(body) }),
+    headers: { "content-type": "application/json", ...(token && { authorization: token }) },
+  });
+  return response.text();
+}
+
 describe("the bulk import", () => {
   const ROWS = 1_200;
-
-  /** With the program on the PATH, as it is where evreg is installed. */
-  function importing(file: string, env: Record<string, string>) {
-    const bin = join(folder.path, "bin");
-    mkdirSync(bin, { recursive: true });
-    writeFileSync(join(bin, "evreg"), `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`);
-    chmodSync(join(bin, "evreg"), 0o755);
-    const child = spawn("sh", ["import.sh", file], {
-      cwd: join(examples, "bulk-import"),
-      env: cleanEnv({ ...env, PATH: `${bin}:${process.env["PATH"]}` }),
-      stdio: ["ignore", "ignore", "pipe"],
-      // A group of its own, which gets the signal of Ctrl-C as a whole.
-      detached: true,
-    });
-    const printed = { stderr: "" };
-    child.stderr.on("data", (piece: Buffer) => (printed.stderr += piece.toString()));
-    const ended = once(child, "close").then(([code]) => ({ code: code as number, ...printed }));
-    return { printed, ended, interrupt: () => process.kill(-child.pid!, "SIGINT") };
-  }
-
-  async function forward(path: string, body: Buffer, token: string | undefined): Promise<string> {
-    const response = await fetch(`${server.url}${path}`, {
-      ...(body.length === 0 ? {} : { method: "POST", body: new Uint8Array(body) }),
-      headers: { "content-type": "application/json", ...(token && { authorization: token }) },
-    });
-    return response.text();
-  }
 
   test("publishes the orders beside it", async () => {
     expect(await importing("orders.ndjson", publisher).ended).toMatchObject({

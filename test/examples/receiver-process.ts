@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { Webhook } from "standardwebhooks";
@@ -12,10 +12,6 @@ export interface ReceiverProcess {
   readonly port: number;
   readonly printed: { stdout: string; stderr: string };
   stop(): Promise<void>;
-}
-
-export function isThere(command: string, ...words: string[]): boolean {
-  return spawnSync(command, words, { stdio: "ignore" }).status === 0;
 }
 
 /** The receiver has to be told its port before it starts, and the subscription its receiver's. */

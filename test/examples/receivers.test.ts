@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,22 +10,23 @@ import { until } from "../support/until.ts";
 import {
   expectToRefuseAllButGenuine,
   freePort,
-  isThere,
   listenFor,
   startReceiver,
   type ReceiverProcess,
 } from "./receiver-process.ts";
+import { isThere, pathWithEvreg } from "./programs.ts";
 
-const EXAMPLES = fileURLToPath(new URL("../../examples/receivers", import.meta.url));
+const ALL_EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
+const EXAMPLES = join(ALL_EXAMPLES, "receivers");
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const execute = promisify(execFile);
 const folder = temporaryFolder();
+const data = join(folder.path, "data");
 const running: ReceiverProcess[] = [];
 let server: RunningProgram;
 let evreg: Client;
 
 beforeAll(async () => {
-  const data = join(folder.path, "data");
   mkdirSync(data, { mode: 0o700 });
   server = await startProgram(data, ["--dev"]);
   evreg = connect({ url: server.url });
@@ -90,8 +91,8 @@ async function delivered(event: number, attempts = 1): Promise<number> {
   const { data: before } = await evreg.events.deliveries(event);
   const id = before[0]!.rowid;
   await until(`event ${event} has been sent ${attempts} times`, async () => {
-    const { data } = await evreg.deliveries.get(id);
-    return data.attempts.length === attempts && !["pending", "delivering"].includes(data.status);
+    const { attempts: made, status } = (await evreg.deliveries.get(id)).data;
+    return made.length >= attempts && !["pending", "delivering"].includes(status);
   });
   expect((await evreg.deliveries.get(id)).data).toMatchObject({ status: "delivered" });
   return id;
@@ -176,4 +177,23 @@ test("a receiver takes what send.sh signs by a secret of its own, and nothing si
   expect(receiver.printed.stdout).toBe('1 order.created {"id":"A-1","total":12.5}\n');
   const other = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
   await expect(send(other)).rejects.toMatchObject({ code: 22 });
+});
+
+test("the way that the folder's README goes with a receiver ends with a delivery", async () => {
+  const port = String(await freePort());
+  const readme = readFileSync(join(ALL_EXAMPLES, "README.md"), "utf8");
+  const block = /^```sh\n(.*?)^```$/ms.exec(readme)?.[1] ?? "";
+  // What a reader does by hand: copy the secret from what the command before shows.
+  const script = block
+    .split("\n")
+    .map((line) => (line.includes("# shows the secret") ? line.replace("#", "> created #") : line))
+    .join("\n")
+    .replaceAll("8080", port)
+    .replace("whsec_…", "$(grep -o 'whsec_.*' created)");
+  const place = join(folder.path, "copied");
+  cpSync(ALL_EXAMPLES, place, { recursive: true });
+  const env = cleanEnv({ EVREG_DATA: data, PORT: port, PATH: pathWithEvreg(folder.path) });
+  const { stdout } = await execute("sh", ["-e", "-c", `trap 'kill $!' EXIT\n${script}`], { cwd: place, env });
+  expect(stdout).toMatch(/^ *\d+ +\d+ +order\.created +billing\/try +delivered/m);
+  expect(stdout).toContain('order.created {"id":"A-1","total":12.5}');
 });
