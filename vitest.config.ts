@@ -35,7 +35,7 @@ function foldersPlace(): string {
  * Folders whose tests leave a process as they found it. Their files run one after the other in the same processes, with
  * what they import loaded once; a process for each file takes 0.3 s of CPU before its first test.
  */
-const SHARING = "{bench,cli,config,delivery,domain,examples,json,schema,sdk}";
+const SHARING = "{bench,cli,config,delivery,domain,examples,house,json,schema,sdk}";
 const PROJECTS = [
   { name: "sharing", include: [`test/${SHARING}/**/*.test.ts`], isolate: false },
   { name: "apart", include: [`test/!(exe|places)/**/*.test.ts`], exclude: [`test/${SHARING}/**`] },

@@ -1,10 +1,12 @@
-import type { Clock } from "../runtime/clock.ts";
+import { Backoff, type Clock, Sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { Sleep } from "../runtime/sleep.ts";
-import { countWholeReplay } from "../store/count-replay.ts";
-import type { ReplayPlan, ReplayProgress, RunningReplay } from "../store/replays.ts";
+import {
+  countWholeReplay,
+  type ReplayPlan,
+  type ReplayProgress,
+  type RunningReplay,
+} from "../store/replays.ts";
 import type { Store } from "../store/store.ts";
-import { Backoff } from "./backoff.ts";
 
 /**
  * A replay tops its subscription up to so many due deliveries, those under way and live ones included: it never takes all

@@ -1,12 +1,10 @@
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Pace } from "../runtime/pace.ts";
-import { compilingSchema } from "../schema/compile.ts";
-import type { Validator } from "../schema/compile.ts";
-import type { StoredAction } from "../store/actions.ts";
+import { Recent } from "../runtime/lru-cache.ts";
+import type { Pace } from "../runtime/yielding.ts";
+import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
+import type { StoredAction } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
-import { Recent } from "./recent.ts";
-import { firstOpen } from "./successors.ts";
 
 /** All that publishing needs of an action. */
 export interface LoadedAction {
@@ -101,4 +99,28 @@ function deprecationOf(
   if (deprecatedMs === null) return undefined;
   // The header has seconds, and every port tells the same.
   return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
+}
+
+/** As many steps as are followed; nobody waits for the rest of a longer chain. */
+const MOST_STEPS = 20;
+
+/** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */
+export async function* chainFrom(
+  store: Store,
+  successor: string | null,
+): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
+  const seen = new Set<string>();
+  for (let name = successor; name !== null && !seen.has(name) && seen.size < MOST_STEPS;) {
+    seen.add(name);
+    const found = await store.findAction(name);
+    if (found === undefined) return;
+    yield { action: name, isRetired: found.retired };
+    name = found.successor;
+  }
+}
+
+/** The first of the chain that takes events: what to publish to instead. `null` when there is none. */
+async function firstOpen(store: Store, successor: string | null): Promise<string | null> {
+  for await (const { action, isRetired } of chainFrom(store, successor)) if (!isRetired) return action;
+  return null;
 }

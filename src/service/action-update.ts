@@ -1,24 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Action, ActionUpdate, SchemaWarning } from "../domain/action.ts";
-import { isLooser } from "../domain/compatibility.ts";
+import {
+  type Action,
+  type ActionSettings,
+  type ActionUpdate,
+  isLooser,
+  type SchemaWarning,
+} from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
-import type { ActionChange, StoredAction } from "../store/actions.ts";
+import type { ActionChange, StoredAction } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
-import type { Access } from "./access.ts";
-import { changedSettings, settingsAfter } from "./action-settings.ts";
-import { actionOf, given, notFound, ownAction } from "./answers.ts";
-import { admissionOf, breaksOf } from "./compatibility.ts";
+import { chainFrom } from "./action-cache.ts";
+import type { Access } from "./auth.ts";
+import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { historyWarnings } from "./older-breaks.ts";
-import type { SchemaTurns } from "./schema-work.ts";
+import { actionOf, given, notFound, ownAction } from "./requests.ts";
+import type { SchemaTurns } from "./schema-tasks.ts";
 
 /** How often an update follows others that come before it. */
 const MAX_TRIES = 20;
 /** How many versions a suggested name may lie ahead. */
 const MAX_VERSIONS_TRIED = 50;
 
-export interface Update {
+interface Update {
   readonly body: ActionUpdate;
   /** A breaking schema is applied all the same. */
   readonly forced: boolean;
@@ -26,7 +30,7 @@ export interface Update {
   readonly turns: SchemaTurns;
 }
 
-export interface Updated {
+interface Updated {
   readonly action: Action;
   /** Of the rule that changes are held to from now on. */
   readonly warnings: readonly SchemaWarning[];
@@ -136,4 +140,67 @@ async function freeName(store: Store, action: string): Promise<string> {
     name = nextVersionName(name);
   }
   return name;
+}
+
+const SETTINGS = ["compatibility", "compatibility_against", "deprecated", "retired", "successor"] as const;
+
+/**
+ * The action's settings after an update.
+ * @throws `invalid` for a successor that cannot be, `not_found` for one that is not there
+ */
+async function settingsAfter(
+  store: Store,
+  access: Access,
+  stored: StoredAction,
+  body: ActionUpdate,
+): Promise<ActionSettings> {
+  const { compatibility = stored.compatibility, compatibility_against = stored.compatibility_against } = body;
+  const { deprecated = stored.deprecated, retired = stored.retired } = body;
+  const settings = { compatibility, compatibility_against, deprecated, retired };
+  if (!deprecated && !retired) {
+    if (body.successor === undefined || body.successor === null) return { ...settings, successor: null };
+    throw invalidField(
+      "successor",
+      "is only for an action that is deprecated or retired; set one of them as well, or leave it out",
+      body.successor,
+    );
+  }
+  const { successor = stored.successor } = body;
+  if (successor !== null && successor !== stored.successor) {
+    await checkSuccessor(store, access, stored, successor);
+  }
+  return { ...settings, successor };
+}
+
+async function checkSuccessor(
+  store: Store,
+  access: Access,
+  { action }: StoredAction,
+  successor: string,
+): Promise<void> {
+  if (successor === action) throw invalidField("successor", "must be another action", successor);
+  const found = await store.findAction(successor);
+  // Whoever may neither read nor change it does not learn that it is there.
+  const reach = ["read", "write"] as const;
+  if (found === undefined || !reach.some((scope) => access.allows(scope, found.application))) {
+    throw notFound("action", successor, "successor");
+  }
+  const refuse = (why: string): never => {
+    throw invalidField("successor", `${why}; name another, or none`, successor);
+  };
+  if (found.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
+  if (found.retired) refuse("is retired, so nobody can publish to it");
+  for await (const next of chainFrom(store, found.successor)) {
+    if (next.action === action) refuse(`leads back to ${action}`);
+  }
+}
+
+/** Those of the settings that differ from what is stored; `undefined` when none does. */
+function changedSettings(
+  stored: ActionSettings,
+  settings: ActionSettings,
+): Partial<ActionSettings> | undefined {
+  const changed = SETTINGS.filter((name) => settings[name] !== stored[name]);
+  if (changed.length === 0) return undefined;
+  return Object.fromEntries(changed.map((name) => [name, settings[name]]));
 }

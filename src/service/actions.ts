@@ -1,33 +1,29 @@
-import { REVISION_LIMITS } from "../domain/action.ts";
-import type {
-  Action,
-  ActionRevision,
-  ActionUpdate,
-  NewAction,
-  SchemaCandidate,
-  WarningMeta,
-} from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
-import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
-import { checkQuery } from "../domain/query.ts";
 import {
+  type Action,
   ACTION_QUERY,
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
+  type ActionRevision,
+  type ActionUpdate,
   NEW_ACTION,
+  type NewAction,
+  REVISION_LIMITS,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
-} from "../domain/requests/actions.ts";
+  type SchemaCandidate,
+  type WarningMeta,
+} from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
+import { checkQuery } from "../domain/request.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import type { StoredAction } from "../store/actions.ts";
-import type { Access } from "./access.ts";
+import type { StoredAction } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
-import { actionOf, checkId, given, notFound } from "./answers.ts";
-import { readBody } from "./bodies.ts";
+import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { pages } from "./pages.ts";
-import { schemaWarnings } from "./schema-warnings.ts";
+import { actionOf, checkId, given, notFound, pages, readBody } from "./requests.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
 const READ_SCHEMAS = 3;

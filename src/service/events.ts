@@ -1,19 +1,16 @@
-import { DELIVERY_LIMITS } from "../domain/delivery.ts";
-import type { Delivery } from "../domain/delivery.ts";
+import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import { EVENT_LIMITS } from "../domain/event.ts";
-import type { Event } from "../domain/event.ts";
-import { checkQuery, malformedField } from "../domain/query.ts";
-import { BATCH_OPTIONS, EVENT_QUERY } from "../domain/requests/events.ts";
+import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY } from "../domain/event.ts";
+import { checkQuery, malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
-import type { DeliverySelection } from "../store/deliveries.ts";
 import type { EventSelection, StoredEvent } from "../store/events.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound, timeRange } from "./answers.ts";
+import type { DeliverySelection } from "../store/queue.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { otherData } from "./publish-checks.ts";
 import { Publisher } from "./publisher.ts";
+import { checkId, given, notFound, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;

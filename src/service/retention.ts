@@ -1,7 +1,6 @@
 import { EvregError } from "../domain/error.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, Sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { Sleep } from "../runtime/sleep.ts";
 import type { ExpiredSelection } from "../store/events.ts";
 import type { Store } from "../store/store.ts";
 

@@ -1,35 +1,30 @@
 import type { WarningMeta } from "../domain/action.ts";
-import { checkBearerToken } from "../domain/bearer-token.ts";
 import { invalidField } from "../domain/error.ts";
-import { checkExtraHeaders } from "../domain/extra-headers.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../domain/names.ts";
-import { checkQuery } from "../domain/query.ts";
+import { checkQuery } from "../domain/request.ts";
+import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
+  type Bearer,
+  checkBearerToken,
   NEW_SUBSCRIPTION,
+  type NewSubscription,
+  retriesUnlessSaid,
   SECRET_ROTATION,
+  type SecretRotation,
+  type Subscription,
+  SUBSCRIPTION_LIMITS,
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
-} from "../domain/requests/subscriptions.ts";
-import { type SubscriptionSettings, settingsIn } from "../domain/subscription-settings.ts";
-import { retriesUnlessSaid, SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
-import type {
-  Bearer,
-  NewSubscription,
-  SecretRotation,
-  Subscription,
-  SubscriptionUpdate,
+  type SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
-import type { Random } from "../runtime/random.ts";
-import type { BearerSetting, SubscriptionSelection } from "../store/subscriptions.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound } from "./answers.ts";
-import { readBody } from "./bodies.ts";
+import type { Random } from "../runtime/clock.ts";
+import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { pages } from "./pages.ts";
-import { schemaWarnings } from "./schema-warnings.ts";
-import type { SchemaTurns } from "./schema-work.ts";
+import { checkId, given, notFound, pages, readBody } from "./requests.ts";
+import { type SchemaTurns, schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
 export const READ_SUBSCRIPTIONS = 25;

@@ -1,17 +1,21 @@
 import { EvregError, invalidField } from "../domain/error.ts";
-import { parseIsoTime } from "../domain/iso-time.ts";
+import { parseIsoTime } from "../domain/formats.ts";
 import { checkLabel } from "../domain/names.ts";
-import { NEW_TOKEN } from "../domain/requests/tokens.ts";
-import { checkScope } from "../domain/scope.ts";
-import { hashToken, isTokenForm, mintToken } from "../domain/token-form.ts";
-import { LOCAL_OWNER } from "../domain/token.ts";
-import type { NewToken, Scope } from "../domain/token.ts";
+import {
+  checkScope,
+  hashToken,
+  isTokenForm,
+  LOCAL_OWNER,
+  mintToken,
+  NEW_TOKEN,
+  type NewToken,
+  type Scope,
+} from "../domain/token.ts";
 import type { TokensPort } from "../evreg.ts";
-import type { TokenRecord } from "../store/tokens.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound } from "./answers.ts";
-import { checkTime, readBody } from "./bodies.ts";
+import type { TokenRecord } from "../store/store.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { checkId, checkTime, given, notFound, readBody } from "./requests.ts";
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
   const { store, clock, random, tokens } = context;

@@ -1,6 +1,6 @@
 import type { Action, ActionRevision } from "../domain/action.ts";
-import type { Backup } from "../domain/backup.ts";
 import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
+import type { Backup } from "../domain/operations.ts";
 import type { Replay } from "../domain/replay.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
@@ -10,11 +10,10 @@ import type {
   ActionSelection,
   RevisionSelection,
   StoredAction,
-} from "./actions.ts";
-import type { Backlog } from "./backlog.ts";
-import type { ClaimAnswer, ClaimRequest } from "./claims.ts";
-import type { CommitCounts } from "./commit-counts.ts";
-import type { DeliverySelection } from "./deliveries.ts";
+  SubscriptionPatch,
+  SubscriptionRecord,
+  SubscriptionSelection,
+} from "./catalog.ts";
 import type {
   EventRecord,
   EventSelection,
@@ -24,7 +23,16 @@ import type {
   RemovedEvents,
   StoredEvent,
 } from "./events.ts";
-import type { AttemptResult, FinishAnswer, FinishOptions } from "./finishes.ts";
+import type { CommitCounts } from "./health.ts";
+import type {
+  AttemptResult,
+  Backlog,
+  ClaimAnswer,
+  ClaimRequest,
+  DeliverySelection,
+  FinishAnswer,
+  FinishOptions,
+} from "./queue.ts";
 import type {
   EventRange,
   ReplayPlan,
@@ -34,8 +42,6 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "./replays.ts";
-import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } from "./subscriptions.ts";
-import type { TokenRecord } from "./tokens.ts";
 
 /**
  * Where everything is kept, in tasks.
@@ -225,4 +231,11 @@ export interface StoreCondition {
   readonly status: "ok" | "unavailable" | "closed";
   /** A sentence, when not ok. */
   readonly reason?: string;
+}
+
+export interface TokenRecord {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly hash: string;
+  readonly expiresAtMs?: number;
 }

@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
-import type { Claim } from "../../src/store/claims.ts";
-import type { AttemptResult, NextStep } from "../../src/store/finishes.ts";
+import type { AttemptResult, Claim, NextStep } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
+  type EvregUnderTest,
   newAction,
   newEvent,
+  type OpenEvreg,
   publish,
   refusal,
   subscribe,
   useEvreg,
   useSharedEvreg,
 } from "./harness.ts";
-import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 /** The one delivery there is. */
 async function first({ evreg }: EvregUnderTest): Promise<DeliveryWithAttempts> {

@@ -1,9 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import type { NextStep } from "../../src/store/finishes.ts";
+import type { NextStep } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { newAction, newSubscription, publish, refusal, subscribe, useEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import {
+  newAction,
+  newSubscription,
+  type OpenEvreg,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
 
 const FILTER: Schemata = { type: "object", properties: { email: { pattern: "@example\\.com$" } } };
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { censor, type Secrets, secretsOf } from "../../src/delivery/censor.ts";
+import { censor, type Secrets, secretsOf } from "../../src/delivery/response-text.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import { CENSOR } from "../../src/runtime/scrub.ts";
-import { type Bench, SECRET, useBench } from "./engine-setup.ts";
+import { CENSOR } from "../../src/runtime/logger.ts";
 import type { Receiver } from "../support/receiver.ts";
+import { type Bench, SECRET, useBench } from "./engine-setup.ts";
 
 const KEY = "k+7/Zq=\"<x>&'\\%41 end";
 const bytes = Buffer.from(KEY);

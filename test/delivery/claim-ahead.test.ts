@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { ClaimRequest } from "../../src/store/claims.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import type { ClaimRequest } from "../../src/store/queue.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
 

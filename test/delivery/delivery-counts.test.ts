@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
-import type { AttemptResult, FinishAnswer } from "../../src/store/finishes.ts";
-import type { SubscriptionPatch } from "../../src/store/subscriptions.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import type { SubscriptionPatch } from "../../src/store/catalog.ts";
+import type { AttemptResult, FinishAnswer } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench, storeWith } from "./engine-setup.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { ClaimAnswer } from "../../src/store/claims.ts";
-import type { AttemptResult } from "../../src/store/finishes.ts";
+import type { AttemptResult, ClaimAnswer } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";

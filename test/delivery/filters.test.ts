@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { Engine } from "../../src/delivery/engine.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
-import type { Engine } from "../../src/delivery/engine.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, SECRET, storeWith, useBench } from "./engine-setup.ts";
 

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Engine, createEngine } from "../../src/delivery/engine.ts";
+import { createEngine, type Engine } from "../../src/delivery/engine.ts";
 import { ReplayRunner } from "../../src/delivery/replay-runner.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { systemRandom } from "../../src/runtime/random.ts";
-import { CheckThread } from "../../src/service/check-thread.ts";
+import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
+import { CheckThread } from "../../src/service/validation-thread.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import type { NextStep } from "../../src/store/finishes.ts";
+import type { NextStep } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
-import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";
 import { agree } from "./model-agrees.ts";
+import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";
 
 /** One run has names of its own, as many share a store. */
 export interface Real extends LocalService {

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { DeliveryCounts } from "../../src/delivery/delivery-counts.ts";
 import { EvregError } from "../../src/domain/error.ts";
-import { LoopWatch } from "../../src/metrics/loop-watch.ts";
-import { createMetrics, type MetricSources } from "../../src/metrics/metrics.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { PublishCounts } from "../../src/runtime/publish-counts.ts";
-import { openLocalService, type LocalService } from "../support/local-service.ts";
+import { DeliveryCounts, LoopWatch, PublishCounts } from "../../src/metrics/counters.ts";
+import { createMetrics, type MetricSources } from "../../src/metrics/registry.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
 
 async function withStore(run: (local: LocalService) => Promise<void>): Promise<void> {

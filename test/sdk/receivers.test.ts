@@ -1,4 +1,4 @@
-import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { deliveryBody } from "../../src/delivery/body.ts";
-import { deliveryHeaders } from "../../src/delivery/signature.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/signed-request.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 

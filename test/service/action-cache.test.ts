@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import { ActionCache } from "../../src/service/action-cache.ts";
-import type { StoredAction } from "../../src/store/actions.ts";
+import type { StoredAction } from "../../src/store/catalog.ts";
 import type { Store } from "../../src/store/store.ts";
 
 const wide = (type: string): Schemata => ({

@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Schemata } from "../../src/domain/action.ts";
-import type { RevisionBreak } from "../../src/domain/compatibility.ts";
-import { loopPace } from "../../src/runtime/pace.ts";
+import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
+import { loopPace } from "../../src/runtime/yielding.ts";
 import { breaksOf } from "../../src/service/compatibility.ts";
-import { SchemaWork } from "../../src/service/schema-work.ts";
-import { openLocalService } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { SchemaWork } from "../../src/service/schema-tasks.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
 beforeEach(async () => {

@@ -1,13 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CHECK_LIMITS } from "../../src/domain/action.ts";
-import type { Schemata } from "../../src/domain/action.ts";
+import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { EventChecks, PayloadChecks } from "../../src/service/payload-validator.ts";
+import { CheckThread } from "../../src/service/validation-thread.ts";
 import type { Store } from "../../src/store/store.ts";
-import { CheckThread } from "../../src/service/check-thread.ts";
-import { EventChecks } from "../../src/service/event-check.ts";
-import { PayloadChecks } from "../../src/service/payload-checks.ts";
-import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
 const [somebody, another] = [{}, {}];

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { EventQuery } from "../../src/domain/event.ts";
-import type { Health } from "../../src/domain/health.ts";
+import type { Health } from "../../src/domain/operations.ts";
 import type { Store } from "../../src/store/store.ts";
-import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { openLocalService } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
 let real: Store;

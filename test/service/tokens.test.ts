@@ -1,12 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mintToken } from "../../src/domain/token-form.ts";
-import { LOCAL_OWNER } from "../../src/domain/token.ts";
-import type { Principal } from "../../src/domain/token.ts";
-import type { Store } from "../../src/store/store.ts";
 import { refusal } from "../contract/harness.ts";
-import { openLocalService } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { LOCAL_OWNER, mintToken, type Principal } from "../../src/domain/token.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
 /** Calls of `findToken` and `touchTokens` that reached the store. */

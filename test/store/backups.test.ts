@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import type { Backup } from "../../src/domain/operations.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
-import type { Backup } from "../../src/domain/backup.ts";
-import { testOwner } from "./owner.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
+import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 

@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { hashToken } from "../../src/domain/token-form.ts";
+import { hashToken } from "../../src/domain/token.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { moveNumbers } from "../../src/store/libsql/check-file.ts";
-import type { Sequences } from "../../src/store/libsql/number-gap.ts";
+import { moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { restore, type Restored } from "../../src/store/libsql/restore.ts";
+import type { Sequences } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { crashed, damageCommit, putFiles } from "./open-file.ts";

@@ -2,12 +2,12 @@ import { existsSync, linkSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
-import { hashToken } from "../../src/domain/token-form.ts";
+import { hashToken } from "../../src/domain/token.ts";
+import { writeTokenFile } from "../../src/runtime/find-server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { writeTokenFile } from "../../src/runtime/token-file.ts";
-import type { EncryptionKeys } from "../../src/store/libsql/encrypt-file.ts";
+import { mustBeBackup, restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { mustBeBackup, restore, type Restored } from "../../src/store/libsql/restore.ts";
+import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { ActionSettings } from "../../../src/domain/action.ts";
-import type { ActionSelection } from "../../../src/store/actions.ts";
 import { SERVICE_EVENT_NAMES } from "../../../src/domain/service-events.ts";
+import type { ActionSelection } from "../../../src/store/catalog.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function actionSuite(open: OpenStore): void {

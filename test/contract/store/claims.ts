@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Claim, Share, TierLimit } from "../../../src/store/claims.ts";
+import type { Claim, Share, TierLimit } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 

@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { type Delivery, DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
-import type { DeliverySelection } from "../../../src/store/deliveries.ts";
-import type { NextStep } from "../../../src/store/finishes.ts";
+import type { DeliverySelection, NextStep } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 export function deliveryFilterSuite(open: OpenStore): void {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
-import type { DeliverySelection } from "../../../src/store/deliveries.ts";
+import type { DeliverySelection } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function deliveryListSuite(open: OpenStore): void {

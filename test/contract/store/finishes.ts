@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Claim } from "../../../src/store/claims.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 export function finishSuite(open: OpenStore): void {

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import type { Claim, ClaimAnswer } from "../../../src/store/claims.ts";
+import type { SubscriptionRecord } from "../../../src/store/catalog.ts";
 import type { EventSelection, RecordOutcome } from "../../../src/store/events.ts";
-import type { AttemptResult, NextStep } from "../../../src/store/finishes.ts";
+import type { AttemptResult, Claim, ClaimAnswer, NextStep } from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { SubscriptionRecord } from "../../../src/store/subscriptions.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
 export type OpenStore = (folder: string) => Promise<Store>;

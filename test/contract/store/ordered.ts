@@ -3,8 +3,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import type { Claim } from "../../../src/store/claims.ts";
-import type { AttemptResult, NextStep } from "../../../src/store/finishes.ts";
+import type { AttemptResult, Claim, NextStep } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const HOUR_MS = 3_600_000;

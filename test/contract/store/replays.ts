@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import type { NextStep } from "../../../src/store/finishes.ts";
+import type { NextStep } from "../../../src/store/queue.ts";
 import type { ReplayProgress } from "../../../src/store/replays.ts";
-import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 import { claimRequest } from "../../support/claim-request.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 3_600_000;
 const HOUR = 3_600_000;

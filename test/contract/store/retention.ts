@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
-import type { Claim } from "../../../src/store/claims.ts";
 import type { ExpiredSelection } from "../../../src/store/events.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 const LATER = NOW + 86_400_000;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { ClaimedSubscription } from "../../../src/store/claims.ts";
-import type { SubscriptionPatch } from "../../../src/store/subscriptions.ts";
+import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
+import type { ClaimedSubscription } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 /** Past the fixture's claims, which are a minute on. */

@@ -2,9 +2,8 @@ import { beforeEach, expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/service-events.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import { compileSchema } from "../../../src/schema/compile.ts";
-import type { Claim } from "../../../src/store/claims.ts";
-import type { NextStep } from "../../../src/store/finishes.ts";
+import { compileSchema } from "../../../src/schema/validate/compile.ts";
+import type { Claim, NextStep } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 61_000;

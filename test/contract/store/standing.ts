@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import type { Claim } from "../../../src/store/claims.ts";
-import type { AttemptResult, FinishAnswer, NextStep } from "../../../src/store/finishes.ts";
+import type { AttemptResult, Claim, FinishAnswer, NextStep } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
