@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const command = process.argv[2];
 if (command === "serve" || command === "publish") {
-  const { isBulk, limitBulkHeap, limitServerHeap } = await import("../dist/runtime/server-heap.js");
+  const { isBulk, limitBulkHeap, limitServerHeap } = await import("../dist/runtime/heap.js");
   if (command === "serve") limitServerHeap();
   else if (isBulk(process.argv.slice(2))) limitBulkHeap();
 }

@@ -9,12 +9,10 @@ import type {
   SchemaVerdict,
   WarningMeta,
 } from "./domain/action.ts";
-import type { Backup } from "./domain/backup.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
-import type { BatchItem } from "./domain/event-line.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
-import type { Finding, FindingsMeta } from "./domain/finding.ts";
-import type { Health } from "./domain/health.ts";
+import type { Backup, Finding, FindingsMeta, Health } from "./domain/operations.ts";
+import type { BatchItem } from "./domain/publish-body.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
   CancelledMeta,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { getRawAsset } from "node:sea";
 import { getEnvironmentData } from "node:worker_threads";
 import { zstdDecompressSync } from "node:zlib";
-import { makeFolder } from "../../src/runtime/make-folder.ts";
+import { makeFolder } from "../../src/runtime/files.ts";
 import { ADDON, ADDON_FOLDERS } from "./inside.ts";
 
 // libSQL's native part, of which the system only loads a file of its own. It is written once, into a folder that only

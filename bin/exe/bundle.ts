@@ -45,7 +45,7 @@ export function bundleStoreThread(addonHash: string): Promise<string> {
 }
 
 export function bundleCheckThread(): Promise<string> {
-  return script(`import "../../src/service/check-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
+  return script(`import "../../src/service/validation-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
 }
 
 async function script(contents: string, options: BuildOptions): Promise<string> {

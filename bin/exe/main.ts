@@ -9,7 +9,7 @@ import type { Bundled } from "./plugins.ts";
 /** The program as the executable starts it. What it reads is all inside. */
 export async function runExecutable(bundled: readonly Bundled[]): Promise<void> {
   if (process.argv[2] === "serve" || process.argv[2] === "publish") {
-    const { isBulk, limitServerMemory } = await import("../../src/runtime/server-heap.ts");
+    const { isBulk, limitServerMemory } = await import("../../src/runtime/heap.ts");
     if (process.argv[2] === "serve" || isBulk(process.argv.slice(2))) limitServerMemory();
   }
   setEnvironmentData(ADDON_FOLDERS, addonFolders());

@@ -1,15 +1,162 @@
 import { Command } from "@oclif/core";
+import { nearest } from "../config/values.ts";
 import type { WarningMeta } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
-import { withMeantAction } from "./meant-action.ts";
-import { rememberContext, rememberTarget } from "./next-command.ts";
-import { note, Output, type OutputFormat } from "./output.ts";
-import { printableLine } from "./printable.ts";
-import { refusedFlag } from "./refused-flag.ts";
-import type { Target, TargetFlags, TargetNeeds } from "./target.ts";
-import { tellChanges } from "./tell-changes.ts";
-import { usage } from "./usage.ts";
+import { note, Output, type OutputFormat } from "./io/output.ts";
+import { printableLine } from "./io/text.ts";
+import { rememberContext, rememberTarget } from "./target/next-command.ts";
+import type { TargetFlags } from "./target/place.ts";
+import type { Target, TargetNeeds } from "./target/target.ts";
+import { usage } from "./usage-errors.ts";
+
+/** The parts of the port that are one noun's operations. */
+type Noun = {
+  [K in keyof Evreg]: Evreg[K] extends (...args: never[]) => unknown ? never : K;
+}[keyof Evreg];
+
+/** Which operations change something; the compiler holds the list complete. */
+const CHANGES: { readonly [N in Noun]: { readonly [M in keyof Evreg[N]]: boolean } } = {
+  actions: {
+    list: false,
+    create: true,
+    get: false,
+    update: true,
+    revisions: false,
+    revision: false,
+    check: false,
+  },
+  events: { publish: true, publishBatch: true, list: false, get: false, deliveries: false },
+  subscriptions: { list: false, create: true, get: false, update: true, rotateSecret: true, delete: true },
+  deliveries: { list: false, get: false, retry: true, skip: true },
+  replays: { count: false, start: true, list: false, get: false, cancel: true },
+  tokens: { list: false, create: true, revoke: true },
+};
+
+type Method = (...args: unknown[]) => unknown;
+
+/** The same port, which calls `tell` before the first operation that changes something. */
+function tellChanges(evreg: Evreg, tell: () => void): Evreg {
+  let told = false;
+  const telling = (port: object, changes: object) => {
+    const methods = Object.entries(port as Record<string, Method>).map(([name, method]) => [
+      name,
+      (changes as Record<string, boolean>)[name] !== true
+        ? method
+        : (...args: unknown[]) => {
+            if (!told) tell();
+            told = true;
+            return method(...args);
+          },
+    ]);
+    return Object.fromEntries(methods) as object;
+  };
+  const nouns = Object.entries(CHANGES).map(([noun, changes]) => [
+    noun,
+    telling(evreg[noun as Noun], changes),
+  ]);
+  return { ...evreg, ...Object.fromEntries(nouns) } as Evreg;
+}
+
+/** The flag whose file holds such a member. */
+const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: "filter" };
+/** Members of the API that a flag of another name sets. */
+const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
+
+/**
+ * A refusal of a typed value as the mistake on the command line that it is, a flag's under the flag's name; any other error
+ * as it came, but for the name of the file that a schema came from. Local or remote makes no difference: the refusal is the same.
+ * @param flags the command's, with only those that were typed defined
+ * @param words of the command line, as they were typed
+ */
+function refusedFlag(error: unknown, flags: object, words: readonly string[]): unknown {
+  if (!(error instanceof EvregError) || (error.code !== "malformed" && error.code !== "invalid"))
+    return error;
+  const { field, message, value } = error.details;
+  // A payload's own members have a longer message, and may be called as a flag is.
+  if (typeof field !== "string" || typeof message !== "string" || error.message !== `${field}: ${message}`) {
+    return error;
+  }
+  const file = fileOf(field, flags);
+  if (file !== undefined) return new EvregError(error.code, `${file}: ${error.message}`, error.details);
+  const member = field.replace(/\[\d+\]$/, "");
+  const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
+  const typed = Object.hasOwn(flags, flag) ? (flags as Record<string, unknown>)[flag] : undefined;
+  if (typed === undefined) {
+    return words.some((word) => isShown(word, value)) ? usage(error.message, error.details) : error;
+  }
+  // A number comes back from a server as the text it was sent as.
+  const told = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
+  const shown = typeof typed === "number" ? typed : value;
+  return usage(`--${flag}: ${told}`, { flag, message: told, value: shown });
+}
+
+/** Whether a refusal's value is that word, which it holds the beginning of where that is long. */
+function isShown(word: string, value: unknown): boolean {
+  const shown = String(value);
+  return word === shown || (shown.endsWith("…") && word.startsWith(shown.slice(0, -1)));
+}
+
+/** Flags whose text may be a date, see `timeFlag`. */
+const TAKES_DATES = new Set(["from", "to"]);
+const OR_A_DATE = "or a date alone, such as 2026-01-31, for its 00:00 UTC";
+
+/** The file with the place at fault, for a person: what is wrong in it is no mistake on the command line. */
+function fileOf(field: string, flags: object): string | undefined {
+  const [root = ""] = field.split(/[.[]/);
+  const path = (flags as Record<string, unknown>)[FILE_OF[root] ?? ""];
+  if (typeof path !== "string") return undefined;
+  return path === "-" ? "stdin" : path;
+}
+
+// Local or remote, it is told in the same words.
+const NO_ACTION = /^There is no action (".+")\.$/;
+
+/** An error that tells of an action there is none of, for a person, with the one that was probably meant; any other as it came. */
+async function withMeantAction(error: unknown, evreg: Evreg): Promise<unknown> {
+  if (!(error instanceof EvregError) || error.code !== "not_found") return error;
+  const quoted = NO_ACTION.exec(error.message)?.[1];
+  if (quoted === undefined) return error;
+  try {
+    const { data } = await evreg.actions.list();
+    const names = data.map(({ action }) => action);
+    const meant = nearest(String(JSON.parse(quoted)), names);
+    if (meant === undefined) return error;
+    const message = `${error.message} Did you mean ${meant}?`;
+    return new EvregError(error.code, message, error.details, { cause: error });
+  } catch {
+    // A token may publish and not read; what went wrong first is told all the same.
+    return error;
+  }
+}
+
+interface Narrowing {
+  readonly action?: string | undefined;
+  readonly event?: number | undefined;
+  readonly subscription?: number | undefined;
+}
+
+/**
+ * What to tell of a listing that came out empty: a name or number that nothing has looks the same, and is rather a mistake.
+ * @param sentence that nothing matches
+ */
+export async function noMatch(sentence: string, evreg: Evreg, query: Narrowing): Promise<string> {
+  const { action, event, subscription } = query;
+  try {
+    if (action !== undefined) await evreg.actions.get(action);
+    if (event !== undefined) await evreg.events.get(event);
+    if (subscription !== undefined) await evreg.subscriptions.get(subscription);
+  } catch (error) {
+    if (error instanceof EvregError && error.code === "not_found") {
+      const told = await withMeantAction(error, evreg);
+      return `${sentence} ${told instanceof EvregError ? told.message : error.message}`;
+    }
+    // Not what was asked for: the listing itself went well.
+  }
+  return sentence;
+}
 
 interface OutputChoice {
   readonly json?: boolean;
@@ -66,7 +213,7 @@ export abstract class EvregCommand extends BaseCommand {
     needs: EvregNeeds = {},
   ): Promise<T> {
     rememberTarget(flags);
-    const { openTarget } = await import("./target.ts");
+    const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version, configDir: configFolder } = this.config;
     const { plans = false, ...others } = needs;

@@ -1,7 +1,8 @@
 import { Args, Flags } from "@oclif/core";
-import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/compatibility.ts";
-import { parseIsoTime } from "../domain/iso-time.ts";
-import { usage } from "./usage.ts";
+import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/action.ts";
+import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats.ts";
+import { toIso } from "../runtime/clock.ts";
+import { usage } from "./usage-errors.ts";
 
 /** On every command: how its answer is printed. */
 export const outputFlags = {
@@ -135,7 +136,7 @@ function wholeNumber(subject: string, text: string): number {
 }
 
 /** The members that were given: a flag left out must not be sent as a member that is `undefined`. */
-export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const kept = Object.entries(values).filter(([, value]) => value !== undefined);
   return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
@@ -143,4 +144,44 @@ export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T
 /** Whether a listing leaves records out, so that an empty one does not mean that there are none. */
 export function isNarrowed(query: object): boolean {
   return Object.keys(query).some((name) => name !== "order" && name !== "limit");
+}
+
+interface DurationLimits {
+  readonly minMs: number;
+  readonly maxMs: number;
+  /** Examples, for the message. */
+  readonly such: string;
+}
+
+/** A flag's duration in milliseconds; `usage` in the flag's own units for one that is none, too short or too long. */
+export function durationWithin(flag: string, text: string, { minMs, maxMs, such }: DurationLimits): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
+  throw usage(
+    `--${flag}: must be a time such as ${such}, from ${durationText(minMs)} to ${durationText(maxMs)}; not ${JSON.stringify(text)}.`,
+  );
+}
+
+/** In days, seconds or milliseconds, the largest that it is a whole number of. */
+function durationText(ms: number): string {
+  if (ms % 86_400_000 === 0 && ms > 0) return `${ms / 86_400_000}d`;
+  return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`;
+}
+
+/** Past this a Date has no ISO form. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+
+/** `90d`, `12h` or `30m` from now as ISO 8601; an ISO 8601 time as it is. `usage` for any other text. */
+export function expiry(text: string, nowMs: number): string {
+  const span = parseDurationMs(text, MINUTES_AND_UP);
+  if (span === undefined) {
+    if (parseIsoTime(text) !== undefined) return text;
+    throw usage(
+      `--expires: must be a time from now on, such as 90d, 12h or 30m, or an ISO 8601 date and time with its zone, such as 2030-01-31T09:30:00Z; not ${JSON.stringify(text)}.`,
+    );
+  }
+  const atMs = nowMs + span;
+  if (atMs > LAST_MS)
+    throw usage(`--expires: ${text} is too far away; leave it out for a token that never ends.`);
+  return toIso(atMs);
 }

@@ -1,12 +1,9 @@
 import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
-import { EXIT } from "./exit-code.ts";
-import { isServer, logFault } from "./fault-log.ts";
-import { listenForInterruption } from "./interruption.ts";
-import { notWritten } from "./output.ts";
-import { parseMistake, unknownFlagAmong } from "./parse-mistake.ts";
-import { reportError } from "./report-error.ts";
-import { flagsFirst, unknownCommand } from "./unknown-command.ts";
+import { listenForInterruption } from "./io/interruption.ts";
+import { notWritten } from "./io/output.ts";
+import { isServer, logFault, reportError } from "./report-error.ts";
+import { EXIT, flagsFirst, parseMistake, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
 
 export interface ProgramOptions {
   /** Folder of the package.json. */

@@ -1,12 +1,12 @@
-import { encodeJson } from "../json/encode.ts";
-import { asEvregError, EXIT_CODE, type EvregError } from "../domain/error.ts";
-import { scrub } from "../runtime/scrub.ts";
-import { FAILURES_TOLD } from "../schema/limits.ts";
-import { breakLines, brokenRules, shortDetail } from "./break-lines.ts";
-import { flagWords } from "./flag-words.ts";
-import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./next-command.ts";
-import { printableJson, printableLine, printableLines } from "./printable.ts";
 import { styleText } from "node:util";
+import { asEvregError, type ErrorDetails, type EvregError, EXIT_CODE } from "../domain/error.ts";
+import { encodeJson } from "../json/raw-json.ts";
+import { scrub } from "../runtime/logger.ts";
+import type { FlushableLogger } from "../runtime/pino-logger.ts";
+import { FAILURES_TOLD } from "../schema/limits.ts";
+import type { Failure } from "../schema/validate/errors.ts";
+import { flagWords, printableJson, printableLine, printableLines } from "./io/text.ts";
+import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
 
 /**
  * Tells a failure on stderr and answers the exit code for it.
@@ -131,4 +131,49 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
   if (error.code !== "usage") return undefined;
   if (error.details["option"] === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
+}
+
+/** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
+const LONGEST_DETAIL = 400;
+
+/** What a break of a schema tells beside its message: a payload that shows it, and what could be done instead. */
+export function breakLines({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {
+  return [
+    ...(example === undefined ? [] : [`shown by: ${shortDetail(example)}`]),
+    ...(typeof remedy === "string" ? [`instead: ${printableLine(remedy)}`] : []),
+  ];
+}
+
+/** The rules that a payload breaks beside the first, which the message tells. */
+export function brokenRules({ errors }: ErrorDetails): string[] {
+  if (!Array.isArray(errors)) return [];
+  return (errors as readonly Partial<Failure>[]).slice(1).map(({ field = "", message = "", value }) => {
+    const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
+    return `${printableLine(field === "" ? "it" : field)} ${printableLine(message)}${shown}`;
+  });
+}
+
+/** A value on one line, cut where it is long. */
+export function shortDetail(value: unknown): string {
+  const shown = typeof value === "string" ? printableLine(value) : printableJson(encodeJson(value));
+  return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
+}
+
+let server: { readonly log: FlushableLogger | undefined } | undefined;
+
+/** Called by a command that serves: from now on whatever ends the process unasked is a fault, and belongs in its log. */
+export function faultsOfServer(log: FlushableLogger | undefined): void {
+  server = { log };
+}
+
+export function isServer(): boolean {
+  return server !== undefined;
+}
+
+/** Answers whether there is a log that has it now, with its stack, for an operator to report. */
+export function logFault(error: unknown): boolean {
+  if (server?.log === undefined) return false;
+  server.log.error({ err: error }, "evreg failed by a fault of its own; please report it with this stack");
+  server.log.flush();
+  return true;
 }

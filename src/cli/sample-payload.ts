@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Action } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { Sampler } from "../schema/sample/sampler.ts";
+import { Sampler } from "../schema/generate/generator.ts";
 
 /** A seed for when none is given. Small, so that a person can type it again. */
 export function anySeed(): number {

@@ -1,10 +1,9 @@
 import type { Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { parseJson } from "../json/parse.ts";
-import { readInput } from "./input.ts";
-import { rememberSchemaFile } from "./next-command.ts";
-import { textFault } from "./text-fault.ts";
-import { usage } from "./usage.ts";
+import { parseJson } from "../json/raw-json.ts";
+import { readInput, textFault } from "./io/input.ts";
+import { rememberSchemaFile } from "./target/next-command.ts";
+import { usage } from "./usage-errors.ts";
 
 /** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
 export async function readSchema(path: string): Promise<Schemata> {
@@ -18,7 +17,7 @@ export async function readSchemaSource(path: string): Promise<{
 }> {
   const bytes = await readInput(path);
   rememberSchemaFile(path);
-  const lineOf = async () => (await import("./schema-lines.ts")).lineFinder(text(bytes));
+  const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
   return { schemata: await schemataOf(path, bytes), lineOf };
 }
 
@@ -37,7 +36,7 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
   const [{ parseDocument }, { UNCHECKED_KEYS, yamlFaults }] = await Promise.all([
     import("yaml"),
-    import("../config/yaml-faults.ts"),
+    import("../config/yaml.ts"),
   ]);
   return inFile(path, () => {
     const document = parseDocument(text(bytes), UNCHECKED_KEYS);

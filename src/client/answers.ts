@@ -1,12 +1,10 @@
+import type { Deprecation } from "../domain/action.ts";
 import type { Event } from "../domain/event.ts";
-import { bytesOf, isNamed, memberOf, nameOf, textOf, valueOf } from "../json/node.ts";
-import type { JsonNode } from "../json/node.ts";
-import { ENVELOPE_LEVELS } from "../json/parse.ts";
-import { RawJson } from "../json/raw-json.ts";
+import { bytesOf, isNamed, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
+import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
-import { holdsText } from "../json/utf8.ts";
-import type { Channel, Received } from "./channel.ts";
-import { foreignAnswer } from "./refusals.ts";
+import { holdsText } from "../json/tokens.ts";
+import { type Channel, foreignAnswer, type Received } from "./channel.ts";
 
 /** More than any envelope or record has. */
 const MEMBERS = 64;
@@ -137,4 +135,20 @@ function scan(received: Received, record: readonly number[]): JsonNode {
   } catch {
     throw foreignAnswer(received);
   }
+}
+
+/** A date as structured fields write it (RFC 9651): seconds since the epoch. */
+const DATE = /^@(\d{1,11})$/;
+const SUCCESSOR = /<(?:[^>]*\/)?actions\/([^/>]+)>; *rel="?successor-version"?/;
+
+/** What the headers of an answer say of the action that was published to. */
+export function deprecationIn({ headers }: Received, action: string): Deprecation | undefined {
+  const seconds = DATE.exec(headerText(headers["deprecation"]))?.[1];
+  if (seconds === undefined) return undefined;
+  const successor = SUCCESSOR.exec(headerText(headers["link"]))?.[1] ?? null;
+  return { action, since: new Date(Number(seconds) * 1_000).toISOString(), successor };
+}
+
+function headerText(header: string | string[] | undefined): string {
+  return [header ?? ""].flat().join(", ");
 }

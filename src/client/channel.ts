@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Agent, request } from "undici";
-import { foreignAnswer, refusal, withAdvice } from "./refusals.ts";
-import type { Target } from "./target.ts";
-import { unreachable } from "./unreachable.ts";
+import { codeOfStatus, type ErrorBody, EvregError } from "../domain/error.ts";
+import { withoutUserInfo } from "../domain/formats.ts";
+import { retryAfterMs } from "../domain/retry.ts";
 
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;
@@ -57,7 +57,7 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-export interface ChannelOptions extends Target {
+interface ChannelOptions extends Target {
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
 }
@@ -171,4 +171,197 @@ function queryString(query: Sent["query"] = {}): string {
 /** `undefined` cannot be written as JSON; as `null` it is refused like any other body that is no object. */
 export function requestBody(input: unknown): string {
   return JSON.stringify(input) ?? "null";
+}
+
+interface Target {
+  readonly origin: string;
+  /** Before `/v1`; empty or `/prefix`. */
+  readonly basePath: string;
+  readonly token: string | undefined;
+}
+
+const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
+/** What may stand in a header after `Bearer `. */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
+/** `usage` for an address or a token that cannot be used, or would not be safe to use. */
+export function checkTarget(options: {
+  readonly url: string;
+  readonly token?: string;
+  readonly allowInsecureToken?: boolean;
+}): Target {
+  const { token, allowInsecureToken = false } = options;
+  const url = parseUrl(options.url);
+  if (token !== undefined && !TOKEN.test(token)) {
+    throw new EvregError(
+      "usage",
+      "The token has characters that no token has; was more than the token copied?",
+    );
+  }
+  if (
+    token !== undefined &&
+    url.protocol === "http:" &&
+    !LOOPBACK.test(url.hostname) &&
+    !allowInsecureToken
+  ) {
+    throw new EvregError(
+      "usage",
+      `The token would cross the network unencrypted to ${url.origin}. Use an https: address, or allow it inside a network you trust (allowInsecureToken).`,
+      { url: url.origin, option: "allowInsecureToken" },
+    );
+  }
+  return { origin: url.origin, basePath: url.pathname.replace(/\/+$/, ""), token };
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    // Not shown as given: it may hold a password.
+    throw new EvregError("usage", "The address of the server must be a URL such as http://127.0.0.1:7480.");
+  }
+  if (text.includes("@") || url.search !== "" || url.hash !== "") {
+    throw new EvregError(
+      "usage",
+      `The address of the server must have no user, password, query or fragment: ${withoutUserInfo(url.origin + url.pathname)}.`,
+    );
+  }
+  return url;
+}
+
+/** The failure another evreg answered, as the error it was there; `undefined` when the answer is not in its shape. */
+export function refusal({ status, bytes, headers }: Received): EvregError | undefined {
+  const body = parse(bytes);
+  if (!isErrorBody(body) || body.code !== status) return undefined;
+  return askingToWait(new EvregError(codeOfStatus(status), body.error, body.details), headers);
+}
+
+function askingToWait(error: EvregError, headers: Received["headers"]): EvregError {
+  const value = headers["retry-after"];
+  const waitMs = typeof value === "string" ? retryAfterMs(value, Date.now()) : undefined;
+  if (waitMs !== undefined) error.retryAfterMs = waitMs;
+  return error;
+}
+
+/**
+ * The same refusal, unless it is evreg telling that it has no such route, asked for `/v1` twice over: then what to do
+ * about the address. A proxy may well have a `/v1` of its own in front, so what evreg says it saw decides.
+ */
+function withAdvice(error: EvregError, { origin, basePath }: Target, path: string): EvregError {
+  const seen = ` /v1${path.split("/", 3).join("/")}`;
+  const doubled = error.code === "not_found" && error.message.includes(seen);
+  if (!doubled || !basePath.endsWith("/v1")) return error;
+  const right = `${origin}${basePath.slice(0, -"/v1".length)}`;
+  return new EvregError(
+    "unreachable",
+    `The address ${origin}${basePath} ends in /v1, which is added to it anyway. Leave that off: ${right}`,
+    { url: right },
+  );
+}
+
+/** Something answered, but not evreg: a proxy, another program, a login page. */
+export function foreignAnswer({ status, headers, asked }: Received): EvregError {
+  const location = headers["location"];
+  if (status >= 300 && status < 400 && typeof location === "string") {
+    return new EvregError(
+      "unreachable",
+      `${asked} was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`,
+      { status },
+    );
+  }
+  const type = headers["content-type"];
+  const foreign = new EvregError(
+    "unreachable",
+    `${asked} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
+    { status },
+  );
+  return askingToWait(foreign, headers);
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function isErrorBody(value: unknown): value is ErrorBody {
+  if (typeof value !== "object" || value === null) return false;
+  const { error, details, code } = value as Record<string, unknown>;
+  return (
+    typeof error === "string" && typeof details === "object" && details !== null && typeof code === "number"
+  );
+}
+
+interface Attempted {
+  readonly origin: string;
+  readonly method: string;
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+}
+
+/**
+ * What a failed exchange means to the one who asked for it, be it a program or a person: the command line adds its own
+ * words to it.
+ */
+function unreachable(error: unknown, attempted: Attempted): EvregError {
+  if (error instanceof EvregError) return error;
+  const code = codeOf(error);
+  const details = code === undefined ? { url: attempted.origin } : { url: attempted.origin, cause: code };
+  return new EvregError("unreachable", explain(error, code, attempted), details, { cause: error });
+}
+
+function explain(error: unknown, code: string | undefined, attempted: Attempted): string {
+  const { origin, timeoutMs, maxAnswerBytes } = attempted;
+  switch (code) {
+    case "ECONNREFUSED":
+      return `Nothing listens at ${origin}. Is a server running there?`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `The name in ${origin} has no address. Is it spelt right?`;
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return `There is no way from here to ${origin}. Check the network.`;
+    case "TimeoutError":
+    case "UND_ERR_CONNECT_TIMEOUT":
+    case "ETIMEDOUT":
+      return `${origin} did not answer within ${timeoutMs / 1_000} s.${doubt(attempted)}`;
+    case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
+      return `The answer of ${origin} is larger than ${maxAnswerBytes} bytes. Ask for fewer records at once.`;
+    case "UND_ERR_DESTROYED":
+    case "UND_ERR_CLOSED":
+      return "This connection to the server was closed before.";
+    case "UND_ERR_SOCKET":
+    case "ECONNRESET":
+    case "EPIPE":
+      return `The connection to ${origin} broke before the answer came.${doubt(attempted)}`;
+    case undefined:
+    default:
+      if (code !== undefined && NO_TLS.has(code)) {
+        const plain = origin.replace(/^https:/, "http:");
+        return `What listens at ${origin} does not speak https; evreg speaks it only where it was set up to. Try ${plain}, or name the proxy that speaks https for it.`;
+      }
+      if (code !== undefined && /CERT|SIGNATURE|ALTNAME|SSL|TLS/.test(code)) {
+        return `The certificate of ${origin} is not trusted (${code}). Use the address it is made out for; where an authority of your own signed it, name its certificate in NODE_EXTRA_CA_CERTS.`;
+      }
+      if (code?.startsWith("HPE_") === true) {
+        return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
+      }
+      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address.`;
+  }
+}
+
+/** What OpenSSL makes of a plain HTTP answer where it expects TLS: the text read as a record's header. */
+const NO_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
+
+/** After a broken exchange nobody here knows whether the server had done it. */
+function doubt({ method }: Attempted): string {
+  return method === "GET" ? "" : " It may have been done all the same: look before asking again.";
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code === "string") return code;
+  return error.name === "TimeoutError" ? error.name : undefined;
 }

@@ -1,14 +1,11 @@
 import type { Delivery } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import { EventLine, readItem, type BatchItem } from "../domain/event-line.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
+import { type BatchItem, EventLine, readItem } from "../domain/publish-body.ts";
 import type { Answer, EventsPort } from "../evreg.ts";
-import { encodeJson } from "../json/encode.ts";
-import { batchBody } from "./batch-body.ts";
-import { eventAnswer, eventsAnswer, listAnswer, parsedAnswer } from "./answers.ts";
-import type { Channel, Received } from "./channel.ts";
-import { deprecationIn } from "./deprecation.ts";
-import { foreignAnswer, refusal } from "./refusals.ts";
+import { encodeJson, RawJson } from "../json/raw-json.ts";
+import { deprecationIn, eventAnswer, eventsAnswer, listAnswer, parsedAnswer } from "./answers.ts";
+import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
 const PATH = "/v1/events";
 const MINIMAL = "return=minimal" as const;
@@ -92,3 +89,85 @@ function minimalAnswer(received: Received): ReturnType<typeof eventsAnswer> {
   const { data: _, ...rest } = parsedAnswer(received);
   return { data: [], rest };
 }
+
+const BEFORE = '{"events":[';
+const AFTER = "]}";
+const COMMA = 0x2c;
+
+/**
+ * The body of a batch, put together as bytes: as a string each payload would be decoded and encoded again, which took a
+ * quarter of a bulk's time.
+ *
+ * An item that could not even be read goes as `null`, which the server refuses in its place: so the others keep their
+ * numbers, and an atomic batch fails as it must.
+ */
+export function batchBody(items: readonly BatchItem[]): Uint8Array {
+  const parts = items.map(partsOf);
+  let length = BEFORE.length + AFTER.length + Math.max(0, items.length - 1);
+  for (const { head, payload, cut, tail } of parts) {
+    length += Buffer.byteLength(head) + payload.length - cut + Buffer.byteLength(tail);
+  }
+  const body = Buffer.allocUnsafeSlow(length);
+  let at = body.write(BEFORE, "latin1");
+  for (const [place, { head, payload, cut, tail }] of parts.entries()) {
+    if (place > 0) body[at++] = COMMA;
+    if (head !== "") at += body.write(head, at);
+    body.set(payload, at);
+    at += payload.length - cut;
+    if (tail !== "") at += body.write(tail, at);
+  }
+  body.write(AFTER, at, "latin1");
+  return body;
+}
+
+interface Parts {
+  readonly head: string;
+  readonly payload: Uint8Array;
+  /** Bytes at its end that `tail` takes the place of. */
+  readonly cut: number;
+  readonly tail: string;
+}
+
+const NONE = new Uint8Array();
+const NULL: Parts = { head: "null", payload: NONE, cut: 0, tail: "" };
+
+function partsOf(item: BatchItem): Parts {
+  if (item instanceof EventLine) return lineParts(item);
+  if (item instanceof EvregError) return NULL;
+  if (!isPlain(item)) return { head: encodeJson(item), payload: NONE, cut: 0, tail: "" };
+  const { action, payload, idempotency_key: key } = item;
+  return {
+    head: headOf(action),
+    payload: payload.bytes,
+    cut: 0,
+    tail: key === undefined ? "}" : keyTail(key),
+  };
+}
+
+/** A key goes in before the line's closing brace. */
+function lineParts({ bytes, idempotency_key: key }: EventLine): Parts {
+  if (key === undefined) return { head: "", payload: bytes, cut: 0, tail: "" };
+  return { head: "", payload: bytes, cut: 1, tail: keyTail(key) };
+}
+
+function keyTail(key: string): string {
+  return `,"idempotency_key":${JSON.stringify(key)}}`;
+}
+
+/** What no type allows is for the server to refuse, so it must get there as it is. */
+function isPlain(item: unknown): item is NewEvent {
+  if (typeof item !== "object" || item === null) return false;
+  const { action, payload, idempotency_key: key } = item as Partial<NewEvent>;
+  const members = key === undefined ? 2 : 3;
+  return typeof action === "string" && payload instanceof RawJson && Object.keys(item).length === members;
+}
+
+function headOf(action: string): string {
+  if (action !== lastHead.action) {
+    lastHead = { action, head: `{"action":${JSON.stringify(action)},"payload":` };
+  }
+  return lastHead.head;
+}
+
+/** Most events of a batch have the action of the one before. */
+let lastHead = { action: "", head: '{"action":"","payload":' };

@@ -66,7 +66,7 @@ What a file leaves out of a record is as for a new one, but for active of a subs
     const { flags } = await this.parse(Apply);
     // YAML and the schema compiler take their time to load; help and mistakes need neither.
     const [{ loadDeclarations }, { apply }] = await Promise.all([
-      import("../cli/registry/load.ts"),
+      import("../cli/registry/declarations.ts"),
       import("../cli/registry/apply.ts"),
     ]);
     const declared = await loadDeclarations(flags.file, flags["bearer-token-dir"]);

@@ -1,18 +1,17 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
-import { mustBeFree, writeBackup } from "../cli/backup-file.ts";
-import { withProgress } from "../cli/byte-progress.ts";
-import { byteCount } from "../domain/byte-count.ts";
-import { EXIT } from "../cli/exit-code.ts";
 import { optionalArg } from "../cli/flags.ts";
-import { interruption } from "../cli/interruption.ts";
-import { nextCommand } from "../cli/next-command.ts";
-import { note, writeBytes } from "../cli/output.ts";
-import { printableLine } from "../cli/printable.ts";
-import type { Column } from "../cli/table.ts";
-import { usage } from "../cli/usage.ts";
-import type { Backup as Copied } from "../domain/backup.ts";
+import { mustBeFree, writeBackup } from "../cli/io/files.ts";
+import { interruption } from "../cli/io/interruption.ts";
+import { note, writeBytes } from "../cli/io/output.ts";
+import { withProgress } from "../cli/io/progress.ts";
+import type { Column } from "../cli/io/table.ts";
+import { printableLine } from "../cli/io/text.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
+import { EXIT, usage } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
+import { byteCount } from "../domain/formats.ts";
+import type { Backup as Copied } from "../domain/operations.ts";
 
 export default class Backup extends EvregCommand {
   static override usage = "backup [FILE] [--force]";
@@ -87,7 +86,7 @@ async function toFile(
   options: { readonly from: string; readonly force: boolean; readonly signal: AbortSignal },
 ): Promise<Shown> {
   const { from, force, signal } = options;
-  const { loadFileChecks } = await import("../app.ts");
+  const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
   const check = (part: string) => checkFile(part, { name: `The data at ${printableLine(from)}` });
   const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });

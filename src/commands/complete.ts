@@ -1,10 +1,8 @@
 import { Command } from "@oclif/core";
-import { unquoted, wordsOf } from "../cli/completion/line.ts";
-import { slotAt, type Candidate, type Slot } from "../cli/completion/slot.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { writeOut } from "../cli/output.ts";
-import { printableLine } from "../cli/printable.ts";
-import { truncate } from "../cli/text-width.ts";
+import { type Candidate, type Slot, slotAt, unquoted, wordsOf } from "../cli/completion.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { printableLine, truncate } from "../cli/io/text.ts";
+import { EXIT } from "../cli/usage-errors.ts";
 
 const ABOUT_CELLS = 60;
 /** Longer than this nobody waits for a name after a key was pressed. */
@@ -36,7 +34,7 @@ export default class Complete extends Command {
   ): Promise<readonly Candidate[]> {
     if (slot.kind === "words") return slot.candidates;
     // Loaded here: most keys are pressed for words that need no server, nor the configuration.
-    const { namesFor } = await import("../cli/completion/candidates.ts");
+    const { namesFor } = await import("../cli/candidates.ts");
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
     const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);

@@ -1,8 +1,76 @@
 import { Args } from "@oclif/core";
 import { PlainCommand } from "../cli/base-command.ts";
-import { SCRIPTS, type Shell } from "../cli/completion/scripts.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { writeOut } from "../cli/output.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+
+/** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
+export const SCRIPTS = {
+  bash: `# Completion of evreg's command lines for bash. In ~/.bashrc:
+#   source <(evreg completion bash)
+_evreg() {
+  local line=\${COMP_LINE:0:COMP_POINT} found value about answer
+  local whole=\${line##*[[:space:]]}
+  local -a values=() told=()
+  COMPREPLY=()
+  while IFS= read -r found; do
+    case $found in
+      :files) compopt -o default 2>/dev/null; return ;;
+      :folders) compopt -o dirnames 2>/dev/null; return ;;
+    esac
+    value=\${found%%$'\\t'*}
+    about=\${found#*$'\\t'}
+    # Bash replaces only what stands behind the last : or = of a word. A name may hold what the shell would act on.
+    printf -v answer %q "\${value:\${#whole}-\${#2}}"
+    values+=("$answer")
+    told+=("$value\${about:+  ($about)}")
+  done < <("$1" complete line -- "$line" 2>/dev/null)
+  # 63: the candidates are only listed, not put into the line.
+  if [[ \${COMP_TYPE-} == 63 && \${#values[@]} -gt 1 ]]; then COMPREPLY=("\${told[@]}"); else COMPREPLY=("\${values[@]}"); fi
+}
+complete -F _evreg evreg
+`,
+  zsh: `#compdef evreg
+# Completion of evreg's command lines for zsh. In ~/.zshrc, after compinit:
+#   source <(evreg completion zsh)
+# or as a file named _evreg in a folder of $fpath.
+_evreg() {
+  local found value about
+  local -a candidates
+  for found in "\${(@f)$("\${words[1]}" complete words -- "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}"; do
+    case $found in
+      '') continue ;;
+      :files) _files; return ;;
+      :folders) _files -/; return ;;
+    esac
+    value=\${found%%$'\\t'*}
+    about=\${found#*$'\\t'}
+    candidates+=("\${value//:/\\\\:}\${about:+:$about}")
+  done
+  _describe evreg candidates
+}
+if [[ \${funcstack[1]} == _evreg ]]; then _evreg "$@"; else compdef _evreg evreg; fi
+`,
+  fish: `# Completion of evreg's command lines for fish. Once:
+#   evreg completion fish > ~/.config/fish/completions/evreg.fish
+function __evreg_complete
+    set -l words (commandline -opc)
+    set -l typed (commandline -ct)
+    set -q typed[1]; or set typed ''
+    set -l found ($words[1] complete words -- $words[2..-1] $typed 2>/dev/null)
+    switch "$found[1]"
+        case :files
+            __fish_complete_path $typed
+        case :folders
+            __fish_complete_directories $typed
+        case '*'
+            test (count $found) -gt 0; and printf '%s\\n' $found
+    end
+end
+complete -c evreg -f -a '(__evreg_complete)'
+`,
+} as const;
+
+type Shell = keyof typeof SCRIPTS;
 
 export default class Completion extends PlainCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";

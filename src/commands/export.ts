@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { usage } from "../cli/usage.ts";
+import { EXIT, usage } from "../cli/usage-errors.ts";
 
 export default class Export extends EvregCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
@@ -46,10 +45,8 @@ export default class Export extends EvregCommand {
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usage("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
-    const [{ byApplication, exported, registryOf }, { writeRegistry }] = await Promise.all([
-      import("../cli/registry/export.ts"),
-      import("../cli/registry/write-registry.ts"),
-    ]);
+    const [{ groupByApplication: byApplication, exported, registryOf }, { writeRegistry }] =
+      await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export.ts")]);
     const registry = await this.withEvreg(flags, (evreg) => registryOf(evreg, flags.application));
     await writeRegistry(exported(registry), byApplication(registry), as, flags);
     return EXIT.done;

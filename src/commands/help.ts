@@ -1,10 +1,8 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
-import { EXIT } from "../cli/exit-code.ts";
-import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help-topics/topics.ts";
-import { terminalWidth, writeOut } from "../cli/output.ts";
-import { unknownCommand } from "../cli/unknown-command.ts";
-import { usage } from "../cli/usage.ts";
-import { nearest } from "../config/nearest.ts";
+import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
+import { terminalWidth, writeOut } from "../cli/io/output.ts";
+import { EXIT, unknownCommand, usage } from "../cli/usage-errors.ts";
+import { nearest } from "../config/values.ts";
 
 const MOST_COLUMNS = 80;
 

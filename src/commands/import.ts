@@ -1,7 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { PlainCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { usage } from "../cli/usage.ts";
+import { EXIT, usage } from "../cli/usage-errors.ts";
 
 export default class Import extends PlainCommand {
   static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
@@ -56,7 +55,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usage("Registry files are one document: YAML, or JSON with --json.");
     const { application, prefix, loosen } = flags;
-    const { importDocument } = await import("../cli/import/import-document.ts");
+    const { importDocument } = await import("../cli/registry/import.ts");
     const isWhole = await importDocument(args.file, {
       application,
       prefix,

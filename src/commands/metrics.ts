@@ -1,6 +1,6 @@
 import { EvregCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { writeOut } from "../cli/output.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { EXIT } from "../cli/usage-errors.ts";
 
 export default class Metrics extends EvregCommand {
   static override summary = "Print what the server has counted and measured, as Prometheus reads it.";

@@ -1,12 +1,12 @@
-import { existsSync } from "node:fs";
 import { Flags } from "@oclif/core";
+import { existsSync } from "node:fs";
 import { BaseCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
 import { acceptLossFlag } from "../cli/flags.ts";
-import { readSettings } from "../cli/settings.ts";
-import { stderrLogger } from "../cli/stderr-logger.ts";
-import type { Column } from "../cli/table.ts";
-import { encryptionKeys } from "../config/encryption-keys.ts";
+import { stderrLogger } from "../cli/io/output.ts";
+import type { Column } from "../cli/io/table.ts";
+import { readSettings } from "../cli/target/place.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 
 export default class Migrate extends BaseCommand {
@@ -43,7 +43,7 @@ export default class Migrate extends BaseCommand {
         `There is no data folder ${config.data}. Name another with --data; a server that is started on it makes one.`,
       );
     }
-    const { loadMigrations } = await import("../app.ts");
+    const { loadMigrations } = await import("../app/server.ts");
     const { inspectMigrations, migrate } = await loadMigrations();
     const encryption = encryptionKeys(config.encryption);
     const data = flags.status

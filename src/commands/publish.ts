@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../cli/base-command.ts";
 import { numberFlag, optionalArg } from "../cli/flags.ts";
-import { openBulk } from "../cli/publish-bulk.ts";
-import { publishOne } from "../cli/publish-one.ts";
-import { usage } from "../cli/usage.ts";
+import { openBulk } from "../cli/publish/bulk.ts";
+import { publishOne } from "../cli/publish/publish-one.ts";
+import { usage } from "../cli/usage-errors.ts";
 
 /** Each holds up to a mebibyte of lines and as much of their answer. */
 const MOST_REQUESTS = 32;

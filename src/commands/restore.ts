@@ -1,16 +1,16 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
-import { byteCount } from "../domain/byte-count.ts";
-import { EXIT } from "../cli/exit-code.ts";
 import { textArg } from "../cli/flags.ts";
-import { chunksOf, openInput } from "../cli/input.ts";
-import { endingAtOnce, removeForGood } from "../cli/interruption.ts";
-import { nextCommand, rememberTarget, serveCommand } from "../cli/next-command.ts";
-import { note } from "../cli/output.ts";
-import { printableLine } from "../cli/printable.ts";
-import { readSettings } from "../cli/settings.ts";
-import type { Column } from "../cli/table.ts";
-import { encryptionKeys } from "../config/encryption-keys.ts";
+import { chunksOf, openInput } from "../cli/io/input.ts";
+import { endingAtOnce, removeForGood } from "../cli/io/interruption.ts";
+import { note } from "../cli/io/output.ts";
+import type { Column } from "../cli/io/table.ts";
+import { printableLine } from "../cli/io/text.ts";
+import { nextCommand, rememberTarget, serveCommand } from "../cli/target/next-command.ts";
+import { readSettings } from "../cli/target/place.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import { encryptionKeys } from "../config/values.ts";
+import { byteCount } from "../domain/formats.ts";
 
 export default class Restore extends BaseCommand {
   static override usage = "restore FILE [--force]";
@@ -35,7 +35,7 @@ All is then as it was when the backup was made, the tokens too: those of the bac
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
     rememberTarget(flags);
-    const { loadRestore } = await import("../app.ts");
+    const { loadRestore } = await import("../app/server.ts");
     const { mustBeBackup, restore } = await loadRestore();
     if (args.file !== "-") mustBeBackup(args.file, config.data);
     const { stream } = await openInput(args.file);

@@ -1,17 +1,17 @@
 import { Flags } from "@oclif/core";
+import { relative } from "node:path";
+import { styleText } from "node:util";
+import type { RunningServer } from "../app/server.ts";
 import { BaseCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { faultsOfServer } from "../cli/fault-log.ts";
 import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
-import { leaveInterruption } from "../cli/interruption.ts";
-import { contextInUse } from "../cli/place.ts";
-import { printableLine } from "../cli/printable.ts";
-import { announcement } from "../cli/serve-announcement.ts";
-import { readSettings } from "../cli/settings.ts";
-import type { RunningServer } from "../app.ts";
+import { leaveInterruption } from "../cli/io/interruption.ts";
+import { printableLine } from "../cli/io/text.ts";
+import { faultsOfServer } from "../cli/report-error.ts";
+import { contextInUse, readSettings } from "../cli/target/place.ts";
+import { EXIT } from "../cli/usage-errors.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { isReservedName } from "../domain/service-events.ts";
 import type { EvregError } from "../domain/error.ts";
+import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
@@ -53,8 +53,8 @@ export default class Serve extends BaseCommand {
     const { config, places, file } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { startServer }] = await Promise.all([
       import("../runtime/pino-logger.ts"),
-      import("../runtime/stop-signals.ts"),
-      import("../app.ts"),
+      import("../runtime/process.ts"),
+      import("../app/server.ts"),
     ]);
     const { dev } = flags;
     // Who tries things out wants to see each request and each delivery.
@@ -133,4 +133,69 @@ export default class Serve extends BaseCommand {
       }),
     );
   }
+}
+
+interface Announcement {
+  readonly version: string;
+  readonly url: string;
+  /** Each `address:port` it answers at, wildcards and loopback among them. */
+  readonly addresses: readonly string[];
+  /** Absolute. */
+  readonly data: string;
+  readonly dev: boolean;
+  /** The file its configuration came from, if any did. */
+  readonly configFile: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly needsToken: boolean;
+  /** The context that commands act on where nothing else is told, if there is one. */
+  readonly context: string | undefined;
+  /** Whether there is any action yet beside evreg's own; without one, creating it is the next step. */
+  readonly hasActions: boolean;
+  readonly cwd: string;
+  /** How this program is called here: `evreg`, or `npx evreg` in a checkout. */
+  readonly program: string;
+}
+
+/** What a person who just started a server wants to know. Never the token itself, only where it is. */
+export function announcement(about: Announcement): string {
+  const { url, data, tokenFile, program, cwd, context } = about;
+  const missing = about.needsToken
+    ? "one of those that were made; without any, stop this and run evreg tokens create with --data"
+    : "none needed";
+  const access = tokenFile === undefined ? missing : `in the file ${tokenFile}`;
+  // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
+  const found = relative(cwd, data) === ".evreg" && context === undefined;
+  const place = found ? "" : ` --data ${quoted(data)}`;
+  const next = about.hasActions
+    ? `${program} events${place}`
+    : // Not a name of the README's tour, which creates its own.
+      `echo '{"type": "object"}' | ${program} actions create hello.said --application hello --schema -${place}`;
+  const others = about.addresses.filter(
+    (address) => !OF_THIS_MACHINE.test(address) && !url.endsWith(`/${address}`),
+  );
+  return [
+    `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
+    ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
+    `  data   ${data}`,
+    ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
+    `  token  ${access}`,
+    ...(context === undefined
+      ? []
+      : [`Your context ${context} is in use: without --data or --url, commands act on that one.`]),
+    `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
+    `  ${next}`,
+    "Ctrl-C stops it.",
+    "",
+  ].join("\n");
+}
+
+/** Wildcards and loopback: no way for another machine to come. */
+const OF_THIS_MACHINE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\]):/;
+
+function bold(text: string): string {
+  return styleText("bold", text, { stream: process.stderr });
+}
+
+function quoted(path: string): string {
+  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

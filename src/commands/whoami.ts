@@ -1,6 +1,6 @@
 import { EvregCommand } from "../cli/base-command.ts";
-import { EXIT } from "../cli/exit-code.ts";
-import { identityColumns } from "../cli/identity-columns.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import { identityColumns } from "../resources/tokens.ts";
 
 export default class Whoami extends EvregCommand {
   static override summary = "Show where commands act, who you are there, and what you may do.";

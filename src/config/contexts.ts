@@ -1,10 +1,15 @@
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { makeFolder } from "../runtime/make-folder.ts";
-import { isOurs, othersMayWrite, readOwned } from "../runtime/ownership.ts";
-import { replaceFile, syncFolderOf } from "../runtime/replace-file.ts";
-import { nearest } from "./nearest.ts";
+import {
+  isOurs,
+  makeFolder,
+  othersMayWrite,
+  readOwned,
+  replaceFile,
+  syncFolderOf,
+} from "../runtime/files.ts";
+import { nearest } from "./values.ts";
 
 /** A server under a name of the user's own, with the token for it. */
 export interface Context {

@@ -1,7 +1,7 @@
-import { LOOPBACK_NETWORKS } from "../domain/address.ts";
+import { LOOPBACK_NETWORKS } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
-import type { Config } from "./config.ts";
-import { isLoopbackHost } from "./loopback.ts";
+import type { Config } from "./schema.ts";
+import { isLoopbackHost } from "./values.ts";
 
 /**
  * What `serve --dev` makes of a configuration: no token needed, and `http:` and loopback handlers allowed.

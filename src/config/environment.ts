@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { findings, note, type Findings } from "./found.ts";
-import { nearest } from "./nearest.ts";
-import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV, type ConfigKey } from "./schema.ts";
+import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "./schema.ts";
+import { findings, type Findings, nearest, note } from "./values.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

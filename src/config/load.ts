@@ -1,12 +1,19 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import type { Config } from "./config.ts";
-import { buildConfig, defaultDataFolder, defaultValues } from "./defaults.ts";
-import { readEnvironment, type Environment } from "./environment.ts";
-import type { ConfigFile } from "./file-search.ts";
-import { findings, note, type Findings, type Found, type Problem } from "./found.ts";
-import { applyRules, warningsFor } from "./rules.ts";
-import { CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
+import { type Environment, readEnvironment } from "./environment.ts";
+import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema.ts";
+import {
+  checkValue,
+  type ConfigValue,
+  findings,
+  type Findings,
+  type Found,
+  isLoopbackHost,
+  note,
+  type Problem,
+} from "./values.ts";
+import type { ConfigFile } from "./yaml.ts";
 
 /** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
 export interface ConfigFlags {
@@ -120,7 +127,7 @@ async function readFile(
   folder: string,
 ): Promise<{ file: ConfigFile; named: boolean; keys: Findings } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
-  const { findFile, loadNamedFile, loadText } = await import("./file-search.ts");
+  const { findFile, loadNamedFile, loadText } = await import("./file.ts");
   const named = configFile ?? fromEnvironment;
   const flag = isArgument ? undefined : "--config";
   const place = configFile === undefined ? CONFIG_FILE_ENV : flag;
@@ -129,7 +136,7 @@ async function readFile(
   else if (named !== undefined) file = await loadNamedFile(named, place, cwd);
   else file = await findFile(cwd, folder);
   if (file === undefined) return undefined;
-  const { readFileKeys } = await import("./file-keys.ts");
+  const { readFileKeys } = await import("./yaml.ts");
   return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
@@ -143,4 +150,132 @@ function mistakes(problems: readonly Problem[], file: ConfigFile | undefined): E
   const [only = ""] = lines;
   const message = lines.length === 1 ? only : `The configuration has mistakes:\n  ${lines.join("\n  ")}`;
   return new EvregError("usage", message, { problems });
+}
+
+const DATA_FOLDER = ".evreg";
+
+/** The default of every key that has one. */
+export function defaultValues(): Map<string, ConfigValue> {
+  const values = new Map<string, ConfigValue>();
+  for (const key of CONFIG_KEYS) {
+    if (key.default === null) continue;
+    const checked = checkValue(key, key.default);
+    if ("value" in checked) values.set(key.path, checked.value);
+  }
+  return values;
+}
+
+/** Where data goes when nobody says: the folder systemd made for the service, else `.evreg` in the working directory. */
+export function defaultDataFolder(env: Environment, cwd: string): string {
+  const [given] = (env["STATE_DIRECTORY"] ?? "").split(":");
+  return resolve(cwd, given === undefined || given === "" ? DATA_FOLDER : given);
+}
+
+/** All defaults as a whole configuration, for a program or a test that has no other source. */
+export function defaultConfig(cwd: string): Config {
+  return buildConfig(defaultValues().set("data", defaultDataFolder({}, cwd)));
+}
+
+/** Nests dotted keys and freezes the result at every level. */
+export function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
+  const config: Record<string, unknown> = {};
+  for (const key of CONFIG_KEYS) {
+    const [outer = "", inner] = key.path.split(".");
+    const value = values.get(key.path);
+    if (inner === undefined) {
+      config[outer] = value;
+      continue;
+    }
+    const section = (config[outer] ??= {}) as Record<string, unknown>;
+    if (value !== undefined)
+      section[inner] = Array.isArray(value) ? Object.freeze([...(value as string[])]) : value;
+  }
+  for (const section of Object.values(config)) Object.freeze(section);
+  // Every key of the table is checked to its type before it gets here, and the table's test holds it to `Config`.
+  return Object.freeze(config) as unknown as Config;
+}
+
+type Values = Map<string, ConfigValue>;
+type Places = ReadonlyMap<string, Found>;
+
+/**
+ * What must hold between keys. Changes `values` where a default has to follow another key.
+ * @returns the mistakes, in the order of the keys
+ */
+export function applyRules(values: Values, found: Places): Problem[] {
+  const problems: Problem[] = [];
+  const host = String(values.get("host"));
+  if (values.get("auth.mode") === "off" && !isLoopbackHost(host)) {
+    problems.push({
+      name: "auth.mode",
+      place: found.get("auth.mode")?.place ?? "defaults",
+      message: `auth.mode off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
+    });
+  }
+  const [cert, certKey] = [found.get("tls.cert"), found.get("tls.key")];
+  if ((cert === undefined) !== (certKey === undefined)) {
+    const given = (cert ?? certKey)!;
+    const missing = cert === undefined ? "tls.cert" : "tls.key";
+    problems.push({
+      name: given.key.path,
+      place: given.place,
+      message: `${given.key.path} needs ${missing} beside it: https takes a certificate and its key`,
+    });
+  }
+  const previousKey = found.get("encryption.previousKey");
+  if (previousKey !== undefined && !values.has("encryption.key")) {
+    problems.push({
+      name: previousKey.key.path,
+      place: previousKey.place,
+      message:
+        "encryption.previousKey is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
+    });
+  }
+  const inFlight = found.get("delivery.maxInFlightPerSubscription");
+  const total = Number(values.get("delivery.maxInFlight"));
+  const most = Math.max(1, total - 1);
+  if (inFlight === undefined) {
+    const own = Number(values.get("delivery.maxInFlightPerSubscription"));
+    values.set("delivery.maxInFlightPerSubscription", Math.min(own, Math.max(1, Math.floor(total / 2))));
+  } else if (Number(inFlight.value) > most) {
+    problems.push({
+      name: inFlight.key.path,
+      place: inFlight.place,
+      message: `${inFlight.key.path} must be at most ${most} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
+    });
+  }
+  keepTokenWithItsServer(values, found);
+  return problems;
+}
+
+/** What starts all the same, but a person should know. Never holds a secret. */
+export function warningsFor(values: Values, found: Places, file: string | undefined): string[] {
+  const warnings: string[] = [];
+  const secrets = CONFIG_KEYS.filter((key) => key.secret === true && found.get(key.path)?.source === "file");
+  if (
+    file !== undefined &&
+    secrets.length > 0 &&
+    process.platform !== "win32" &&
+    (statSync(file).mode & 0o077) !== 0
+  ) {
+    warnings.push(
+      `${file} holds ${secrets.map((key) => key.path).join(" and ")} and others on this machine may read it; run: chmod 600 ${file}`,
+    );
+  }
+  const url = values.get("remote.url");
+  if (typeof url === "string" && values.has("remote.token") && sendsInTheOpen(url)) {
+    warnings.push(`The token goes to ${url} unencrypted; use an https: address.`);
+  }
+  return warnings;
+}
+
+/** A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over. */
+function keepTokenWithItsServer(values: Values, found: Places): void {
+  const [url, token] = [found.get("remote.url"), found.get("remote.token")];
+  if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
+}
+
+function sendsInTheOpen(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ""));
 }

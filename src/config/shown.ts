@@ -1,9 +1,7 @@
-import { durationText } from "../domain/duration.ts";
-import type { Config } from "./config.ts";
-import type { Source } from "./found.ts";
+import { durationText } from "../domain/formats.ts";
 import type { LoadedConfig } from "./load.ts";
-import { CONFIG_KEYS, type ConfigKey } from "./schema.ts";
-import type { ConfigValue } from "./values.ts";
+import { type Config, CONFIG_KEYS, type ConfigKey } from "./schema.ts";
+import type { ConfigValue, Source } from "./values.ts";
 
 /** One key of a configuration in force. */
 export interface ShownKey {
@@ -42,4 +40,59 @@ function shown(key: ConfigKey, value: ConfigValue): ConfigValue {
   if (key.secret === true) return SECRET_SHOWN;
   if (key.type.kind !== "duration" || typeof value !== "number") return value;
   return value === 0 ? "off" : durationText(value);
+}
+
+const COLUMNS = 120;
+
+const HEAD = [
+  "Every key of evreg with its default. Copy what you change to evreg.config.yaml in the folder evreg is started in, or to config.yaml in the data folder or beside it, or name a file with --config or EVREG_CONFIG.",
+  "Flags win over variables, variables over the file, the file over these defaults. `null` means not set.",
+];
+
+/** A configuration file that holds every key with its default, and changes nothing. */
+export function exampleConfig(): string {
+  let text = HEAD.map((line) => comment(line.split(" "), "")).join("");
+  let section = "";
+  for (const key of CONFIG_KEYS) {
+    const [outer = "", inner] = key.path.split(".");
+    text += "\n";
+    if (inner !== undefined && outer !== section) text += `${outer}:\n`;
+    section = inner === undefined ? "" : outer;
+    const indent = inner === undefined ? "" : "  ";
+    text += `${comment(about(key), indent)}${indent}${inner ?? outer}: ${written(key.default)}\n`;
+  }
+  return text;
+}
+
+/** What it is for, what it takes, and where else it can be set: parts that a line does not end in. */
+function about({ path, type, description, env, envAlias, flag, secret }: ConfigKey): string[] {
+  const parts = [description];
+  if (type.kind === "integer" && path !== "port") parts.push(`From ${type.min} to ${type.max}.`);
+  if (type.kind === "choice" && type.choices.some((choice) => !description.includes(choice))) {
+    parts.push(`One of ${type.choices.join(", ")}.`);
+  }
+  if (secret === true && !description.includes(`${env}_FILE`)) {
+    parts.push(`Better given by ${env}_FILE than here.`);
+  }
+  const variable = envAlias === undefined ? env : `${env} or ${envAlias}`;
+  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
+  const places = `(${names}${type.kind === "networks" ? ", separated by commas" : ""})`;
+  return [...parts.join(" ").split(" "), places];
+}
+
+function written(value: ConfigKey["default"]): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function comment(words: readonly string[], indent: string): string {
+  const lines: string[] = [];
+  let line = `${indent}#`;
+  for (const word of words) {
+    if (line.length + 1 + word.length > COLUMNS) {
+      lines.push(line);
+      line = `${indent}#`;
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].map((one) => `${one}\n`).join("");
 }

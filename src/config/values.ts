@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
-import { MINUTES_AND_UP, parseDurationMs } from "../domain/duration.ts";
-import { parseEncryptionKey } from "../domain/encryption-key.ts";
-import { withoutUserInfo } from "../domain/user-info.ts";
-import type { ConfigKey, KeyKind } from "./schema.ts";
+import { MINUTES_AND_UP, parseDurationMs, parseEncryptionKey, withoutUserInfo } from "../domain/formats.ts";
+import type { ConfigKey, EncryptionConfig, KeyKind } from "./schema.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[];
 
@@ -21,7 +19,7 @@ export function checkValue(key: ConfigKey, value: unknown): Checked {
 }
 
 /** Checks a value that came as text, from a variable or a flag. */
-export function checkText(key: ConfigKey, text: string): Checked {
+function checkText(key: ConfigKey, text: string): Checked {
   const trimmed = text.trim();
   return checkValue(key, kindOf(key.type).fromText?.(trimmed) ?? trimmed);
 }
@@ -139,4 +137,103 @@ function missingPrefix(item: unknown): string | undefined {
 function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+export type Source = "flag" | "environment" | "file";
+
+/** A value with where it was found. */
+export interface Found {
+  readonly key: ConfigKey;
+  readonly value: ConfigValue;
+  readonly source: Source;
+  /** For a person: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
+  readonly place: string;
+  /** Folder that a relative path in the value starts at. */
+  readonly base: string;
+}
+
+/** A mistake: where, and a sentence that says what is wrong and what is allowed. */
+export interface Problem {
+  /** The key as configured, or the name that is none. */
+  readonly name: string;
+  readonly place: string;
+  readonly message: string;
+}
+
+/** What one source holds. */
+export interface Findings {
+  readonly found: Map<string, Found>;
+  readonly problems: Problem[];
+}
+
+export function findings(): Findings {
+  return { found: new Map(), problems: [] };
+}
+
+/** Checks one value and files it under its key, or notes what is wrong with it. */
+export function note(into: Findings, key: ConfigKey, raw: unknown, at: Omit<Found, "key" | "value">): void {
+  const checked =
+    typeof raw === "string" && at.source !== "file" ? checkText(key, raw) : checkValue(key, raw);
+  if ("problem" in checked) {
+    into.problems.push({ name: key.path, place: at.place, message: `${key.path} ${checked.problem}` });
+  } else {
+    into.found.set(key.path, { key, value: checked.value, ...at });
+  }
+}
+
+/**
+ * The known name somebody probably meant, if one is close enough: equal but for case, equal in its last part
+ * (`timeoutMs` for `delivery.timeoutMs`), a few letters off, or with a word too many (`DATA_DIR` for `DATA`).
+ */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  const wanted = name.toLowerCase();
+  let best: string | undefined;
+  let bestDistance = (wanted.length < 4 ? 1 : Math.max(2, Math.floor(wanted.length / 4))) + 1;
+  for (const candidate of known) {
+    const lower = candidate.toLowerCase();
+    const last = lower.slice(lower.lastIndexOf(".") + 1);
+    const wordMore = wanted.startsWith(`${lower}_`) || wanted.endsWith(`_${lower}`);
+    const distance = wordMore ? 1.5 : Math.min(editDistance(wanted, lower), editDistance(wanted, last) + 0.5);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+/** Letters to insert, remove or replace to get from one word to the other. */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const same = from[row - 1] === to[column - 1];
+      current.push(
+        Math.min(
+          (previous[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (previous[column - 1] ?? 0) + (same ? 0 : 1),
+        ),
+      );
+    }
+    previous = current;
+  }
+  return previous[to.length] ?? 0;
+}
+
+/** Whether a listener on this host can only be reached from this machine. Other names are not looked up: they could change. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase().replace(/\.$/, "");
+  if (name === "localhost") return true;
+  if (isIP(name) === 4) return name.startsWith("127.");
+  return isIP(name) === 6 && new URL(`http://[${name}]`).hostname === "[::1]";
+}
+
+/** The keys themselves; `undefined` when there is none to encrypt with. */
+export function encryptionKeys(
+  config: EncryptionConfig,
+): { readonly key: Uint8Array; readonly previous?: Uint8Array } | undefined {
+  const [key, previous] = [config.key, config.previousKey].map((text) =>
+    text === undefined ? undefined : parseEncryptionKey(text),
+  );
+  if (key === undefined) return undefined;
+  return previous === undefined ? { key } : { key, previous };
 }

@@ -1,16 +1,67 @@
-import type { Clock } from "../runtime/clock.ts";
+import { Backoff, type Clock, Sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { Sleep } from "../runtime/sleep.ts";
-import type { ClaimAnswer } from "../store/claims.ts";
-import type { Store } from "../store/store.ts";
-import { Backoff } from "./backoff.ts";
-import { QUICK, UNKNOWN } from "./bulkhead.ts";
-import { type ClaimPlan, MOST_WAITING, planClaim } from "./claim-plan.ts";
-import { type Flow, QUICK_MS } from "./flow.ts";
-import type { Flows } from "./flows.ts";
+import type { ClaimAnswer, ClaimRequest, DeliveryQueue, Share } from "../store/queue.ts";
 import type { InFlight } from "./in-flight.ts";
-import type { LocalQueue } from "./local-queue.ts";
-import type { Tempo } from "./tempo.ts";
+import {
+  FIRST_WINDOW,
+  freeOf,
+  type Load,
+  mostOfSlow,
+  QUICK,
+  roomOfTier,
+  SLOW,
+  type Tier,
+  UNKNOWN,
+} from "./limits.ts";
+import type { LocalQueue } from "./scheduler.ts";
+import type { Tempo } from "./store-calls.ts";
+import { type Flow, type Flows, QUICK_MS } from "./subscription-state.ts";
+
+/** Most deliveries of one claim: so many take the store's thread 2 ms or so, in which it does nothing else. */
+const MOST_CLAIMED = 256;
+/** Most deliveries leased and not begun. */
+const MOST_WAITING = 1_024;
+
+type ClaimPlan = Pick<ClaimRequest, "tiers" | "shares" | "others">;
+
+/** What may be claimed now: what can be begun at once, and some ahead for the quick ones. Notes it in the flows. */
+function planClaim(
+  flows: Iterable<Flow>,
+  { nowMs, most, underWay }: { nowMs: number; most: number; underWay: number },
+): ClaimPlan {
+  const tierOf = new Map<Flow, Tier>();
+  const leased = { [QUICK]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
+  let waiting = 0;
+  for (const flow of flows) {
+    flow.asked();
+    const tier = flow.tier(nowMs);
+    tierOf.set(flow, tier);
+    leased[tier] += flow.leased;
+    waiting += flow.waiting;
+  }
+  const load: Load = { most, underWay, unknown: leased[UNKNOWN], slow: leased[SLOW] };
+  const rooms = {
+    [QUICK]: Math.max(0, Math.min(MOST_CLAIMED, freeOf(load) + MOST_WAITING - waiting)),
+    [UNKNOWN]: roomOfTier(UNKNOWN, load),
+    [SLOW]: roomOfTier(SLOW, load),
+  };
+  const shares = new Map<number, Share>();
+  for (const [flow, tier] of tierOf) {
+    const wanted = tier === SLOW ? mostOfSlow(flow.window, rooms[SLOW]) : flow.window + flow.ahead(nowMs);
+    const mostLeased = wanted + flow.toFilter;
+    flow.planned = { tier, mostLeased };
+    const free = flow.isBusy ? 0 : Math.max(0, mostLeased - flow.leased);
+    const room = Math.min(free, flow.roomAtRate(nowMs) + flow.toFilter);
+    shares.set(flow.subscriptionId, { leased: flow.leased, room, tier });
+  }
+  const tiers = [
+    { most: rooms[QUICK], isLatestFirst: false },
+    // What came last goes to a handler that was well a moment ago, rather than to one with a backlog.
+    { most: rooms[UNKNOWN], isLatestFirst: true },
+    { most: rooms[SLOW], isLatestFirst: false },
+  ];
+  return { tiers, shares, others: { leased: 0, room: FIRST_WINDOW, tier: UNKNOWN } };
+}
 
 /** Filled up again when less than this is left, so that a claim is a large one and comes before the queue is empty. */
 const LOW = MOST_WAITING / 4;
@@ -24,8 +75,8 @@ const UNKNOWN_LOOK_MS = QUICK_MS / 4;
 /** For subscriptions that are kept to a rate it is looked no sooner again, as one look leases for longer than that. */
 const PACED_LOOK_MS = 20;
 
-export interface ClaimerParts {
-  readonly store: Pick<Store, "claimDue">;
+interface ClaimerParts {
+  readonly store: Pick<DeliveryQueue, "claim">;
   readonly clock: Clock;
   readonly tempo: Tempo;
   readonly logger: Logger;
@@ -40,7 +91,7 @@ export interface ClaimerParts {
 }
 
 /**
- * Looks for due deliveries (`claimDue`) when something may be due that was not, and when there is room again for what was
+ * Looks for due deliveries (`claim`) when something may be due that was not, and when there is room again for what was
  * left behind; never on the off chance.
  */
 export class Claimer {
@@ -116,7 +167,7 @@ export class Claimer {
     this.#hasFreed = false;
     this.#wasFull = room === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
     if (room === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return false;
-    const answer = await store.claimDue({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
+    const answer = await store.claim({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
     tempo.note(answer.claims.length);
     this.#limitedTiers = answer.limitedTiers;
     const claimed = this.#note(plan, answer);
@@ -217,5 +268,54 @@ export class Claimer {
       this.#parts.logger.warn({ error: reason }, "Due deliveries cannot be read; trying on.");
     }
     await this.#backoff.wait();
+  }
+}
+
+interface LeaseWatchParts {
+  readonly store: Pick<DeliveryQueue, "releaseExpired">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly everyMs: number;
+  /** While results wait long to be stored, leases that seem to have ended may be their own, and are let be. */
+  readonly isHolding: () => boolean;
+  /** Called after each round, with the number of deliveries that are due again. */
+  readonly onRound: (released: number) => void;
+}
+
+/**
+ * Makes deliveries due again whose lease ended: whoever sent them has died or lost touch. The one thing the engine asks
+ * for at a steady pace, as nothing announces it.
+ */
+export class LeaseWatch {
+  readonly #parts: LeaseWatchParts;
+  #cancel: () => void = () => {};
+  #isStopped = false;
+
+  constructor(parts: LeaseWatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks at once, then every `everyMs`. */
+  start(): void {
+    void this.#round();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  async #round(): Promise<void> {
+    const { store, clock, logger, everyMs, isHolding, onRound } = this.#parts;
+    try {
+      const released = isHolding() ? 0 : await store.releaseExpired(clock.now());
+      if (released > 0) {
+        logger.warn({ deliveries: released }, "Deliveries whose attempt never ended are due again.");
+      }
+      onRound(released);
+    } catch {
+      // The claim that fails for the same reason says so.
+    }
+    if (!this.#isStopped) this.#cancel = clock.setTimer(() => void this.#round(), everyMs);
   }
 }

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Dispatcher } from "undici";
-import { DELIVERY_LIMITS, type AttemptErrorCode } from "../domain/delivery.ts";
+import type { Socket } from "node:net";
+import { type buildConnector, Client, type Dispatcher } from "undici";
+import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import type { ConnectionTimes } from "../store/finishes.ts";
-import type { Connection } from "./connection.ts";
-import { attemptErrorCode } from "./error-code.ts";
+import type { ConnectionTimes } from "../store/queue.ts";
 import type { Interruptible } from "./in-flight.ts";
 import { responseText } from "./response-text.ts";
 
@@ -154,4 +153,155 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
     this.#isEnded = true;
     this.#ended(this.#connection, isReusable);
   }
+}
+
+/** What it took to make a connection. */
+type NewConnection = Omit<ConnectionTimes, "firstByteMs">;
+
+/** Makes a connection, and says what that took. */
+export type Connect = (
+  target: buildConnector.Options,
+  callback: (error: Error | null, socket: Socket | null, made: NewConnection | undefined) => void,
+) => Socket | undefined;
+
+interface ConnectionParts {
+  readonly origin: string;
+  readonly connect: Connect;
+  readonly options: Client.Options;
+  /** Told when it is closed while nothing is under way on it. */
+  readonly onClosed: (connection: Connection) => void;
+}
+
+/**
+ * Most bytes that are read from a connection for one request, wherever in the answer they are: a parser bounds headers and
+ * hands on the body, and reads on without end through a reason phrase, the extensions of chunks or trailers. It is more
+ * than headers and body may have, with what chunks of a few bytes add.
+ */
+const MAX_EXCHANGE_BYTES = 64 * 1_024;
+
+/** One connection, for one request after the other. */
+export class Connection {
+  readonly #parts: ConnectionParts;
+  readonly #client: Client;
+  #socket: Socket | undefined;
+  #exchange: Exchange | undefined;
+  /** There only while the request is written that it was made for. */
+  #made: NewConnection | undefined;
+  /** By `performance.now()`. */
+  #madeAtMs = Infinity;
+  #bytesBefore = 0;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+    this.#client = new Client(parts.origin, {
+      ...parts.options,
+      connect: (target, callback) => this.#connect(target, callback),
+    });
+    this.#client.on("disconnect", () => {
+      if (this.#exchange === undefined) parts.onClosed(this);
+    });
+  }
+
+  isOlderThan(lifeMs: number): boolean {
+    return performance.now() - this.#madeAtMs >= lifeMs;
+  }
+
+  /** As far as is known by now. */
+  get isOpen(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed && !this.#socket.readableEnded;
+  }
+
+  dispatch(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
+    this.#exchange = exchange;
+    exchange.carriedBy(this);
+    this.#client.dispatch(request, exchange);
+  }
+
+  /** The request is about to be written. Answers how the connection was made, if it was made for it. */
+  began(): NewConnection | undefined {
+    this.#bytesBefore = this.#socket?.bytesRead ?? 0;
+    return this.#made;
+  }
+
+  /** Its request has ended. */
+  rest(): void {
+    this.#exchange = undefined;
+  }
+
+  /** Ends it with what is under way on it, also before it is made. */
+  destroy(): void {
+    this.#client.destroy(() => {});
+    // undici forgets a socket that is not connected yet, and that would hold the process until its time is up.
+    this.#socket?.destroy();
+  }
+
+  #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
+    this.#socket = this.#parts.connect(target, (error, socket, made) => {
+      if (error !== null || socket === null) return callback(error ?? new Error("no socket"), null);
+      this.#socket = socket;
+      this.#madeAtMs = performance.now();
+      this.#made = made;
+      callback(null, socket);
+      this.#made = undefined;
+      // After undici's own, which has parsed by then what came: an answer that is there counts.
+      socket.on("readable", () => {
+        if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES)
+          this.#exchange?.abort("protocol_error");
+      });
+    });
+  }
+}
+
+const BY_CODE: Readonly<Record<string, AttemptErrorCode>> = {
+  ETIMEDOUT: "timeout",
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  UND_ERR_HEADERS_TIMEOUT: "timeout",
+  UND_ERR_BODY_TIMEOUT: "timeout",
+  ECONNREFUSED: "connection_refused",
+  ECONNRESET: "connection_reset",
+  ECONNABORTED: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_reset",
+  UND_ERR_HEADERS_OVERFLOW: "protocol_error",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol_error",
+  UND_ERR_INVALID_ARG: "protocol_error",
+  // What undici's parser takes for granted of an answer, such as a status of at least 100.
+  ERR_ASSERTION: "protocol_error",
+  EPROTO: "tls_failed",
+  ENOTFOUND: "dns_failed",
+};
+
+const BY_PREFIX: readonly (readonly [string, AttemptErrorCode])[] = [
+  ["EAI_", "dns_failed"],
+  ["ERR_TLS_", "tls_failed"],
+  ["ERR_SSL_", "tls_failed"],
+  ["CERT_", "tls_failed"],
+  ["DEPTH_ZERO_", "tls_failed"],
+  ["SELF_SIGNED_", "tls_failed"],
+  ["UNABLE_TO_", "tls_failed"],
+  ["HOSTNAME_MISMATCH", "tls_failed"],
+  ["INVALID_CA", "tls_failed"],
+];
+
+/** The stored code for what Node, undici or the address guard reported when an attempt got no answer. */
+export function attemptErrorCode(error: unknown): AttemptErrorCode {
+  if (error instanceof EvregError) return "address_refused";
+  if (!(error instanceof Error)) return "network_error";
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === "getaddrinfo") return "dns_failed";
+  if (error.name === "HTTPParserError") return "protocol_error";
+  // undici has one code for a connection that closed and for an answer that makes no sense; only the words differ.
+  if (code === "UND_ERR_SOCKET" && error.message.startsWith("bad ")) return "protocol_error";
+  if (code !== undefined) {
+    const known = BY_CODE[code] ?? BY_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1];
+    if (known !== undefined) return known;
+  }
+  // Several addresses were tried; what went wrong last with any of them that is known says the most.
+  if (error instanceof AggregateError) {
+    for (const inner of error.errors.toReversed()) {
+      const known = attemptErrorCode(inner);
+      if (known !== "network_error") return known;
+    }
+  }
+  return "network_error";
 }

@@ -1,9 +1,10 @@
-import type { Clock } from "../runtime/clock.ts";
-import { createConnections, type ConnectionOptions } from "./connections.ts";
-import { Deadlines } from "./deadlines.ts";
-import { destinationOf } from "./destination.ts";
-import { attemptErrorCode } from "./error-code.ts";
-import { Exchange, type SendResult } from "./exchange.ts";
+import type { DeliveryConfig } from "../config/schema.ts";
+import { createAddressRules } from "../domain/addresses.ts";
+import { type Clock, Deadlines } from "../runtime/clock.ts";
+import { createAddressGuard } from "./address-guard.ts";
+import { type ConnectionOptions, createConnections, destinationOf } from "./connection-pools.ts";
+import { createHostNames } from "./dns/resolver.ts";
+import { attemptErrorCode, Exchange, type SendResult } from "./exchange.ts";
 import type { Interruptible } from "./in-flight.ts";
 
 interface SendRequest {
@@ -65,6 +66,46 @@ export function createSender(options: SenderOptions): Sender {
         exchange.abort(attemptErrorCode(error));
       }
       return exchange;
+    },
+  };
+}
+
+export interface GuardedSenderParts {
+  readonly clock: Clock;
+  readonly config: Pick<DeliveryConfig, "timeoutMs" | "allowHttp" | "allowNetworks">;
+  /** Most connections to one origin: fewer than attempts, and handlers that hang could take all from those that answer. */
+  readonly maxPerOrigin: number;
+  /** What this service listens on, where nothing is sent to. */
+  readonly ownAddresses: () => readonly string[];
+  /** PEM of a certificate authority to trust instead of the system's. */
+  readonly ca?: string;
+  /** DNS servers to ask for handlers' addresses instead of the system's, as `address:port`. */
+  readonly dnsServers?: readonly string[];
+}
+
+/** A sender that looks names up by its own means and connects only where the configuration lets deliveries go. */
+export function createGuardedSender(parts: GuardedSenderParts): Sender {
+  const { clock, config, maxPerOrigin, ownAddresses, ca, dnsServers } = parts;
+  const { timeoutMs, allowHttp, allowNetworks } = config;
+  const names = createHostNames({
+    clock,
+    withinMs: timeoutMs,
+    ...(dnsServers === undefined ? {} : { servers: dnsServers }),
+  });
+  const rules = createAddressRules(allowNetworks);
+  const sender = createSender({
+    clock,
+    guard: createAddressGuard({ rules, ownAddresses, resolve: names.resolve }),
+    allowHttp,
+    timeoutMs,
+    maxPerOrigin,
+    ...(ca === undefined ? {} : { ca }),
+  });
+  return {
+    ...sender,
+    close() {
+      sender.close();
+      names.close();
     },
   };
 }

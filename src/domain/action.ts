@@ -1,4 +1,13 @@
-import type { CompatibilityMode, CompatibilityRule, RevisionBreak } from "./compatibility.ts";
+import { NAME_LENGTH } from "./names.ts";
+import {
+  actionName,
+  application,
+  type BodySchema,
+  byApplication,
+  type QuerySchema,
+  querySchema,
+  rowid,
+} from "./request.ts";
 
 /** A JSON Schema document of draft-07. Only objects are taken: `true` as a schema describes nothing. */
 export type Schemata = Readonly<Record<string, unknown>>;
@@ -142,3 +151,200 @@ export function actionState({ deprecated, retired }: ActionSettings): "active" |
   if (retired) return "retired";
   return deprecated ? "deprecated" : "active";
 }
+
+/**
+ * Whom a change of a schema must not break: `producer`, so that all the old schema accepts is still accepted; `consumer`,
+ * so that whoever was written for the old schema understands all the new one accepts; `full`, both; `none`, nobody.
+ */
+export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
+export type CompatibilityMode = (typeof COMPATIBILITY_MODES)[number];
+
+/** Which schemas a change is compared with: the one in force, or every revision there was ("transitive" elsewhere). */
+export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
+type CompatibilityAgainst = (typeof COMPATIBILITY_AGAINST)[number];
+
+export interface CompatibilityRule {
+  readonly compatibility: CompatibilityMode;
+  readonly compatibility_against: CompatibilityAgainst;
+}
+
+export const DEFAULT_RULE: CompatibilityRule = { compatibility: "full", compatibility_against: "last" };
+
+/** One thing a change would break. */
+export interface SchemaBreak {
+  readonly side: "producer" | "consumer";
+  /** JSON pointer to the place: in the new schema, or in the old one for what is gone. */
+  readonly pointer: string;
+  /** What the old schema says there, and what the new one says; left out where one says nothing. Cut at 1 KiB. */
+  readonly was?: unknown;
+  readonly is?: unknown;
+  /** Sentences for a person: what changed, who breaks and how. */
+  readonly message: string;
+  /** What to do instead. */
+  readonly remedy: string;
+  /** `proven` when a payload was found that shows it; otherwise it may be harmless, but that cannot be shown. */
+  readonly certainty: "proven" | "cannot_prove";
+  /**
+   * Such a payload: the old schema accepts it and the new one refuses it, or for a consumer the other way round. Left out
+   * when it is too long to be read.
+   */
+  readonly example?: unknown;
+}
+
+/** A break of what a revision promised. */
+export interface RevisionBreak extends SchemaBreak {
+  readonly revision: number;
+}
+
+/** Whether going from one rule to another gives up protection that somebody may rely on. */
+export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolean {
+  const [before, after] = [sidesOf(from.compatibility), sidesOf(to.compatibility)];
+  if (before.some((side) => !after.includes(side))) return true;
+  return before.length > 0 && from.compatibility_against === "all" && to.compatibility_against === "last";
+}
+
+/** Who is protected in a mode. */
+export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][] {
+  if (mode === "none") return [];
+  return mode === "full" ? ["producer", "consumer"] : [mode];
+}
+
+/** What becomes of payloads that do not conform, by the member that holds the schema. */
+const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
+
+export type SchemaHolder = keyof typeof NONE_CONFORMS;
+
+/** A schema of what no payload is: legal, and surely a slip. */
+export function payloadTypeWarnings(schemata: Schemata, member: SchemaHolder): readonly SchemaWarning[] {
+  const { $ref: reference, type } = schemata;
+  // Beside a $ref the type is ignored, which is a warning of its own.
+  if (type === undefined || reference !== undefined || [type].flat().includes("object")) return [];
+  const message = `every payload is an object, so none conforms to the type ${JSON.stringify(type)} and ${NONE_CONFORMS[member]}; make it "object"`;
+  return [{ pointer: "/type", message }];
+}
+
+const schemata = {
+  type: "object",
+  description: "A JSON Schema Draft 7 document that payloads must conform to.",
+  examples: [
+    { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
+  ],
+} as const;
+
+const compatibility = {
+  type: "string",
+  enum: COMPATIBILITY_MODES,
+  description:
+    "Whom a change of the schema must not break: producers (who publish), consumers (who read), both (full), or nobody in particular.",
+} as const;
+
+const compatibilityAgainst = {
+  type: "string",
+  enum: COMPATIBILITY_AGAINST,
+  description:
+    "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
+} as const;
+
+const state = {
+  deprecated: {
+    type: "boolean",
+    description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
+  },
+  retired: {
+    type: "boolean",
+    description: "True: publishing is refused with 410. Reading and deliveries go on.",
+  },
+  successor: {
+    type: ["string", "null"],
+    minLength: 1,
+    maxLength: NAME_LENGTH,
+    pattern: actionName.pattern,
+    description:
+      "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
+    examples: ["user.created.v2"],
+  },
+} as const;
+
+const ofNewAction = {
+  action: actionName,
+  application,
+  schemata,
+  compatibility: { ...compatibility, default: DEFAULT_RULE.compatibility },
+  compatibility_against: { ...compatibilityAgainst, default: DEFAULT_RULE.compatibility_against },
+} as const;
+
+export const NEW_ACTION: BodySchema = {
+  title: "NewAction",
+  type: "object",
+  properties: ofNewAction,
+  required: ["action", "application", "schemata"],
+  additionalProperties: false,
+};
+
+export const ACTION_UPDATE: BodySchema = {
+  title: "ActionUpdate",
+  description:
+    "What is to change; what is left out stays as it is. A whole Action may be sent: `action`, `rowid`, `revision` and `timestamped` must then agree with those stored.",
+  type: "object",
+  properties: {
+    schemata,
+    application,
+    compatibility: {
+      ...compatibility,
+      description: `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
+    },
+    compatibility_against: compatibilityAgainst,
+    ...state,
+    action: actionName,
+    rowid,
+    revision: rowid,
+    timestamped: { type: "string", format: "date-time" },
+  },
+  additionalProperties: false,
+};
+
+/** An action as a file declares it: a new one, and whether it goes on. */
+export const DECLARED_ACTION: BodySchema = {
+  ...NEW_ACTION,
+  title: "DeclaredAction",
+  properties: { ...ofNewAction, ...state },
+};
+
+export const SCHEMA_CANDIDATE: BodySchema = {
+  title: "SchemaCandidate",
+  type: "object",
+  properties: {
+    schemata,
+    mode: { ...compatibility, description: "Instead of the action's own `compatibility`." },
+    replay: {
+      type: "integer",
+      minimum: 0,
+      maximum: CHECK_LIMITS.replay,
+      default: 0,
+      description: "Validates so many of the action's last events against the schema.",
+    },
+  },
+  required: ["schemata"],
+  additionalProperties: false,
+};
+
+export const ACTION_QUERY: QuerySchema = querySchema("ActionQuery", { application: byApplication });
+
+export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery", {
+  compatibility: {
+    type: "string",
+    enum: ["none"],
+    description: "Applies a breaking change all the same, this once; needs the scope admin.",
+  },
+});
+
+export const REVISION_QUERY: QuerySchema = querySchema("RevisionQuery", {
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: REVISION_LIMITS.listMax,
+    default: REVISION_LIMITS.listDefault,
+    description: "Revisions in one answer.",
+  },
+  after: { ...rowid, description: "Walks on to revisions older than this one." },
+});

@@ -1,3 +1,5 @@
+import { byAction, from, type QuerySchema, querySchema, rowid, to } from "./request.ts";
+
 /**
  * pending → delivering → delivered
  *              │  └────→ waiting → delivering …
@@ -103,3 +105,20 @@ export interface DeliveryQuery {
 }
 
 export const DELIVERY_LIMITS = { listDefault: 50, listMax: 500, responseBytes: 1_024 } as const;
+
+export const DELIVERY_QUERY: QuerySchema = querySchema("DeliveryQuery", {
+  event: { ...rowid, description: "Only of the event with this rowid." },
+  subscription: { ...rowid, description: "Only of the subscription with this rowid." },
+  action: byAction,
+  status: { type: "string", enum: DELIVERY_STATUSES, description: "Only in this state." },
+  from: { ...from, description: "Created then or later." },
+  to: { ...to, description: "Created before then." },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: DELIVERY_LIMITS.listMax,
+    default: DELIVERY_LIMITS.listDefault,
+    description: "Deliveries in one answer.",
+  },
+  after: { ...rowid, description: "Walks on to deliveries older than this rowid." },
+});

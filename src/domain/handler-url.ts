@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
-import { createAddressRules, LOOPBACK_NETWORKS } from "./address.ts";
+import { createAddressRules, LOOPBACK_NETWORKS } from "./addresses.ts";
 import { EvregError, invalidField } from "./error.ts";
+import { withoutUserInfo } from "./formats.ts";
 import { SUBSCRIPTION_LIMITS } from "./subscription.ts";
-import { withoutUserInfo } from "./user-info.ts";
 
 export interface HandlerPolicy {
   /** Lets handlers be `http:`. */

@@ -1,7 +1,5 @@
 import { invalidField } from "./error.ts";
 import type { EvregError } from "./error.ts";
-import { isReservedName } from "./service-events.ts";
-
 /** Characters in an action's name and in a label. */
 export const NAME_LENGTH = 128;
 
@@ -83,4 +81,11 @@ export function nextVersionName(action: string): string {
 export function tooLong(field: string, value: string): EvregError {
   const start = `${value.slice(0, NAME_LENGTH).toWellFormed()}…`;
   return invalidField(field, `must have at most ${NAME_LENGTH} characters`, start);
+}
+
+/** Names of actions that begin so are evreg's own. Nothing is told about what happens to events of these actions. */
+const RESERVED_PREFIX = "evreg.";
+
+export function isReservedName(action: string): boolean {
+  return action.startsWith(RESERVED_PREFIX);
 }

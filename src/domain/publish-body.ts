@@ -1,15 +1,13 @@
-import type { LineCount } from "../json/fault.ts";
-import { bytesOf, isNamed, memberOf, nameOf, valueOf } from "../json/node.ts";
-import type { JsonNode } from "../json/node.ts";
-import { RawJson } from "../json/raw-json.ts";
-import type { ScanOptions } from "../json/scan-options.ts";
-import { type Breather, scanJson, scanJsonSlowly } from "../json/scanner.ts";
-import { holdsText } from "../json/utf8.ts";
+import { LineCount } from "../json/json-error.ts";
+import { bytesOf, framesObject, isNamed, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
+import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
+import { type Breather, scanJson, scanJsonSlowly, type ScanOptions } from "../json/scanner.ts";
+import { holdsText } from "../json/tokens.ts";
 import { EvregError, invalidField } from "./error.ts";
-import type { NewEvent } from "./event.ts";
+import { EVENT_LIMITS, type NewEvent } from "./event.ts";
 import { NAME_LENGTH, tooLong } from "./names.ts";
 
-export interface PublishLimits {
+interface PublishLimits {
   /** Bytes in one payload. */
   readonly payloadBytes: number;
 }
@@ -17,7 +15,7 @@ export interface PublishLimits {
 /** Members an item can have. */
 const ITEM_NAMES = ["action", "payload", "idempotency_key"] as const;
 /** More of them than that, so that one too many is always among those recorded. */
-export const RECORDED_MEMBERS = 8;
+const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
 const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
 /** Text whose bytes in JSON are its characters. */
@@ -72,7 +70,7 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
 }
 
 /** An item of which only the outermost syntax is known to be right. */
-export async function checkedItemOf(
+async function checkedItemOf(
   bytes: Uint8Array,
   item: JsonNode,
   limits: PublishLimits,
@@ -88,7 +86,7 @@ export async function checkedItemOf(
 }
 
 /** An item that a scan has found to be right, as JSON. @throws as `parsePublishBody`, but for `malformed` */
-export function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
+function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
   if (item.kind !== "object") throw invalidField("body", "must be an object with action and payload", null);
   let action: JsonNode | undefined;
   let payload: JsonNode | undefined;
@@ -144,7 +142,7 @@ function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits):
   return new RawJson(bytesOf(bytes, payload));
 }
 
-export function unknownMember(name: string, hint: string): EvregError {
+function unknownMember(name: string, hint: string): EvregError {
   const shown = name.length > 64 ? `${name.slice(0, 64).toWellFormed()}…` : name.toWellFormed();
   return invalidField(shown, `is not a known member; ${hint}`);
 }
@@ -152,4 +150,125 @@ export function unknownMember(name: string, hint: string): EvregError {
 /** The offending value for an answer; `null` stands for one too long to send back. */
 function shortValue(bytes: Uint8Array, node: JsonNode): unknown {
   return node.end - node.start <= 1_024 ? valueOf(bytes, node) : null;
+}
+
+const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
+/** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. What is wider may be too large anyway. */
+const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS, maxKeys: 2_000 };
+/** Only the envelope: each item is to be held to its own limits. */
+const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
+
+/**
+ * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items. An item that cannot be taken is its
+ * error in its place: a bad member, a payload too large, and also duplicate keys, nesting or lone surrogates inside it.
+ * @param pace lets other work in during the long run that a full batch takes
+ * @throws `malformed` when the body is not JSON at all, `invalid` when it is no batch
+ */
+export async function parseBatchBody(
+  bytes: Uint8Array,
+  limits: PublishLimits,
+  pace: Breather,
+): Promise<(NewEvent | EvregError)[]> {
+  const lines = new LineCount();
+  const whole = await scanWhole(bytes, lines, pace);
+  // Where something is wrong, with all of it or with some of the items, each is held to the rules by itself.
+  const root = whole ?? (await scanJsonSlowly(bytes, ENVELOPE, pace));
+  const take = (item: JsonNode): NewEvent | Promise<NewEvent> =>
+    whole === undefined ? checkedItemOf(bytes, item, limits, { lines, pace }) : itemOf(bytes, item, limits);
+  const items: (NewEvent | EvregError)[] = [];
+  for (const item of itemsOf(bytes, root)) {
+    if (whole !== undefined && !pace.mayGoOn()) await pace.breathe();
+    try {
+      const taken = take(item);
+      items.push(taken instanceof Promise ? await taken : taken);
+    } catch (error) {
+      if (!(error instanceof EvregError)) throw error;
+      items.push(error);
+    }
+  }
+  return items;
+}
+
+/** `undefined` when it breaks a rule, in whatever part. */
+async function scanWhole(bytes: Uint8Array, lines: LineCount, pace: Breather): Promise<JsonNode | undefined> {
+  try {
+    return await scanJsonSlowly(bytes, { ...BATCH, lines }, pace);
+  } catch (error) {
+    if (error instanceof EvregError) return undefined;
+    throw error;
+  }
+}
+
+function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
+  if (root.kind !== "object") throw invalidField("body", "must be an object with a list of events", null);
+  for (const member of root.children) {
+    if (isNamed(bytes, member, "events")) continue;
+    throw unknownMember(nameOf(bytes, member), "the body of a batch is { events: [ … ] }");
+  }
+  const [events] = root.children;
+  if (events === undefined) throw invalidField("events", "is required");
+  if (events.kind !== "array") throw invalidField("events", "must be a list");
+  if (events.count < 1 || events.count > EVENT_LIMITS.batchItems) {
+    const most = EVENT_LIMITS.batchItems.toLocaleString("en");
+    throw invalidField("events", `must have 1 to ${most} items, not ${events.count.toLocaleString("en")}`);
+  }
+  return events.children;
+}
+
+const KEY_NAME = "idempotency_key";
+
+/**
+ * An item of a batch as the line that it was written on, not read yet: whoever passes it on need not, and whoever takes it
+ * in reads it anyway.
+ */
+export class EventLine {
+  /** `{ … }` with at least one member, none of them a key; its bytes keep to themselves when they are put between others. */
+  readonly bytes: Uint8Array;
+  readonly idempotency_key: string | undefined;
+
+  private constructor(bytes: Uint8Array, key: string | undefined) {
+    this.bytes = bytes;
+    this.idempotency_key = key;
+  }
+
+  /**
+   * The item on a line, or why there is none: told at once of a line that has to be read to be passed on. How large a
+   * payload may be is for the target to say.
+   * @param keyOf the idempotency key of a line that names none
+   */
+  static from(bytes: Uint8Array, keyOf: (() => string) | undefined): BatchItem {
+    if (framesObject(bytes, KEY_NAME)) return new EventLine(bytes, keyOf?.());
+    return readEvent(bytes, keyOf);
+  }
+
+  read(): NewEvent | EvregError {
+    const { idempotency_key: key } = this;
+    return readEvent(this.bytes, key === undefined ? undefined : () => key);
+  }
+}
+
+/** What a batch is made of: an event, one not read yet, or why one could not be read. */
+export type BatchItem = NewEvent | EventLine | EvregError;
+
+export function readItem(item: BatchItem): NewEvent | EvregError {
+  return item instanceof EventLine ? item.read() : item;
+}
+
+function readEvent(bytes: Uint8Array, keyOf: (() => string) | undefined): NewEvent | EvregError {
+  try {
+    const event = parseBatchItem(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    if (keyOf === undefined || event.idempotency_key !== undefined) return event;
+    return { ...event, idempotency_key: keyOf() };
+  } catch (error) {
+    if (error instanceof EvregError) return placedInLine(error);
+    throw error;
+  }
+}
+
+/** A fault's place within its line: that it is "line 1" of it would only contradict the line's number. */
+function placedInLine(error: EvregError): EvregError {
+  if (error.code !== "malformed") return error;
+  const { column, byte, reason } = error.details;
+  const message = error.message.replace(/ at line 1, column (\d+) \(byte \d+\)/, " at column $1");
+  return new EvregError("malformed", message, { column, byte, reason });
 }

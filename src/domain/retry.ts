@@ -75,7 +75,7 @@ type Outcome =
   | { readonly kind: "answered"; readonly statusCode: number; readonly retryAfter?: string }
   | { readonly kind: "error"; readonly errorCode: AttemptErrorCode };
 
-export interface Attempted {
+interface Attempted {
   readonly outcome: Outcome;
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
@@ -88,7 +88,7 @@ export interface Attempted {
 }
 
 /** What happens to the delivery then. */
-export type Verdict =
+type Verdict =
   | { readonly kind: "delivered" }
   | { readonly kind: "retry"; readonly atMs: number }
   | { readonly kind: "failed" }
@@ -114,4 +114,21 @@ export function judge(attempted: Attempted): Verdict {
       : undefined;
   const waitMs = retryWaitMs(failures + 1, fraction, ownWaitsMs);
   return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, askedMs ?? 0) };
+}
+
+/** So many gaps at least, each with attempts at both ends, make up the time after which a subscription is deactivated. */
+const LEAST_GAPS = 5;
+
+/**
+ * What counts at most of the time between two failed attempts, as nobody tried in it: a service that was stopped for a
+ * week, or whose clock was set forward, must not find that all handlers have failed for a week. A handler that gets a
+ * delivery a day is still found out.
+ */
+export function longestGapMs(disableAfterMs: number): number {
+  return Math.ceil(disableAfterMs / LEAST_GAPS);
+}
+
+/** @param since ISO 8601 */
+export function failingReason(since: string, lastError: string): string {
+  return `Every attempt since ${since} has failed, the last with ${lastError}. Its deliveries are held until it is reactivated.`;
 }

@@ -1,17 +1,9 @@
 import type { Schemata } from "./action.ts";
 import { REPLAY_SELECTIONS, type ReplaySelection, type ReplayStatus } from "./replay.ts";
-
 // What evreg publishes about itself: actions like any other to those who read and subscribe, that nobody else can create,
 // change or publish. Payloads hold no address beyond its host, as the rest of one may be a secret.
-
-/** Names of actions that begin so are evreg's own. Nothing is told about what happens to events of these actions. */
-const RESERVED_PREFIX = "evreg.";
 /** The application that owns them. */
 export const SERVICE_APPLICATION = "evreg";
-
-export function isReservedName(action: string): boolean {
-  return action.startsWith(RESERVED_PREFIX);
-}
 
 /** What is told of a delivery, whatever became of it. */
 export interface ToldDelivery {

@@ -1,4 +1,21 @@
-import type { SubscriptionSettings } from "./subscription-settings.ts";
+import { invalidField } from "./error.ts";
+import {
+  actionName,
+  application,
+  type BodySchema,
+  byAction,
+  byApplication,
+  label,
+  type QuerySchema,
+  querySchema,
+} from "./request.ts";
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  ON_EXHAUSTED,
+  SETTINGS_LIMITS,
+  type SubscriptionSettings,
+} from "./subscription-settings.ts";
 
 /** Binds an application and a subscription name to an action and to the handler its events are sent to. */
 export interface Subscription extends SubscriptionSettings {
@@ -93,3 +110,161 @@ export const SUBSCRIPTION_LIMITS = {
 export function retriesUnlessSaid({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
   return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
 }
+
+/**
+ * A subscription's own bearer value: what can stand in a header as it is.
+ * @throws `invalid` with the field at fault, and never with the value
+ */
+export function checkBearerToken(field: string, value: string): string {
+  const most = SUBSCRIPTION_LIMITS.bearerTokenLength;
+  if (value.length <= most && /^[!-~]+$/.test(value)) return value;
+  throw invalidField(field, `must be 1 to ${most} printable ASCII characters without spaces`);
+}
+
+const handler = {
+  type: "string",
+  format: "uri",
+  maxLength: SUBSCRIPTION_LIMITS.handlerLength,
+  description: "Absolute https: URL, without user info and not inside the operator's network.",
+  examples: ["https://hooks.example.com/evreg"],
+} as const;
+
+const maxRetries = {
+  type: "integer",
+  minimum: 0,
+  maximum: SUBSCRIPTION_LIMITS.retriesMax,
+  description: "Retries after the first attempt: at once, then after 2, 4, 8, 16 seconds, and doubling on.",
+} as const;
+
+const active = { type: "boolean", description: "False pauses the subscription." } as const;
+
+const bearer = {
+  type: "string",
+  enum: BEARERS,
+  description:
+    "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
+} as const;
+
+const bearerToken = {
+  type: "string",
+  minLength: 1,
+  maxLength: SUBSCRIPTION_LIMITS.bearerTokenLength,
+  pattern: "^[!-~]*$",
+  writeOnly: true,
+  description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
+} as const;
+
+const settings = {
+  filter: {
+    type: ["object", "null"],
+    description:
+      "A JSON Schema Draft 7 document, held to the limits of an action's schema. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`. It goes for all deliveries that have not begun.",
+    examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
+  },
+  rate_limit: {
+    type: ["number", "null"],
+    minimum: SETTINGS_LIMITS.rateMin,
+    maximum: SETTINGS_LIMITS.rateMax,
+    description: "Most attempts begun in a second.",
+    examples: [10],
+  },
+  max_in_flight: {
+    type: ["integer", "null"],
+    minimum: 1,
+    maximum: SETTINGS_LIMITS.inFlightMax,
+    description: "Most attempts under way at a time; never more than the service allows to each.",
+  },
+  timeout_ms: {
+    type: ["integer", "null"],
+    minimum: SETTINGS_LIMITS.timeoutMinMs,
+    maximum: SETTINGS_LIMITS.timeoutMaxMs,
+    description: "How long one attempt may take, from looking the host up to the end of the answer.",
+  },
+  headers: {
+    type: ["object", "null"],
+    maxProperties: SETTINGS_LIMITS.headers,
+    propertyNames: { pattern: HEADER_NAME, minLength: 1, maxLength: SETTINGS_LIMITS.headerNameLength },
+    additionalProperties: {
+      type: "string",
+      pattern: HEADER_VALUE,
+      maxLength: SETTINGS_LIMITS.headerValueLength,
+    },
+    description: `Sent with each delivery beside the service's own, which they cannot replace; at most ${SETTINGS_LIMITS.headersBytes} bytes of names and values together. They are shown: a credential belongs into \`bearer_token\`.`,
+    examples: [{ "X-Team": "billing" }],
+  },
+  retry_schedule: {
+    type: ["array", "null"],
+    minItems: 1,
+    maxItems: SETTINGS_LIMITS.waits,
+    items: { type: "integer", minimum: 0, maximum: SETTINGS_LIMITS.waitMaxMs },
+    description:
+      "The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. How many retries there are is for `max_retries` to say.",
+    examples: [[0, 60_000, 3_600_000]],
+  },
+  ordered: {
+    type: "boolean",
+    description: "One delivery at a time, in the order in which the events were published.",
+  },
+  on_exhausted: {
+    enum: [...ON_EXHAUSTED, null],
+    description:
+      "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent.",
+  },
+} as const;
+
+export const NEW_SUBSCRIPTION: BodySchema = {
+  title: "NewSubscription",
+  type: "object",
+  properties: {
+    application: { ...application, description: "Name of the subscribing application." },
+    subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
+    action: { ...actionName, description: "The action whose events are delivered." },
+    handler,
+    max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
+    active: { ...active, default: true },
+    bearer: { ...bearer, default: "secret" },
+    bearer_token: bearerToken,
+    ...settings,
+    ordered: { ...settings.ordered, default: false },
+  },
+  required: ["application", "subscription", "action", "handler"],
+  additionalProperties: false,
+};
+
+export const SUBSCRIPTION_UPDATE: BodySchema = {
+  title: "SubscriptionUpdate",
+  description: "Any subset; what is left out stays as it is, and a setting that is `null` goes.",
+  type: "object",
+  properties: {
+    handler,
+    max_retries: maxRetries,
+    active,
+    action: { ...actionName, description: "The action whose events are delivered from now on." },
+    bearer,
+    bearer_token: bearerToken,
+    ...settings,
+  },
+  additionalProperties: false,
+};
+
+export const SECRET_ROTATION: BodySchema = {
+  title: "SecretRotation",
+  type: "object",
+  properties: {
+    overlap_ms: {
+      type: "integer",
+      minimum: 0,
+      maximum: SUBSCRIPTION_LIMITS.overlapMaxMs,
+      default: SUBSCRIPTION_LIMITS.overlapDefaultMs,
+      description: "How long the secret before stays valid; 0 ends it at once.",
+      examples: [3_600_000],
+    },
+  },
+  additionalProperties: false,
+};
+
+export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", {
+  application: byApplication,
+  action: byAction,
+  active: { type: "boolean", description: "Only active ones, or only paused ones." },
+});

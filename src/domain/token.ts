@@ -1,3 +1,9 @@
+import { hash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { invalidField } from "./error.ts";
+import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
+import { type BodySchema, label } from "./request.ts";
+
 export const SCOPE_NAMES = ["publish", "read", "write", "admin"] as const;
 export type ScopeName = (typeof SCOPE_NAMES)[number];
 
@@ -41,3 +47,119 @@ export interface Identity extends Required<Principal> {
 
 /** A process that holds the data folder itself may do everything its owner may. */
 export const LOCAL_OWNER: Principal = { name: "local", scopes: ["admin"] };
+
+/** A scope taken apart: `application` is absent when it is not limited to one. */
+interface ParsedScope {
+  readonly name: ScopeName;
+  readonly application?: string;
+}
+
+/** `publish` or `publish:billing`; the application's own name may hold colons. `undefined` for anything else. */
+export function parseScope(scope: Scope): ParsedScope | undefined {
+  const colon = scope.indexOf(":");
+  const name = colon === -1 ? scope : scope.slice(0, colon);
+  if (!isScopeName(name)) return undefined;
+  if (colon === -1) return { name };
+  return colon === scope.length - 1 ? undefined : { name, application: scope.slice(colon + 1) };
+}
+
+/**
+ * A scope as it is kept, its application trimmed.
+ * @throws `invalid` with the field at fault
+ */
+export function checkScope(field: string, value: unknown): Scope {
+  if (typeof value !== "string") throw invalidField(field, "must be a string", value);
+  const parsed = parseScope(value);
+  if (parsed === undefined) {
+    const known = SCOPE_NAMES.join(", ");
+    throw invalidField(
+      field,
+      `must be one of ${known}, each alone or limited to an application as in publish:billing`,
+      value.slice(0, 200).toWellFormed(),
+    );
+  }
+  return parsed.application === undefined
+    ? parsed.name
+    : `${parsed.name}:${checkLabel(field, parsed.application)}`;
+}
+
+function isScopeName(name: string): name is ScopeName {
+  return (SCOPE_NAMES as readonly string[]).includes(name);
+}
+
+const PREFIX = "evreg_";
+const SECRET_CHARACTERS = 30;
+const CHECKSUM_CHARACTERS = 6;
+export const TOKEN_LENGTH = PREFIX.length + SECRET_CHARACTERS + CHECKSUM_CHARACTERS;
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const FORM = new RegExp(
+  `^${PREFIX}([0-9A-Za-z]{${SECRET_CHARACTERS}})([0-9A-Za-z]{${CHECKSUM_CHARACTERS}})$`,
+);
+
+/**
+ * A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum.
+ * @param randomBytes cryptographically strong
+ */
+export function mintToken(randomBytes: (count: number) => Uint8Array): string {
+  let secret = "";
+  while (secret.length < SECRET_CHARACTERS) {
+    for (const byte of randomBytes(SECRET_CHARACTERS)) {
+      // Taking all bytes modulo 62 would make the first eight characters likelier: 256 is no multiple of 62.
+      if (byte < 248 && secret.length < SECRET_CHARACTERS) secret += BASE62[byte % 62];
+    }
+  }
+  return PREFIX + secret + checksumOf(secret);
+}
+
+/**
+ * Whether a text has a token's form and checksum. That tells slips and other services' tokens apart without asking the
+ * store; it proves nothing about being valid.
+ */
+export function isTokenForm(text: string): boolean {
+  const match = FORM.exec(text);
+  return match !== null && checksumOf(match[1]!) === match[2];
+}
+
+/** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */
+export function hashToken(token: string): string {
+  return hash("sha256", token);
+}
+
+function checksumOf(secret: string): string {
+  let rest = crc32(secret);
+  let text = "";
+  for (let count = 0; count < CHECKSUM_CHARACTERS; count++) {
+    text = BASE62[rest % 62]! + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+}
+
+export const NEW_TOKEN: BodySchema = {
+  title: "NewToken",
+  type: "object",
+  properties: {
+    name: { ...label, description: "For people: who uses it.", examples: ["shop backend"] },
+    scopes: {
+      type: "array",
+      minItems: 1,
+      maxItems: 100,
+      items: {
+        type: "string",
+        pattern: `^(?:publish|read|write|admin)(?::${LABEL_PATTERN})?$`,
+        maxLength: NAME_LENGTH + 8,
+      },
+      description:
+        "publish, read, write or admin; each may be limited to an application, as in publish:billing.",
+      examples: [["publish:billing", "read"]],
+    },
+    expires_at: {
+      type: "string",
+      format: "date-time",
+      description: "ISO 8601 with its zone, in the future. Left out: it never expires.",
+      examples: ["2030-01-01T00:00:00Z"],
+    },
+  },
+  required: ["name", "scopes"],
+  additionalProperties: false,
+};

@@ -1,24 +1,18 @@
-import { H3 } from "h3";
-import type { EventHandler, H3Event } from "h3";
+import { type EventHandler, H3, type H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
+import { PublishCounts } from "../metrics/counters.ts";
+import { type BudgetLimits, type ReserveLimits, ReservingBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { PublishCounts } from "../runtime/publish-counts.ts";
-import { AnswerMemory } from "./answer-memory.ts";
-import type { AnswerLimits } from "./answer-memory.ts";
-import { createAuthenticate } from "./authenticate.ts";
+import { createAuthenticate } from "./auth.ts";
 import { CallerGone } from "./body.ts";
-import { ReservingBudget } from "./byte-budget.ts";
-import type { BudgetLimits, ReserveLimits } from "./byte-budget.ts";
-import { createFinish } from "./finish.ts";
-import type { Finish } from "./finish.ts";
-import { Incoming } from "./incoming.ts";
-import { OPENAPI_ROUTE } from "./openapi.ts";
-import type { Reply } from "./reply.ts";
-import type { Route } from "./route.ts";
-import { ROUTES } from "./routes.ts";
-import type { HttpConfig, HttpService, RouteContext } from "./service.ts";
+import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
+import { Incoming } from "./request.ts";
+import { createFinish, type Finish } from "./responder.ts";
+import { type AnswerLimits, AnswerMemory } from "./response-budget.ts";
+import type { Reply } from "./response.ts";
+import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
   readonly service: HttpService;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
-import type { Share } from "./byte-budget.ts";
-import { isEnding } from "./end-with.ts";
+import type { Share } from "../runtime/byte-budget.ts";
+import { isEnding } from "./connection-errors.ts";
 
 /** The connection ended before the request did: there is nobody left to answer. */
 export class CallerGone extends Error {

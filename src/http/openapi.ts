@@ -1,10 +1,28 @@
-import { actionName, type BodySchema, rowid as id } from "../domain/requests/members.ts";
-import { RECORDS } from "./records/all.ts";
-import { ref } from "./records/members.ts";
-import type { Pieces } from "./reply.ts";
-import type { AsksForToken } from "./service.ts";
-import type { DocumentedAnswer, JsonSchema, Route } from "./route.ts";
-import { ROUTES } from "./routes.ts";
+import { actionName, type BodySchema, rowid as id } from "../domain/request.ts";
+import type { Pieces } from "./response.ts";
+import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
+import { BACKUP_ROUTE } from "./routes/backup.ts";
+import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
+import { EVENT_RECORDS, EVENT_ROUTES } from "./routes/events.ts";
+import {
+  DOCTOR_RECORDS,
+  DOCTOR_ROUTE,
+  HEALTH_RECORDS,
+  HEALTH_ROUTE,
+  METRICS_ROUTE,
+} from "./routes/operations.ts";
+import { REPLAY_RECORDS, REPLAY_ROUTES } from "./routes/replays.ts";
+import {
+  type AsksForToken,
+  type DocumentedAnswer,
+  failure,
+  type JsonSchema,
+  record,
+  ref,
+  type Route,
+} from "./routes/route.ts";
+import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
+import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
 
 /** Failures that a request can meet before or beside what its route does. */
 const COMMON_FAILURES = [400, 500, 503];
@@ -87,7 +105,7 @@ export function openApiDocument(version: string, asks: AsksForToken): Record<str
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes) },
       responses: Object.fromEntries(
-        Object.entries(FAILURES).map(([status, { name }]) => [name, failure(+status)]),
+        Object.entries(FAILURES).map(([status, { name }]) => [name, failureResponse(+status)]),
       ),
       headers: { RequestId: { description: "In every answer, and in the log.", schema: { type: "string" } } },
       securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" } },
@@ -190,10 +208,38 @@ function response({
   };
 }
 
-function failure(status: number): Record<string, unknown> {
+function failureResponse(status: number): Record<string, unknown> {
   return response({
     description: FAILURES[status]?.description ?? "",
     schema: ref("Error"),
     headers: FAILURE_HEADERS[status] ?? {},
   });
 }
+
+/** Every route but that of the document that describes them. */
+export const ROUTES: readonly Route[] = [
+  ...ACTION_ROUTES,
+  ...EVENT_ROUTES,
+  ...SUBSCRIPTION_ROUTES,
+  ...DELIVERY_ROUTES,
+  ...REPLAY_ROUTES,
+  ...TOKEN_ROUTES,
+  WHOAMI_ROUTE,
+  HEALTH_ROUTE,
+  METRICS_ROUTE,
+  DOCTOR_ROUTE,
+  BACKUP_ROUTE,
+];
+
+/** The records as they are answered, by the names that `ref` takes. Tests hold real answers to them. */
+const RECORDS: Readonly<Record<string, JsonSchema>> = {
+  ...ACTION_RECORDS,
+  ...EVENT_RECORDS,
+  ...SUBSCRIPTION_RECORDS,
+  ...DELIVERY_RECORDS,
+  ...REPLAY_RECORDS,
+  ...TOKEN_RECORDS,
+  ...HEALTH_RECORDS,
+  ...DOCTOR_RECORDS,
+  Error: record(failure),
+};

@@ -1,4 +1,4 @@
-import { decoded } from "./utf8.ts";
+import { decoded } from "./tokens.ts";
 
 /** Up to this many keys, comparing each with each is cheaper than hashing them. */
 const PAIRWISE_KEYS = 8;

@@ -1,7 +1,15 @@
-import type { JsonNode } from "./node.ts";
-import { OpenContainers } from "./open-containers.ts";
-import { Scan } from "./scan.ts";
-import type { ScanOptions } from "./scan-options.ts";
+import { isUtf8 } from "node:buffer";
+import { findDuplicate, keyText, WIDE_KEYS, WideSearch } from "./duplicate-keys.ts";
+import {
+  characterAt,
+  firstBadUtf8,
+  jsonFault,
+  type JsonFaultReason,
+  type LineCount,
+  shown,
+} from "./json-error.ts";
+import { type JsonNode, type JsonSpan, OpenContainers, Recorder } from "./nodes.ts";
+import { LITERALS, NUMBER_START, skipNumber, skipString, STRING_STOP, WHITESPACE } from "./tokens.ts";
 
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
@@ -47,4 +55,270 @@ export async function scanJsonSlowly(
   const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
   while (!scan.advance(STRETCH_BYTES)) if (!pace.mayGoOn()) await pace.breathe();
   return scan.finish();
+}
+
+/** What a scan is to hold a document to, and which of its parts it is to tell. */
+export interface ScanOptions {
+  /** The part of `bytes` that is the document; all of it unless told. Places in errors count from the first byte of all. */
+  readonly span?: JsonSpan;
+  /** Levels of objects and arrays allowed, the outermost counted; as a payload may have unless told. */
+  readonly maxNesting?: number;
+  /** Levels an envelope may add to those. They are not the caller's, so a refusal does not count them. */
+  readonly envelopeLevels?: number;
+  /**
+   * How many children to record in each container, one number a level from the root down: `[8]` records the first eight
+   * members of the root, `[8, 1000]` also the first thousand children of each of those. What is not recorded is checked
+   * and counted all the same.
+   */
+  readonly record?: readonly number[];
+  /** Refuse duplicate keys (among those recorded) and lone surrogates only in so many of the upper levels; all unless told. */
+  readonly strictLevels?: number;
+  /** Refuse an object with more keys (as `width`): to compare very many takes long, and that at one go. */
+  readonly maxKeys?: number;
+  /** Counts lines on from the last fault in the same bytes. */
+  readonly lines?: LineCount;
+}
+
+const NOTHING: readonly number[] = [];
+
+/** One pass over a document, which can be interrupted. */
+export class Scan {
+  readonly #bytes: Uint8Array;
+  readonly #end: number;
+  readonly #maxNesting: number;
+  readonly #envelopeLevels: number;
+  readonly #recorder: Recorder;
+  /** Containers deeper than this are checked for syntax only. */
+  readonly #strictDepth: number;
+  readonly #maxKeys: number;
+  readonly #lines: LineCount | undefined;
+  readonly #open: OpenContainers;
+  /** Keys of the object about to be closed that are still looked through. */
+  #wide: WideSearch | undefined;
+  #pos: number;
+
+  /** @param open emptied here; no other scan may use it before this one has ended */
+  constructor(bytes: Uint8Array, options: ScanOptions, maxNesting: number, open: OpenContainers) {
+    open.clear();
+    this.#bytes = bytes;
+    this.#pos = options.span?.start ?? 0;
+    this.#end = options.span?.end ?? bytes.length;
+    this.#maxNesting = maxNesting;
+    this.#envelopeLevels = options.envelopeLevels ?? 0;
+    this.#recorder = new Recorder(options.record ?? NOTHING);
+    this.#strictDepth = options.strictLevels ?? Infinity;
+    this.#maxKeys = options.maxKeys ?? Infinity;
+    this.#lines = options.lines;
+    this.#open = open;
+    this.#checkEncoding();
+  }
+
+  /**
+   * Goes on for about so many bytes; true at the document's end.
+   *
+   * Every byte of every publish goes through here, so it is one loop on local variables that calls nothing for what is
+   * common: a string without escapes, a key, a comma.
+   */
+  advance(stretch: number): boolean {
+    const bytes = this.#bytes;
+    const end = this.#end;
+    const open = this.#open;
+    const { keys } = open;
+    const recorder = this.#recorder;
+    const { levels } = recorder;
+    const strictDepth = this.#strictDepth;
+    const stop = this.#pos + stretch;
+    let pos = this.#pos;
+    let { depth } = open;
+    let isObject = open.isObject(depth);
+    let nameStart = 0;
+    let nameEnd = 0;
+
+    // Goes on at the brace of an object whose keys could not be looked through at once.
+    let isClosing = this.#wide !== undefined;
+    if (isClosing && !this.#goThroughKeys(depth)) return false;
+
+    next: for (;;) {
+      if (isClosing) isClosing = false;
+      else {
+        if (isObject) {
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== 0x22) {
+            const after = open.keyBases[depth]! < keys.top ? " after the comma" : "";
+            throw this.#unexpected(pos, `a key in double quotes${after}`);
+          }
+          nameStart = pos + 1;
+          pos = nameStart;
+          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+          let escaped = false;
+          if (pos < end && bytes[pos] === 0x22) pos++;
+          else {
+            pos = this.#restOfString(nameStart - 1, pos, depth);
+            escaped = true;
+          }
+          nameEnd = pos - 1;
+          // A lenient scan has no use for the many keys of what cannot be an envelope.
+          if (
+            strictDepth === Infinity ||
+            (depth <= strictDepth && depth <= levels && recorder.takes(depth))
+          ) {
+            keys.push(nameStart, nameEnd);
+            if (escaped) open.markEscaped(depth);
+          }
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
+          pos++;
+        }
+
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        const start = pos;
+        const first = pos < end ? bytes[pos]! : -1;
+        if (first === 0x22) {
+          pos++;
+          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+          if (pos < end && bytes[pos] === 0x22) pos++;
+          else pos = this.#restOfString(start, pos, depth);
+          if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
+        } else if (first === 0x7b || first === 0x5b) {
+          if (depth >= this.#maxNesting + this.#envelopeLevels) {
+            throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
+          }
+          isObject = first === 0x7b;
+          if (depth <= levels) {
+            recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
+          }
+          depth = open.push(isObject);
+          pos++;
+          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+          if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
+        } else if (first !== -1 && NUMBER_START[first] === 1) {
+          pos = skipNumber(bytes, start, end);
+          if (pos < 0)
+            throw this.#fault(-pos, `a digit is missing in this number, found ${this.#found(-pos)}`);
+          if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
+        } else {
+          pos = this.#literal(first, pos);
+          if (depth <= levels) {
+            recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
+          }
+        }
+      }
+
+      // Closes what ends here, up to a comma that announces another value.
+      while (depth > 0) {
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        const byte = pos < end ? bytes[pos]! : -1;
+        if (byte === 0x2c) {
+          pos++;
+          if (pos < stop) continue next;
+          this.#pos = pos;
+          return false;
+        }
+        if (byte !== (isObject ? 0x7d : 0x5d)) {
+          throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
+        }
+        const own = keys.top - open.keyBases[depth]!;
+        if (own > WIDE_KEYS && stretch !== Infinity) {
+          this.#checkWidth(depth);
+          this.#wide = new WideSearch(bytes, keys, open.keyBases[depth]!);
+          this.#pos = pos;
+          return false;
+        }
+        pos++;
+        if (own > 1) this.#checkKeys(depth);
+        depth = open.pop();
+        isObject = open.isObject(depth);
+        if (depth <= levels) recorder.close(depth, pos);
+      }
+      this.#pos = pos;
+      return true;
+    }
+  }
+
+  finish(): JsonNode {
+    let pos = this.#pos;
+    while (pos < this.#end && WHITESPACE[this.#bytes[pos]!] === 1) pos++;
+    if (pos < this.#end) throw this.#fault(pos, `nothing may follow the document, found ${this.#found(pos)}`);
+    return this.#recorder.root!;
+  }
+
+  #checkEncoding(): void {
+    const bytes = this.#bytes;
+    const start = this.#pos;
+    const document = this.#end - start === bytes.length ? bytes : bytes.subarray(start, this.#end);
+    if (!isUtf8(document)) {
+      throw this.#fault(start + firstBadUtf8(document), "the bytes here are not UTF-8", "encoding");
+    }
+    if (document[0] === 0xef && document[1] === 0xbb && document[2] === 0xbf) {
+      throw this.#fault(start, "it begins with a byte order mark; send it without one", "encoding");
+    }
+  }
+
+  /** The place behind a string that does not simply go on to its closing quote. */
+  #restOfString(quote: number, pos: number, depth: number): number {
+    const stop = skipString(this.#bytes, quote, pos, this.#end, depth <= this.#strictDepth);
+    if (typeof stop !== "number") throw this.#fault(stop.offset, stop.what, stop.reason);
+    return stop;
+  }
+
+  #literal(first: number, pos: number): number {
+    const literal = LITERALS[first];
+    if (literal === undefined) {
+      if (first === -1 && this.#recorder.root === undefined) throw this.#fault(pos, "it is empty");
+      throw this.#unexpected(pos, "a value");
+    }
+    const { text } = literal;
+    for (let index = 1; index < text.length; index++) {
+      if (pos + index >= this.#end || this.#bytes[pos + index] !== text.charCodeAt(index)) {
+        throw this.#fault(pos, `expected a value; perhaps ${text} was meant`);
+      }
+    }
+    return pos + text.length;
+  }
+
+  #checkKeys(depth: number): void {
+    const { keys, keyBases } = this.#open;
+    this.#checkWidth(depth);
+    const twice = findDuplicate(this.#bytes, keys, keyBases[depth]!, this.#open.isEscaped(depth));
+    if (twice >= 0) this.#refuseTwice(twice);
+  }
+
+  #checkWidth(depth: number): void {
+    const { keys, keyBases } = this.#open;
+    if (keys.top - keyBases[depth]! <= this.#maxKeys) return;
+    throw this.#fault(keys.starts[keyBases[depth]!]!, "this object has too many members", "width");
+  }
+
+  /** Whether the search for a key that is there twice has come to its end; its keys are then forgotten. */
+  #goThroughKeys(depth: number): boolean {
+    const { keys, keyBases } = this.#open;
+    const twice = this.#wide!.advance(WIDE_KEYS);
+    if (twice === undefined) return false;
+    if (twice >= 0) this.#refuseTwice(twice);
+    keys.top = keyBases[depth]!;
+    this.#wide = undefined;
+    return true;
+  }
+
+  #refuseTwice(twice: number): never {
+    const { keys } = this.#open;
+    const name = keyText(this.#bytes, keys.starts[twice]!, keys.ends[twice]!);
+    throw this.#fault(
+      keys.starts[twice]! - 1,
+      `the key ${shown(name)} is in this object twice`,
+      "duplicate_key",
+    );
+  }
+
+  #found(pos: number): string {
+    return characterAt(this.#bytes, pos, this.#end);
+  }
+
+  #unexpected(pos: number, what: string): Error {
+    return this.#fault(pos, `expected ${what}, found ${this.#found(pos)}`);
+  }
+
+  #fault(pos: number, what: string, reason: JsonFaultReason = "syntax"): Error {
+    return jsonFault(this.#bytes, pos, reason, what, this.#lines);
+  }
 }

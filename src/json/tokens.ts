@@ -1,5 +1,4 @@
-import type { JsonFaultReason } from "./fault.ts";
-import type { JsonKind } from "./node.ts";
+import type { JsonFaultReason } from "./json-error.ts";
 
 /** 1 for the four bytes JSON calls whitespace. */
 export const WHITESPACE = table(" \t\n\r");
@@ -17,7 +16,7 @@ export const LITERALS: Readonly<Record<number, { readonly text: string; readonly
   0x6e: { text: "null", kind: "null" },
 };
 
-export interface TokenFault {
+interface TokenFault {
   readonly offset: number;
   readonly what: string;
   readonly reason: JsonFaultReason;
@@ -126,4 +125,23 @@ function table(characters: string): Uint8Array {
   const flags = new Uint8Array(256);
   for (const character of characters) flags[character.charCodeAt(0)] = 1;
   return flags;
+}
+
+export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
+
+/** The text of a stretch of bytes. */
+export function decoded(bytes: Uint8Array, start: number, end: number): string {
+  // What comes from a socket is a Buffer already, and another view on it would cost more than short texts do.
+  if (Buffer.isBuffer(bytes)) return bytes.toString("utf8", start, end);
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/**
+ * Whether a stretch of bytes is that text.
+ * @param text of ASCII characters only
+ */
+export function holdsText(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  return true;
 }

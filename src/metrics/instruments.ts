@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { Histogram } from "../runtime/histogram.ts";
+import type { Histogram } from "./counters.ts";
 
 /** One value of a metric, with its labels. Each label has few values, all known beforehand. */
 export interface Sample {

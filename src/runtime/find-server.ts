@@ -1,10 +1,18 @@
+import { existsSync, renameSync } from "node:fs";
+import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { describeOwner, type Owner, ownerFileOf, readWrittenOwner } from "./owner-file.ts";
-import { tokenFileOf } from "./token-file.ts";
-import { mustHaveDataOpen, trustOwner } from "./trusted-owner.ts";
+import { readOwned, replaceFile, syncFolderOf } from "./files.ts";
+import {
+  describeOwner,
+  mustHaveDataOpen,
+  type Owner,
+  ownerFileOf,
+  readWrittenOwner,
+  trustOwner,
+} from "./owner-file.ts";
 
 /** A server found on a data folder. */
-export interface FoundServer {
+interface FoundServer {
   readonly url: string;
   /** Where its first admin token is, if the folder has that file. */
   readonly tokenFile?: string;
@@ -41,7 +49,7 @@ export async function findServer(
   const { owner } = written ?? {};
   if (written === undefined || owner?.url === undefined || !isAlive(owner.pid)) return undefined;
   const otherUser = trustOwner(folder, written);
-  const { leadsToThisMachine } = await import("./this-machine.ts");
+  const { leadsToThisMachine } = await import("./local-addresses.ts");
   if (!leadsToThisMachine(owner.url)) return undefined;
   const signal = AbortSignal.timeout(answerWithinMs);
   const instance = await instanceAt(owner.url, signal).catch(() => {
@@ -104,4 +112,49 @@ function fetchText(url: string, signal: AbortSignal): Promise<string> {
     });
     request.on("error", reject);
   });
+}
+
+/** The file of the data folder that holds the first admin token, for commands on this machine. */
+const TOKEN_FILE = "token";
+const MAX_BYTES = 64 * 1024;
+
+/** Its path, if this data folder has it. */
+export function tokenFileOf(folder: string): string | undefined {
+  const path = join(folder, TOKEN_FILE);
+  return existsSync(path) ? path : undefined;
+}
+
+/**
+ * Gives the file another name beside it, when there is one: its token is not of this data any more.
+ * @param ending of its new name
+ */
+export function setTokenFileAside(folder: string, ending: string): string | null {
+  const path = tokenFileOf(folder);
+  if (path === undefined) return null;
+  const aside = `${path}.${ending}`;
+  renameSync(path, aside);
+  syncFolderOf(path);
+  return aside;
+}
+
+/** Puts the token in place in one step, readable by its owner only; it survives a cut of the power once this is done. */
+export function writeTokenFile(folder: string, token: string): string {
+  const path = join(folder, TOKEN_FILE);
+  replaceFile(path, `${token}\n`, { durable: true });
+  return path;
+}
+
+/**
+ * The token of this data folder, or `undefined` when there is none that may be read. A link is none: it could lead to
+ * another secret of this user.
+ * @param user whose it must be; anybody's when not given
+ */
+export function readTokenFile(folder: string, user?: number): string | undefined {
+  try {
+    const { text, uid } = readOwned(join(folder, TOKEN_FILE), MAX_BYTES);
+    const token = text.trim();
+    return token === "" || (user !== undefined && uid !== user) ? undefined : token;
+  } catch {
+    return undefined;
+  }
 }

@@ -9,3 +9,14 @@ export interface Logger {
 }
 
 export const silentLogger: Logger = { tellsDebug: false, debug() {}, info() {}, warn() {}, error() {} };
+
+/** The forms of a token, a subscription's secret and a bearer header inside any text. */
+const SECRET_TEXT = /\bevreg_[0-9A-Za-z]{36}\b|\bwhsec_[0-9A-Za-z+/=_-]{16,}|\b(?<=Bearer )[^\s"\\]{8,}/g;
+
+/** What stands where a secret was. */
+export const CENSOR = "[redacted]";
+
+/** The text without what looks like a secret in it. */
+export function scrub(text: string): string {
+  return text.replace(SECRET_TEXT, CENSOR);
+}

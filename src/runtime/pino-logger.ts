@@ -1,7 +1,6 @@
 import { writeSync } from "node:fs";
-import { pino, type DestinationStream, type LoggerOptions } from "pino";
-import type { Logger } from "./logger.ts";
-import { CENSOR, scrub } from "./scrub.ts";
+import { type DestinationStream, type LoggerOptions, pino } from "pino";
+import { CENSOR, type Logger, scrub } from "./logger.ts";
 
 export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";

@@ -1,20 +1,23 @@
 import type { SchemaWarning } from "../domain/action.ts";
-import { refillBudget } from "./budget.ts";
-import { compilingDocument } from "./compile.ts";
-import { readingSchema } from "./document.ts";
-import type { SchemaDocument, SchemaNode } from "./document.ts";
-import { firstEqual, firstRepeated } from "./equality.ts";
-import { pointerTo } from "./field-path.ts";
-import { isCheckedFormat } from "./formats.ts";
-import { closestKeyword, isAnnotation, isDefinitions, isKnown, isObject, patternsIn } from "./keywords.ts";
-import type { JsonObject } from "./keywords.ts";
-import { SCHEMA_LIMITS } from "./limits.ts";
-import { forget } from "./memo.ts";
-import { insteadOfNullable } from "./nullable.ts";
-import { PatternSyntaxError } from "./pattern-syntax.ts";
-import { PatternCompiler } from "./pattern.ts";
-import { refuseSchema, type SchemaMember, SchemaRefusal } from "./refusal.ts";
-import { finish, type Task } from "./task.ts";
+import { refuseSchema, type SchemaMember, SchemaRefusal } from "./document-rules.ts";
+import {
+  closestKeyword,
+  insteadOfNullable,
+  isAnnotation,
+  isDefinitions,
+  isKnown,
+  isObject,
+  type JsonObject,
+  patternsIn,
+} from "./keywords.ts";
+import { finish, refillBudget, SCHEMA_LIMITS, type Task } from "./limits.ts";
+import { PatternCompiler } from "./patterns/compile.ts";
+import { PatternSyntaxError } from "./patterns/syntax.ts";
+import { pointerTo } from "./pointers.ts";
+import { readingSchema, type SchemaDocument, type SchemaNode } from "./read.ts";
+import { compilingDocument } from "./validate/compile.ts";
+import { isCheckedFormat } from "./validate/formats.ts";
+import { firstEqual, firstRepeated, forget } from "./validate/values.ts";
 
 /** A schema with more slips than a person reads is most likely none of draft-07. */
 const MAX_WARNINGS = 100;

@@ -53,3 +53,80 @@ export const FAILURES_BYTES = 16 * 1024;
 
 /** Bytes up to which an offending value, as JSON, and the words on what is wrong with it are told whole. */
 export const VALUE_BYTES = 1_024;
+
+/**
+ * The steps left to the check of the payload now being validated. One for all validators: a validation never yields, so
+ * no two overlap. Compiled schemas count down `left` in place; everything else calls `spend`.
+ *
+ * Counting instead of a clock keeps the verdict on a payload the same on every machine.
+ */
+export const budget = {
+  left: VALIDATION_STEPS,
+  exceeded(): never {
+    throw new BudgetExceeded();
+  },
+};
+
+export class BudgetExceeded extends Error {}
+
+export function spend(steps: number): void {
+  budget.left -= steps;
+  if (budget.left < 0) budget.exceeded();
+}
+
+export function refillBudget(steps = VALIDATION_STEPS): void {
+  budget.left = steps;
+}
+
+/**
+ * Work made of small steps, with a place between each two where it may wait: each `next()` does one. What it leaves in
+ * `budget` and `memo` is not there any more after such a place.
+ */
+export type Task<T> = Generator<void, T, void>;
+
+/** Does all of it at once. */
+export function finish<T>(task: Task<T>): T {
+  for (;;) {
+    const { done, value } = task.next();
+    if (done === true) return value;
+  }
+}
+
+/** Steps from one stop to the next: mostly half a millisecond, and some 2 with schemas made to take long. */
+const STEPS_PER_STRETCH = 2_000;
+
+/** Tells a task that takes steps of the budget when to stop, so that others have their turn. */
+export class Stretch {
+  #endsAt = Infinity;
+
+  /** Whether a stretch has been gone through; the next one begins then. */
+  isOver(): boolean {
+    if (budget.left >= this.#endsAt) return false;
+    this.#endsAt = budget.left - STEPS_PER_STRETCH;
+    return true;
+  }
+}
+
+/**
+ * The steps left for making one payload: a value, a few characters, part of a check. Counting instead of a clock keeps
+ * the sample for a seed the same on every machine.
+ */
+export class Effort {
+  #left: number;
+
+  constructor(steps: number) {
+    this.#left = steps;
+  }
+
+  get left(): number {
+    return Math.max(0, this.#left);
+  }
+
+  /** @throws `EffortExceeded` */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw new EffortExceeded();
+  }
+}
+
+export class EffortExceeded extends Error {}

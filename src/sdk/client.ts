@@ -1,26 +1,81 @@
-import "./node-version.ts";
-import { connect as connectPort, type ConnectOptions } from "../client/connect.ts";
-import type { BatchItem } from "../domain/event-line.ts";
+import { connect as connectPort, type ConnectOptions } from "../client/client.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
-import type { Evreg, EventsPort, Published } from "../evreg.ts";
+import type { BatchItem } from "../domain/publish-body.ts";
+import type { EventsPort, Evreg, Published } from "../evreg.ts";
+import "./node-version.ts";
 
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
 
-export type { ConnectOptions } from "../client/connect.ts";
+export type { ConnectOptions } from "../client/client.ts";
 export { EvregError } from "../domain/error.ts";
 export type { ErrorBody, ErrorDetails, EvregErrorCode } from "../domain/error.ts";
 export { RawJson } from "../json/raw-json.ts";
 export type * from "../evreg.ts";
-export type * from "../domain/action.ts";
-export type * from "../domain/backup.ts";
-export type * from "../domain/delivery.ts";
-export type * from "../domain/event.ts";
-export type { BatchItem } from "../domain/event-line.ts";
-export type * from "../domain/finding.ts";
-export type * from "../domain/health.ts";
-export type * from "../domain/replay.ts";
-export type * from "../domain/subscription.ts";
-export type * from "../domain/token.ts";
+export type {
+  Action,
+  ActionRevision,
+  ActionSettings,
+  ActionUpdate,
+  Admission,
+  CheckedEvents,
+  Deprecation,
+  EventFailure,
+  NewAction,
+  RevisionQuery,
+  SchemaCandidate,
+  SchemaVerdict,
+  SchemaWarning,
+  Schemata,
+  WarningMeta,
+} from "../domain/action.ts";
+export type { Backup } from "../domain/operations.ts";
+export type {
+  Attempt,
+  AttemptErrorCode,
+  Delivery,
+  DeliveryQuery,
+  DeliveryStatus,
+  DeliveryWithAttempts,
+} from "../domain/delivery.ts";
+export type {
+  BatchItemError,
+  BatchOptions,
+  BatchResult,
+  Event,
+  EventQuery,
+  NewEvent,
+  PageMeta,
+} from "../domain/event.ts";
+export type { BatchItem } from "../domain/publish-body.ts";
+export type { Finding, FindingsMeta } from "../domain/operations.ts";
+export type { Health } from "../domain/operations.ts";
+export type {
+  NewReplay,
+  Replay,
+  ReplayCount,
+  ReplayQuery,
+  ReplaySelection,
+  ReplayStatus,
+} from "../domain/replay.ts";
+export type {
+  Bearer,
+  CancelledMeta,
+  NewSubscription,
+  SecretRotation,
+  Subscription,
+  SubscriptionQuery,
+  SubscriptionUpdate,
+  SubscriptionWithSecret,
+} from "../domain/subscription.ts";
+export type {
+  Identity,
+  NewToken,
+  Principal,
+  Scope,
+  ScopeName,
+  Token,
+  TokenWithSecret,
+} from "../domain/token.ts";
 
 /** An event to publish, its payload as an object or as the exact bytes of one (`RawJson`). */
 export interface EventInput extends Omit<NewEvent, "payload"> {

@@ -1,10 +1,25 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { WebhookError } from "./webhook-error.ts";
+
+export type WebhookErrorCode =
+  | "missing_header"
+  | "malformed_header"
+  | "wrong_signature"
+  | "too_old"
+  | "too_new"
+  | "not_a_delivery";
+
+/** Why a request is not to be believed. It may be logged; to whoever sent the request a plain 401 says enough. */
+export class WebhookError extends Error {
+  override readonly name = "WebhookError";
+  readonly code: WebhookErrorCode;
+
+  constructor(code: WebhookErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
 
 // What `evreg/webhook` is: for programs that receive deliveries, so it stands on `node:crypto` alone.
-
-export { WebhookError } from "./webhook-error.ts";
-export type { WebhookErrorCode } from "./webhook-error.ts";
 
 /** The body of a delivery. */
 export interface WebhookBody {

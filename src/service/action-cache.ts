@@ -1,12 +1,9 @@
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Pace } from "../runtime/pace.ts";
-import { compilingSchema } from "../schema/compile.ts";
-import type { Validator } from "../schema/compile.ts";
-import type { StoredAction } from "../store/actions.ts";
-import type { Store } from "../store/store.ts";
-import { Recent } from "./recent.ts";
-import { firstOpen } from "./successors.ts";
+import { Recent } from "../runtime/lru-cache.ts";
+import type { Pace } from "../runtime/yielding.ts";
+import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
+import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 
 /** All that publishing needs of an action. */
 export interface LoadedAction {
@@ -31,14 +28,14 @@ const KEPT_BYTES = 128 * 1024 * 1024;
  * store refuses its revision, or an action retired meanwhile, as `stale` then, and the caller reports it as outdated and loads anew.
  */
 export class ActionCache {
-  readonly #store: Store;
+  readonly #catalog: Pick<CatalogStore, "findAction">;
   readonly #pace: Pick<Pace, "walk">;
   readonly #loaded = new Recent<LoadedAction>(KEPT_BYTES, ({ validator }) => validator.bytes);
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
   /** @param pace shares the thread with what else runs long on it */
-  constructor(store: Store, pace: Pick<Pace, "walk">) {
-    this.#store = store;
+  constructor(catalog: Pick<CatalogStore, "findAction">, pace: Pick<Pace, "walk">) {
+    this.#catalog = catalog;
     this.#pace = pace;
   }
 
@@ -83,10 +80,10 @@ export class ActionCache {
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {
-    const stored = await this.#store.findAction(name);
+    const stored = await this.#catalog.findAction(name);
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
-    const successor = await firstOpen(this.#store, stored.successor);
+    const successor = await firstOpen(this.#catalog, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
     const validator = await this.#pace.walk(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
@@ -101,4 +98,31 @@ function deprecationOf(
   if (deprecatedMs === null) return undefined;
   // The header has seconds, and every port tells the same.
   return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
+}
+
+/** As many steps as are followed; nobody waits for the rest of a longer chain. */
+const MOST_STEPS = 20;
+
+/** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */
+export async function* chainFrom(
+  catalog: Pick<CatalogStore, "findAction">,
+  successor: string | null,
+): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
+  const seen = new Set<string>();
+  for (let name = successor; name !== null && !seen.has(name) && seen.size < MOST_STEPS;) {
+    seen.add(name);
+    const found = await catalog.findAction(name);
+    if (found === undefined) return;
+    yield { action: name, isRetired: found.retired };
+    name = found.successor;
+  }
+}
+
+/** The first of the chain that takes events: what to publish to instead. `null` when there is none. */
+async function firstOpen(
+  catalog: Pick<CatalogStore, "findAction">,
+  successor: string | null,
+): Promise<string | null> {
+  for await (const { action, isRetired } of chainFrom(catalog, successor)) if (!isRetired) return action;
+  return null;
 }

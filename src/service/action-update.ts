@@ -1,24 +1,27 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Action, ActionUpdate, SchemaWarning } from "../domain/action.ts";
-import { isLooser } from "../domain/compatibility.ts";
+import {
+  type Action,
+  type ActionSettings,
+  type ActionUpdate,
+  isLooser,
+  type SchemaWarning,
+} from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
-import type { ActionChange, StoredAction } from "../store/actions.ts";
-import type { Store } from "../store/store.ts";
-import type { Access } from "./access.ts";
-import { changedSettings, settingsAfter } from "./action-settings.ts";
-import { actionOf, given, notFound, ownAction } from "./answers.ts";
-import { admissionOf, breaksOf } from "./compatibility.ts";
+import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
+import { chainFrom } from "./action-cache.ts";
+import type { Access } from "./auth.ts";
+import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { historyWarnings } from "./older-breaks.ts";
-import type { SchemaTurns } from "./schema-work.ts";
+import { actionOf, given, notFound, ownAction } from "./requests.ts";
+import type { SchemaTurns } from "./schema-tasks.ts";
 
 /** How often an update follows others that come before it. */
 const MAX_TRIES = 20;
 /** How many versions a suggested name may lie ahead. */
 const MAX_VERSIONS_TRIED = 50;
 
-export interface Update {
+interface Update {
   readonly body: ActionUpdate;
   /** A breaking schema is applied all the same. */
   readonly forced: boolean;
@@ -26,7 +29,7 @@ export interface Update {
   readonly turns: SchemaTurns;
 }
 
-export interface Updated {
+interface Updated {
   readonly action: Action;
   /** Of the rule that changes are held to from now on. */
   readonly warnings: readonly SchemaWarning[];
@@ -41,7 +44,7 @@ export async function updateAction(
 ): Promise<Updated> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = await context.store.findAction(name);
+    const stored = await context.store.catalog.findAction(name);
     if (stored === undefined) throw notFound("action", name);
     const revised = await revise(context, access, stored, update);
     if (revised !== "stale") return revised;
@@ -59,14 +62,15 @@ async function revise(
   stored: StoredAction,
   { body, forced, turns }: Update,
 ): Promise<Updated | "stale"> {
-  const { store, clock, actions } = context;
+  const { clock, actions } = context;
+  const { catalog } = context.store;
   const { application = stored.application, schemata = stored.schemata } = body;
   access.require("write", stored.application);
   access.require("write", application);
   if (forced) access.require("admin", stored.application);
   if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
   checkAgreement(stored, body);
-  const settings = await settingsAfter(store, access, stored, body);
+  const settings = await settingsAfter(catalog, access, stored, body);
   if (isLooser(stored, settings)) access.require("admin", stored.application);
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
   const change: ActionChange = {
@@ -81,9 +85,9 @@ async function revise(
   // Nothing but the two members that name what is changed.
   if (Object.keys(change).length === 2) return { action: actionOf(stored), warnings: [] };
   if (hasNewSchema && !forced) {
-    const changes = await breaksOf(store, turns, stored, schemata, settings);
+    const changes = await breaksOf(catalog, turns, stored, schemata, settings);
     if (changes.length > 0) {
-      const suggestion = await freeName(store, stored.action);
+      const suggestion = await freeName(catalog, stored.action);
       throw new EvregError(
         "conflict",
         `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
@@ -97,11 +101,11 @@ async function revise(
   const begin: SchemaTurns["begin"] = (task) => turns.begin(task);
   const warnings =
     isComparedWithAll && (forced || !hasNewSchema)
-      ? historyWarnings(await breaksOf(store, { begin, goOn: begin }, stored, schemata, settings))
+      ? historyWarnings(await breaksOf(catalog, { begin, goOn: begin }, stored, schemata, settings))
       : [];
   const admission = await admissionOf(turns, stored, schemata, forced ? "none" : settings.compatibility);
   try {
-    const revised = await store.reviseAction({ ...change, admission }, clock.now());
+    const revised = await catalog.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, warnings };
   } finally {
@@ -129,11 +133,74 @@ function checkAgreement(stored: StoredAction, body: ActionUpdate): void {
   }
 }
 
-async function freeName(store: Store, action: string): Promise<string> {
+async function freeName(catalog: CatalogStore, action: string): Promise<string> {
   let name = nextVersionName(action);
   for (let tries = 0; tries < MAX_VERSIONS_TRIED; tries++) {
-    if ((await store.findAction(name)) === undefined) break;
+    if ((await catalog.findAction(name)) === undefined) break;
     name = nextVersionName(name);
   }
   return name;
+}
+
+const SETTINGS = ["compatibility", "compatibility_against", "deprecated", "retired", "successor"] as const;
+
+/**
+ * The action's settings after an update.
+ * @throws `invalid` for a successor that cannot be, `not_found` for one that is not there
+ */
+async function settingsAfter(
+  catalog: CatalogStore,
+  access: Access,
+  stored: StoredAction,
+  body: ActionUpdate,
+): Promise<ActionSettings> {
+  const { compatibility = stored.compatibility, compatibility_against = stored.compatibility_against } = body;
+  const { deprecated = stored.deprecated, retired = stored.retired } = body;
+  const settings = { compatibility, compatibility_against, deprecated, retired };
+  if (!deprecated && !retired) {
+    if (body.successor === undefined || body.successor === null) return { ...settings, successor: null };
+    throw invalidField(
+      "successor",
+      "is only for an action that is deprecated or retired; set one of them as well, or leave it out",
+      body.successor,
+    );
+  }
+  const { successor = stored.successor } = body;
+  if (successor !== null && successor !== stored.successor) {
+    await checkSuccessor(catalog, access, stored, successor);
+  }
+  return { ...settings, successor };
+}
+
+async function checkSuccessor(
+  catalog: CatalogStore,
+  access: Access,
+  { action }: StoredAction,
+  successor: string,
+): Promise<void> {
+  if (successor === action) throw invalidField("successor", "must be another action", successor);
+  const found = await catalog.findAction(successor);
+  // Whoever may neither read nor change it does not learn that it is there.
+  const reach = ["read", "write"] as const;
+  if (found === undefined || !reach.some((scope) => access.allows(scope, found.application))) {
+    throw notFound("action", successor, "successor");
+  }
+  const refuse = (why: string): never => {
+    throw invalidField("successor", `${why}; name another, or none`, successor);
+  };
+  if (found.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
+  if (found.retired) refuse("is retired, so nobody can publish to it");
+  for await (const next of chainFrom(catalog, found.successor)) {
+    if (next.action === action) refuse(`leads back to ${action}`);
+  }
+}
+
+/** Those of the settings that differ from what is stored; `undefined` when none does. */
+function changedSettings(
+  stored: ActionSettings,
+  settings: ActionSettings,
+): Partial<ActionSettings> | undefined {
+  const changed = SETTINGS.filter((name) => settings[name] !== stored[name]);
+  if (changed.length === 0) return undefined;
+  return Object.fromEntries(changed.map((name) => [name, settings[name]]));
 }

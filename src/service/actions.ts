@@ -1,33 +1,29 @@
-import { REVISION_LIMITS } from "../domain/action.ts";
-import type {
-  Action,
-  ActionRevision,
-  ActionUpdate,
-  NewAction,
-  SchemaCandidate,
-  WarningMeta,
-} from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
-import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
-import { checkQuery } from "../domain/query.ts";
 import {
+  type Action,
   ACTION_QUERY,
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
+  type ActionRevision,
+  type ActionUpdate,
   NEW_ACTION,
+  type NewAction,
+  REVISION_LIMITS,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
-} from "../domain/requests/actions.ts";
+  type SchemaCandidate,
+  type WarningMeta,
+} from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
+import { checkQuery } from "../domain/request.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
-import type { StoredAction } from "../store/actions.ts";
-import type { Access } from "./access.ts";
+import type { StoredAction } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
-import { actionOf, checkId, given, notFound } from "./answers.ts";
-import { readBody } from "./bodies.ts";
+import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { pages } from "./pages.ts";
-import { schemaWarnings } from "./schema-warnings.ts";
+import { actionOf, checkId, given, notFound, pages, readBody } from "./requests.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
 const READ_SCHEMAS = 3;
@@ -37,7 +33,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
 
   async function readable(name: string): Promise<StoredAction> {
     access.requireSome("read");
-    const stored = await store.findAction(name);
+    const stored = await store.catalog.findAction(name);
     if (stored === undefined || !access.allows("read", stored.application)) throw notFound("action", name);
     return stored;
   }
@@ -49,7 +45,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const of = given({ application, applications });
       return {
         data: await pages(READ_SCHEMAS, (last: Action | undefined) =>
-          store.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
+          store.catalog.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
         ),
       };
     },
@@ -64,7 +60,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         "schemata",
         schemata,
       );
-      const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
+      const created = await store.catalog.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
       actions.forget(action);
@@ -90,13 +86,17 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const read = async (last: ActionRevision | undefined, count: number) => {
         const page = Math.min(READ_SCHEMAS, limit - count);
         if (page === 0) return [];
-        return store.listRevisions({ action, limit: page, ...given({ after: last?.revision ?? after }) });
+        return store.catalog.listRevisions({
+          action,
+          limit: page,
+          ...given({ after: last?.revision ?? after }),
+        });
       };
       return { data: await pages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);
-      const found = await store.findRevision(action, checkId(revision, "revision"));
+      const found = await store.catalog.findRevision(action, checkId(revision, "revision"));
       if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
       return { data: found };
     },
@@ -106,7 +106,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const turns = schemaWork.for("check", access.principal, signal);
       const warnings = await schemaWarnings(turns, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(store, turns, stored, schemata, rule);
+      const breaks = await breaksOf(store.catalog, turns, stored, schemata, rule);
       const checked =
         replay === 0
           ? null

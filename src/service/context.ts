@@ -1,15 +1,13 @@
-import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
+import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { PublishCounts } from "../metrics/counters.ts";
+import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { PublishCounts } from "../runtime/publish-counts.ts";
-import type { Random } from "../runtime/random.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
-import type { EventChecks } from "./event-check.ts";
-import type { PayloadChecks } from "./payload-checks.ts";
-import type { SchemaWork } from "./schema-work.ts";
-import type { TokenCache } from "./token-cache.ts";
+import type { TokenCache } from "./auth.ts";
+import type { EventChecks, PayloadChecks } from "./payload-validator.ts";
+import type { SchemaWork } from "./schema-tasks.ts";
 
 /** What the parts of the service share, whoever is asking. */
 export interface ServiceContext {

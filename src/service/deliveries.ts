@@ -1,11 +1,26 @@
-import { type Delivery, DELIVERY_LIMITS, type DeliveryWithAttempts } from "../domain/delivery.ts";
-import { checkQuery } from "../domain/query.ts";
-import { DELIVERY_QUERY } from "../domain/requests/deliveries.ts";
-import type { DeliveriesPort } from "../evreg.ts";
-import type { DeliverySelection } from "../store/deliveries.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound, timeRange } from "./answers.ts";
+import {
+  type Delivery,
+  DELIVERY_LIMITS,
+  DELIVERY_QUERY,
+  type DeliveryWithAttempts,
+} from "../domain/delivery.ts";
+import { invalidField } from "../domain/error.ts";
+import { parseIsoTime } from "../domain/formats.ts";
+import { NEW_REPLAY, type NewReplay, type Replay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
+import { checkQuery } from "../domain/request.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
+import { toIso } from "../runtime/clock.ts";
+import type { DeliverySelection } from "../store/queue.ts";
+import {
+  countWholeReplay,
+  type ReplayPlan,
+  type ReplayRequest,
+  type ReplaySelector,
+} from "../store/replays.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { checkId, checkTime, given, notFound, readBody, timeRange } from "./requests.ts";
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
@@ -14,7 +29,7 @@ export function deliveriesPort(
 ): DeliveriesPort {
   async function writable(id: number): Promise<Delivery> {
     access.requireSome("write");
-    const delivery = await store.findDelivery(checkId(id));
+    const delivery = await store.queue.find(checkId(id));
     if (delivery === undefined) throw notFound("delivery", id);
     access.require("write", delivery.application);
     return delivery;
@@ -33,11 +48,11 @@ export function deliveriesPort(
       } = checkQuery(DELIVERY_QUERY, query);
       const filters = { event, subscription, action, status, applications };
       const selection = { ...filters, ...timeRange(query), limit, after };
-      return { data: await store.listDeliveries(given<DeliverySelection>(selection)) };
+      return { data: await store.queue.list(given<DeliverySelection>(selection)) };
     },
     async get(id) {
       access.requireSome("read");
-      const delivery = await store.findDelivery(checkId(id));
+      const delivery = await store.queue.find(checkId(id));
       if (delivery === undefined || !access.allows("read", delivery.application)) {
         throw notFound("delivery", id);
       }
@@ -45,7 +60,7 @@ export function deliveriesPort(
     },
     async retry(id) {
       const delivery = await writable(id);
-      const retried = await store.retryDelivery(id, clock.now());
+      const retried = await store.queue.retry(id, clock.now());
       if (retried === undefined) throw notFound("delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       wake();
@@ -53,7 +68,7 @@ export function deliveriesPort(
     },
     async skip(id) {
       await writable(id);
-      const skipped = await store.skipDelivery(id, clock.now());
+      const skipped = await store.queue.skip(id, clock.now());
       if (skipped === undefined) throw notFound("delivery", id);
       wake();
       return { data: skipped };
@@ -64,4 +79,79 @@ export function deliveriesPort(
 /** Whoever may name handlers could else ask what any name stands for inside the operator's network. */
 function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
   return { ...delivery, attempts: delivery.attempts.map((attempt) => ({ ...attempt, refusal: null })) };
+}
+
+/** A replay belongs to the application of its subscription. */
+export function replaysPort({ store, clock, wakeReplays }: ServiceContext, access: Access): ReplaysPort {
+  async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
+    access.requireSome("write");
+    const subscription = await store.catalog.findSubscription(checkId(id));
+    if (subscription === undefined) throw notFound("subscription", id);
+    access.require("write", subscription.application);
+    const body = readBody(NEW_REPLAY, input, { from: checkTime, to: checkTime });
+    const planned = await store.replays.plan(requestOf(id, body as NewReplay, clock.now()));
+    if (planned === undefined) throw notFound("subscription", id);
+    return [subscription, planned];
+  }
+
+  async function readable(id: number): Promise<Replay> {
+    access.requireSome("read");
+    const replay = await store.replays.find(checkId(id));
+    if (replay === undefined || !access.allows("read", replay.application)) throw notFound("replay", id);
+    return replay;
+  }
+
+  return {
+    async count(id, input) {
+      const [{ application, subscription, action }, planned] = await plan(id, input);
+      const { selection, fromMs, toMs = clock.now() } = planned;
+      const total = await countWholeReplay(planned, (left) => store.replays.count(left));
+      const range = { from: toIso(fromMs), to: toIso(toMs) };
+      return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
+    },
+    async start(id, input) {
+      const [, planned] = await plan(id, input);
+      const replay = await store.replays.start(planned, clock.now());
+      if (replay === undefined) throw notFound("subscription", id);
+      wakeReplays();
+      return { data: replay };
+    },
+    async list(query = {}) {
+      const applications = access.readable();
+      const {
+        subscription,
+        status,
+        limit = REPLAY_LIMITS.listDefault,
+        after,
+      } = checkQuery(REPLAY_QUERY, query);
+      const selector = { subscription, status, applications, limit, after };
+      return { data: await store.replays.list(given<ReplaySelector>(selector)) };
+    },
+    async get(id) {
+      return { data: await readable(id) };
+    },
+    async cancel(id) {
+      access.requireSome("write");
+      const found = await store.replays.find(checkId(id));
+      if (found === undefined) throw notFound("replay", id);
+      access.require("write", found.application);
+      const cancelled = await store.replays.cancel(id, clock.now());
+      if (cancelled === undefined) throw notFound("replay", id);
+      return { data: cancelled };
+    },
+  };
+}
+
+function requestOf(subscription: number, { from, to, status }: NewReplay, nowMs: number): ReplayRequest {
+  const fromMs = parseIsoTime(from)!;
+  const toMs = to === undefined ? undefined : parseIsoTime(to);
+  if (toMs === undefined && fromMs >= nowMs) throw invalidField("from", "must be in the past", from);
+  if (toMs !== undefined && fromMs >= toMs) {
+    throw invalidField(
+      "to",
+      "must be later than from: the range begins with from and ends just before to",
+      to,
+    );
+  }
+  return given<ReplayRequest>({ subscription, selection: status, fromMs, toMs });
 }

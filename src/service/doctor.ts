@@ -1,12 +1,83 @@
-import { fine, type Finding, problem, warning } from "../domain/finding.ts";
-import { handlerRefusal, type HandlerPolicy } from "../domain/handler-url.ts";
+import { type HandlerPolicy, handlerRefusal } from "../domain/handler-url.ts";
+import {
+  type Finding,
+  type FindingsMeta,
+  fine,
+  type Health,
+  problem,
+  warning,
+} from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { Backlog } from "../store/backlog.ts";
+import type { Backlog } from "../store/queue.ts";
+import type { ServiceContext } from "./context.ts";
+import { given, pages } from "./requests.ts";
+import { READ_SUBSCRIPTIONS } from "./subscriptions.ts";
+
+/** What a service runs on. */
+export interface DoctorSources {
+  /** Of the machine and the data folder; asks nothing of the store. */
+  findings(): readonly Finding[];
+  /** How far the clock was set since the process began. */
+  clockShiftMs(): number;
+  /** Whether it is a server, whose engine must run, or a command that has the folder for a moment. */
+  readonly serves: boolean;
+  readonly encrypts: boolean;
+  /** Whether the first token is in a file of the data folder. */
+  hasTokenFile(): boolean;
+  readonly isOpen: boolean;
+}
+
+export async function diagnose(
+  { store, clock, tokens, delivery }: ServiceContext,
+  surroundings: DoctorSources,
+  health: Health,
+): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
+  await tokens.flush();
+  const nowMs = clock.now();
+  const [allTokens, subscriptions, backlog, newest] = await Promise.all([
+    store.tokens.list(),
+    pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+      store.catalog.listSubscriptions({ ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+    ),
+    store.queue.backlog(nowMs),
+    store.events.list({ order: "desc", limit: 1, page: 1 }),
+  ]);
+  const { encrypts, isOpen } = surroundings;
+  const data = [
+    ...(surroundings.serves ? [serverFinding(health)] : []),
+    ...surroundings.findings(),
+    ...findingsOf({
+      tokens: allTokens,
+      subscriptions,
+      allowHttp: delivery.allowHttp,
+      allowNetworks: delivery.allowNetworks,
+      backlog,
+      damagedEvents: store.admin.damagedEvents(),
+      unreadableSubscriptions: store.admin.unreadableSubscriptions(),
+      newestEvent: newest.events[0]?.timestamped,
+      clockShiftMs: surroundings.clockShiftMs(),
+      encrypts,
+      hasTokenFile: surroundings.hasTokenFile(),
+      isOpen,
+      nowMs,
+    }),
+  ];
+  return { data, meta: { time: toIso(nowMs) } };
+}
+
+function serverFinding({ status, reason, version }: Health): Finding {
+  if (status === "ok") return fine("server", `evreg ${version} stores and delivers.`);
+  return problem(
+    "server",
+    `evreg ${version} does not do its work: ${reason ?? "it does not say why"}`,
+    "Its log has the cause; mend that, and start it again.",
+  );
+}
 
 /** What is looked at, apart from the machine it is on. */
-export interface Patient {
+export interface DoctorInput {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
   /** CIDR blocks that deliveries may go to although they are not public. */
@@ -36,20 +107,20 @@ const LATE_MS = 5 * 60_000;
 const CLOCK_TOLERANCE_MS = 5_000;
 const MOST_NAMED = 3;
 
-export function findingsOf(patient: Patient): readonly Finding[] {
+export function findingsOf(input: DoctorInput): readonly Finding[] {
   return [
-    clock(patient),
-    encryption(patient),
-    tokens(patient),
-    handlers(patient),
-    ...blocks(patient.subscriptions),
-    backlog(patient),
-    ...damage(patient.damagedEvents),
-    ...unreadable(patient.unreadableSubscriptions),
+    clockFinding(input),
+    encryptionFinding(input),
+    tokenFinding(input),
+    handlerFindings(input),
+    ...blocks(input.subscriptions),
+    backlogFindings(input),
+    ...damagedEventFindings(input.damagedEvents),
+    ...unreadableFindings(input.unreadableSubscriptions),
   ];
 }
 
-function clock({ clockShiftMs, newestEvent, nowMs }: Patient): Finding {
+function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Finding {
   const remedy = "Let a time service keep the clock; signatures and waits of deliveries go by it.";
   if (newestEvent !== undefined && Date.parse(newestEvent) > nowMs + CLOCK_TOLERANCE_MS) {
     const found = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong.`;
@@ -62,7 +133,7 @@ function clock({ clockShiftMs, newestEvent, nowMs }: Patient): Finding {
   return fine("clock", `The clock says ${toIso(nowMs)} and runs evenly.`);
 }
 
-function encryption({ encrypts }: Patient): Finding {
+function encryptionFinding({ encrypts }: DoctorInput): Finding {
   if (encrypts) return fine("encryption", "Secrets of subscriptions are encrypted in the data file.");
   return warning(
     "encryption",
@@ -71,7 +142,7 @@ function encryption({ encrypts }: Patient): Finding {
   );
 }
 
-function tokens({ tokens: all, isOpen, hasTokenFile, nowMs }: Patient): Finding {
+function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
   const expired = all.filter((token) => inMs(token) <= 0);
@@ -109,7 +180,7 @@ function tokens({ tokens: all, isOpen, hasTokenFile, nowMs }: Patient): Finding 
   );
 }
 
-function handlers({ subscriptions, nowMs, ...allowed }: Patient): Finding {
+function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
   const failing = subscriptions.filter((one) => one.active && one.failing_since !== null);
@@ -185,7 +256,7 @@ function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
 }
 
 /** Of what was read since the start; only a deep look reads all. */
-function damage(events: readonly number[]): readonly Finding[] {
+function damagedEventFindings(events: readonly number[]): readonly Finding[] {
   if (events.length === 0) return [];
   return [
     problem(
@@ -196,7 +267,7 @@ function damage(events: readonly number[]): readonly Finding[] {
   ];
 }
 
-function unreadable(subscriptions: readonly number[]): readonly Finding[] {
+function unreadableFindings(subscriptions: readonly number[]): readonly Finding[] {
   if (subscriptions.length === 0) return [];
   return [
     problem(
@@ -211,7 +282,7 @@ function nameOf({ rowid, application, subscription }: Subscription): string {
   return `${rowid} (${application}/${subscription})`;
 }
 
-function backlog({ backlog: counts, subscriptions, nowMs }: Patient): Finding {
+function backlogFindings({ backlog: counts, subscriptions, nowMs }: DoctorInput): Finding {
   const { due, busy, delivering, waiting, held } = counts;
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {

@@ -1,19 +1,16 @@
-import { DELIVERY_LIMITS } from "../domain/delivery.ts";
-import type { Delivery } from "../domain/delivery.ts";
+import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import { EVENT_LIMITS } from "../domain/event.ts";
-import type { Event } from "../domain/event.ts";
-import { checkQuery, malformedField } from "../domain/query.ts";
-import { BATCH_OPTIONS, EVENT_QUERY } from "../domain/requests/events.ts";
+import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY } from "../domain/event.ts";
+import { checkQuery, malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
-import type { DeliverySelection } from "../store/deliveries.ts";
 import type { EventSelection, StoredEvent } from "../store/events.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound, timeRange } from "./answers.ts";
+import type { DeliverySelection } from "../store/queue.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { otherData } from "./publish-checks.ts";
 import { Publisher } from "./publisher.ts";
+import { checkId, given, notFound, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;
@@ -21,7 +18,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
 
   async function readable(id: number): Promise<StoredEvent> {
     access.requireSome("read");
-    const event = await store.findEvent(checkId(id));
+    const event = await store.events.find(checkId(id));
     if (event === undefined || !access.allows("read", event.application)) throw notFound("event", id);
     return event;
   }
@@ -47,7 +44,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       }
       const page = query.page ?? 1;
       const selection = { action, applications, ...timeRange(query), order, limit, page, after };
-      const { events, total } = await store.listEvents(given<EventSelection>(selection));
+      const { events, total } = await store.events.list(given<EventSelection>(selection));
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
       return { data: events.map(eventOf), meta };
@@ -65,7 +62,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       for (;;) {
         const after = all.at(-1)?.rowid;
         const selection = given<DeliverySelection>({ event: id, applications, limit, after });
-        const some = await store.listDeliveries(selection);
+        const some = await store.queue.list(selection);
         all.push(...some);
         if (some.length < limit) return { data: all };
       }

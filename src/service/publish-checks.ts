@@ -1,14 +1,17 @@
 import type { Deprecation } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
-import { EVENT_LIMITS } from "../domain/event.ts";
-import type { BatchItemError, BatchResult, Event, NewEvent } from "../domain/event.ts";
-import { EventLine, type BatchItem } from "../domain/event-line.ts";
-import { checkIdempotencyKey } from "../domain/publish-body.ts";
-import { parseJson } from "../json/parse.ts";
-import { RawJson } from "../json/raw-json.ts";
+import {
+  type BatchItemError,
+  type BatchResult,
+  type Event,
+  EVENT_LIMITS,
+  type NewEvent,
+} from "../domain/event.ts";
+import { type BatchItem, checkIdempotencyKey, EventLine } from "../domain/publish-body.ts";
+import { parseJson, RawJson } from "../json/raw-json.ts";
 import { toIso } from "../runtime/clock.ts";
-import { type Failure, shortened, shortenedText } from "../schema/failure.ts";
 import { FAILURES_BYTES } from "../schema/limits.ts";
+import { type Failure, shortened, shortenedText } from "../schema/validate/errors.ts";
 
 /** How often a publish follows a schema that changes under it, before it gives up. */
 export const MAX_TRIES = 20;

@@ -1,30 +1,25 @@
-import type { DeliveryConfig, LimitsConfig } from "../config/config.ts";
+import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
 import { asEvregError } from "../domain/error.ts";
-import type { Health } from "../domain/health.ts";
+import type { Health } from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { PublishCounts } from "../metrics/counters.ts";
+import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { loopPace } from "../runtime/pace.ts";
-import type { PublishCounts } from "../runtime/publish-counts.ts";
-import type { Random } from "../runtime/random.ts";
-import type { LongChecks } from "../schema/long-check.ts";
-import type { Store } from "../store/store.ts";
-import { Access } from "./access.ts";
+import { loopPace } from "../runtime/yielding.ts";
+import type { LongChecks } from "../schema/validate/compile.ts";
+import type { Store, StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
+import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { deliveriesPort } from "./deliveries.ts";
-import { diagnose, type DoctorSources } from "./diagnose.ts";
-import { EventChecks } from "./event-check.ts";
+import { deliveriesPort, replaysPort } from "./deliveries.ts";
+import { diagnose, type DoctorSources } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
-import { healthOf } from "./health.ts";
-import { PayloadChecks } from "./payload-checks.ts";
-import { replaysPort } from "./replays.ts";
-import { SchemaWork } from "./schema-work.ts";
+import { EventChecks, PayloadChecks } from "./payload-validator.ts";
+import { SchemaWork } from "./schema-tasks.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
-import { TokenCache } from "./token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
 
 export interface ServiceOptions {
@@ -72,11 +67,11 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { store, clock, random, logger, version, instance, config, wake, wakeReplays, engineState } = options;
   const { counts, metrics } = options;
-  const tokens = new TokenCache(store, clock, logger);
+  const tokens = new TokenCache(store.tokens, clock, logger);
   const payloadChecks = new PayloadChecks({
     clock,
     elsewhere: options.longChecks,
-    schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
+    schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
   });
   const context: ServiceContext = {
     store,
@@ -85,8 +80,13 @@ export function createService(options: ServiceOptions): Service {
     logger,
     limits: config.limits,
     delivery: config.delivery,
-    actions: new ActionCache(store, loopPace),
-    eventChecks: new EventChecks({ store, clock, payloadChecks, payloadBytes: config.limits.payloadBytes }),
+    actions: new ActionCache(store.catalog, loopPace),
+    eventChecks: new EventChecks({
+      events: store.events,
+      clock,
+      payloadChecks,
+      payloadBytes: config.limits.payloadBytes,
+    }),
     payloadChecks,
     schemaWork: new SchemaWork(loopPace),
     tokens,
@@ -94,7 +94,7 @@ export function createService(options: ServiceOptions): Service {
     wake,
     wakeReplays,
   };
-  const health = (): Health => healthOf(store.condition(), engineState(), { version, instance });
+  const health = (): Health => healthOf(store.admin.health(), engineState(), { version, instance });
   return {
     as(principal) {
       const access = new Access(principal);
@@ -117,7 +117,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async backup(signal) {
           access.require("admin");
-          return store.backup(signal).catch((error: unknown) => {
+          return store.admin.backup(signal).catch((error: unknown) => {
             signal?.throwIfAborted();
             rethrow(error);
           });
@@ -152,4 +152,21 @@ type Method = (...args: never[]) => Promise<unknown>;
 
 function rethrow(error: unknown): never {
   throw asEvregError(error);
+}
+
+/** Whether the service does its work: commits, and delivers. */
+function healthOf(
+  condition: StoreCondition,
+  engine: Health["engine"],
+  identity: { readonly version: string; readonly instance: string },
+): Health {
+  const store = condition.status === "ok" ? "ok" : "unavailable";
+  if (store === "ok" && engine === "running") return { status: "ok", store, engine, ...identity };
+  const reason =
+    store === "ok"
+      ? engine === "failing"
+        ? "Deliveries are not being sent: those that are due cannot be read; the log has the cause."
+        : "Deliveries are not being sent: the delivery engine is stopped."
+      : (condition.reason ?? "The store cannot commit.");
+  return { status: "unavailable", reason, store, engine, ...identity };
 }

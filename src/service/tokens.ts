@@ -1,17 +1,21 @@
 import { EvregError, invalidField } from "../domain/error.ts";
-import { parseIsoTime } from "../domain/iso-time.ts";
+import { parseIsoTime } from "../domain/formats.ts";
 import { checkLabel } from "../domain/names.ts";
-import { NEW_TOKEN } from "../domain/requests/tokens.ts";
-import { checkScope } from "../domain/scope.ts";
-import { hashToken, isTokenForm, mintToken } from "../domain/token-form.ts";
-import { LOCAL_OWNER } from "../domain/token.ts";
-import type { NewToken, Scope } from "../domain/token.ts";
+import {
+  checkScope,
+  hashToken,
+  isTokenForm,
+  LOCAL_OWNER,
+  mintToken,
+  NEW_TOKEN,
+  type NewToken,
+  type Scope,
+} from "../domain/token.ts";
 import type { TokensPort } from "../evreg.ts";
-import type { TokenRecord } from "../store/tokens.ts";
-import type { Access } from "./access.ts";
-import { checkId, given, notFound } from "./answers.ts";
-import { checkTime, readBody } from "./bodies.ts";
+import type { TokenRecord } from "../store/store.ts";
+import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { checkId, checkTime, given, notFound, readBody } from "./requests.ts";
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
   const { store, clock, random, tokens } = context;
@@ -19,7 +23,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
     async list() {
       access.require("admin");
       await tokens.flush();
-      return { data: await store.listTokens() };
+      return { data: await store.tokens.list() };
     },
     async create(input) {
       access.require("admin");
@@ -34,7 +38,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       }
       const token = mintToken((count) => random.bytes(count));
       const record = { name, scopes: [...new Set(kept)], hash: hashToken(token) };
-      const created = await store.createToken(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
+      const created = await store.tokens.create(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
       return { data: { ...created, token } };
     },
     async revoke(id) {
@@ -43,7 +47,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       // Over the network nobody revokes the last admin token: none could be made any more without stopping the server. Whoever
       // holds the data folder can, and needs none.
       const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
-      const revoked = await store.revokeToken(id, managedAtMs);
+      const revoked = await store.tokens.revoke(id, managedAtMs);
       if (revoked === undefined) throw notFound("token", id);
       tokens.forget(id);
       return { data: revoked };
@@ -63,7 +67,7 @@ export async function bootstrapToken(
   keep: (token: string) => void,
   wanted: string | undefined,
 ): Promise<boolean> {
-  if ((await store.listTokens()).length > 0) return false;
+  if ((await store.tokens.list()).length > 0) return false;
   if (wanted !== undefined && !isTokenForm(wanted)) {
     throw new EvregError(
       "usage",
@@ -72,6 +76,6 @@ export async function bootstrapToken(
   }
   const token = wanted ?? mintToken((count) => random.bytes(count));
   keep(token);
-  await store.createToken({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
+  await store.tokens.create({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
   return true;
 }

@@ -1,4 +1,29 @@
 import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+import type { Replay } from "../domain/replay.ts";
+
+/** Replays: events of the past that are sent to a subscription again. */
+export interface ReplayStore {
+  /** What a replay of a living subscription would go through: the events of its action there are now. */
+  plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
+  /** Counts what the front of the plan would send, as long as a fraction of a second allows, and answers what is left. */
+  count(plan: ReplayPlan): Promise<{ count: number; rest: readonly EventRange[] }>;
+  /**
+   * Records a replay, running from now on. `conflict` while another one of the subscription runs, or when that has
+   * another action by now; `undefined` when it was deleted meanwhile.
+   */
+  start(plan: ReplayPlan, nowMs: number): Promise<Replay | undefined>;
+  /**
+   * Makes the next of its deliveries due, as far as there is room, and notes how far it has come, in one transaction:
+   * a step that was done is never repeated.
+   */
+  advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
+  running(): Promise<readonly RunningReplay[]>;
+  find(id: number): Promise<Replay | undefined>;
+  /** Newest first. */
+  list(query: ReplaySelector): Promise<readonly Replay[]>;
+  /** What it made due stays so. A cancelled one is answered as it is; `conflict` when it ended otherwise. */
+  cancel(id: number, nowMs: number): Promise<Replay | undefined>;
+}
 
 export interface ReplayRequest {
   readonly subscription: number;
@@ -56,4 +81,29 @@ export interface ReplaySelector {
   readonly applications?: readonly string[];
   readonly limit: number;
   readonly after?: number;
+}
+
+interface Counted {
+  readonly count: number;
+  /** What is not counted yet. */
+  readonly rest: readonly EventRange[];
+}
+
+/**
+ * How many deliveries a replay would send, asked of the store piece by piece.
+ * @param ask may give up by answering `undefined`; so does the count then
+ */
+export async function countWholeReplay<T extends Counted | undefined>(
+  plan: ReplayPlan,
+  ask: (left: ReplayPlan) => Promise<T>,
+): Promise<number | Extract<T, undefined>> {
+  let total = 0;
+  let { ranges } = plan;
+  while (ranges.length > 0) {
+    const counted = await ask({ ...plan, ranges });
+    if (counted === undefined) return counted as Extract<T, undefined>;
+    total += counted.count;
+    ranges = counted.rest;
+  }
+  return total;
 }

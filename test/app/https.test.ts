@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { connect as connectTcp } from "node:net";
+import { dirname, join } from "node:path";
 import { connect as connectTls, type PeerCertificate } from "node:tls";
-import { expect, test } from "vitest";
 import { Agent, request } from "undici";
-import { findServer } from "../../src/app.ts";
-import { connect } from "../../src/client/connect.ts";
+import { expect, test } from "vitest";
+import { findServer } from "../../src/app/server.ts";
+import { connect } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
-import { readTokenFile } from "../../src/runtime/token-file.ts";
+import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { OTHER_CERTIFICATE, OTHER_KEY, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
 import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 

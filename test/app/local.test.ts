@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openLocal } from "../../src/app.ts";
+import { openLocal } from "../../src/app/server.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
 import { rawSql } from "../store/processes.ts";
 import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 

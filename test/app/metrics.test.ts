@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defaultConfig } from "../../src/config/defaults.ts";
+import { rounds } from "../faults/length.ts";
+import type { RunningServer } from "../../src/app/server.ts";
+import { defaultConfig } from "../../src/config/load.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import { ATTEMPT_ERROR_CODES } from "../../src/domain/delivery.ts";
-import { REFUSAL_REASONS } from "../../src/runtime/publish-counts.ts";
-import type { RunningServer } from "../../src/app.ts";
-import { rounds } from "../faults/length.ts";
+import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, start } from "./setup.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openLocal } from "../../src/app.ts";
+import { openLocal } from "../../src/app/server.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { RunningServer } from "../../src/app.ts";
-import { connect } from "../../src/client/connect.ts";
+import type { RunningServer } from "../../src/app/server.ts";
+import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { type ReceivedRequest, startReceiver, type Receiver } from "../support/receiver.ts";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
 import { type Changes, closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 // Over HTTP, to a receiver that verifies as receivers do, with the Standard Webhooks library.

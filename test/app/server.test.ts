@@ -1,11 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
-import { findServer } from "../../src/app.ts";
-import { connect } from "../../src/client/connect.ts";
+import { findServer } from "../../src/app/server.ts";
+import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import { startServer, type RunningServer, type StartOptions } from "../../src/app.ts";
-import { defaultConfig } from "../../src/config/defaults.ts";
-import type { Config } from "../../src/config/config.ts";
+import { type RunningServer, type StartOptions, startServer } from "../../src/app/server.ts";
+import { defaultConfig } from "../../src/config/load.ts";
+import type { Config } from "../../src/config/schema.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 

@@ -1,5 +1,5 @@
-import type * as App from "../../src/app.ts";
-import type * as Defaults from "../../src/config/defaults.ts";
+import type * as App from "../../src/app/server.ts";
+import type * as Defaults from "../../src/config/load.ts";
 import type * as Errors from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import type { NewSubscription } from "../../src/domain/subscription.ts";

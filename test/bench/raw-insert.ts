@@ -1,5 +1,5 @@
 import { type Client, createClient } from "@libsql/client";
-import type * as Migrations from "../../src/store/libsql/migrations.ts";
+import type * as Migrations from "../../src/store/libsql/files/migrations.ts";
 import { built } from "./built.ts";
 import { answerCalls } from "./calls.ts";
 

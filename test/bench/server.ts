@@ -1,8 +1,8 @@
-import { openSync, closeSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { SERVER_ENVIRONMENT, SERVER_HEAP } from "../../src/runtime/heap.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { SERVER_ENVIRONMENT, SERVER_HEAP } from "../../src/runtime/server-heap.ts";
 import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Child, childOf } from "./child.ts";
 import { plainProbe } from "./plain-probe.ts";

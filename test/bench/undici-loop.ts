@@ -1,9 +1,9 @@
 import { Pool } from "undici";
-import type * as Body from "../../src/delivery/body.ts";
-import type * as Signature from "../../src/delivery/signature.ts";
+import type * as Body from "../../src/delivery/signed-request.ts";
+import type * as Signature from "../../src/delivery/signed-request.ts";
 import { built } from "./built.ts";
 import { answerCalls } from "./calls.ts";
-import { WAITING_ACTION, payloadOf } from "./workload.ts";
+import { payloadOf, WAITING_ACTION } from "./workload.ts";
 
 // The most that delivering can do: undici posts the very bytes that evreg sends, signed one by one, and nothing else.
 

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 

@@ -9,9 +9,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Checkpoint, type CheckpointOptions } from "../../src/cli/bulk-checkpoint.ts";
-import { mustDiffer, Rejects } from "../../src/cli/bulk-rejects.ts";
-import { BulkSource } from "../../src/cli/bulk-source.ts";
+import { BulkSource } from "../../src/cli/publish/bulk-input.ts";
+import { mustDiffer, Rejects } from "../../src/cli/publish/bulk-report.ts";
+import { Checkpoint, type CheckpointOptions } from "../../src/cli/publish/checkpoint.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 const folder = temporaryFolder();

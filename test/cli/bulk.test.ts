@@ -1,18 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { onlyTo } from "../../src/cli/bulk-data.ts";
-import { patiently } from "../../src/cli/bulk-patience.ts";
+import { RecentRate } from "../../src/cli/io/progress.ts";
+import { patiently, type PublishItems } from "../../src/cli/publish/bulk-batch.ts";
+import type { Line } from "../../src/cli/publish/bulk-input.ts";
 import {
-  NOTHING_SETTLED,
-  publishLines,
   type BulkOptions,
   type BulkState,
-} from "../../src/cli/bulk-publisher.ts";
-import type { PublishItems } from "../../src/cli/bulk-line.ts";
-import type { Line } from "../../src/cli/ndjson.ts";
-import { RecentRate } from "../../src/cli/recent-rate.ts";
+  NOTHING_SETTLED,
+  publishLines,
+} from "../../src/cli/publish/bulk-run.ts";
+import { onlyTo } from "../../src/cli/publish/bulk.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../../src/domain/event.ts";
-import { type BatchItem, readItem } from "../../src/domain/event-line.ts";
+import { type BatchItem, readItem } from "../../src/domain/publish-body.ts";
 
 /** What a target answers that takes all. */
 function taken(items: readonly BatchItem[]): BatchResult {

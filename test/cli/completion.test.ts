@@ -1,15 +1,14 @@
+import { Config, settings } from "@oclif/core";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Config, settings } from "@oclif/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { unquoted, wordsOf } from "../../src/cli/completion/line.ts";
-import { SCRIPTS } from "../../src/cli/completion/scripts.ts";
-import { slotAt } from "../../src/cli/completion/slot.ts";
-import { startHarness, type Harness } from "../http/harness.ts";
+import { type Harness, startHarness } from "../http/harness.ts";
+import { slotAt, unquoted, wordsOf } from "../../src/cli/completion.ts";
+import { SCRIPTS } from "../../src/commands/completion.ts";
 import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
 

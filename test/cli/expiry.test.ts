@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expiry } from "../../src/cli/expiry.ts";
+import { expiry } from "../../src/cli/flags.ts";
 
 const NOW_MS = Date.UTC(2027, 0, 31, 12);
 

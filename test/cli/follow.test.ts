@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { progressOf } from "../../src/cli/follow-line.ts";
-import { followDeliveries } from "../../src/cli/follow.ts";
+import { progressOf } from "../../src/cli/io/progress.ts";
+import { followDeliveries } from "../../src/cli/publish/wait.ts";
 import type { Delivery, DeliveryStatus } from "../../src/domain/delivery.ts";
 
 function delivery(status: DeliveryStatus, rowid = 1): Delivery {

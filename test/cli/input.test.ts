@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PassThrough, Readable, addAbortSignal } from "node:stream";
+import { addAbortSignal, PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { chunksOf, readInput, readRegularFile } from "../../src/cli/input.ts";
-import { textFault } from "../../src/cli/text-fault.ts";
+import { chunksOf, readInput, readRegularFile, textFault } from "../../src/cli/io/input.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
 

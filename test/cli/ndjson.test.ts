@@ -1,7 +1,7 @@
-import { Readable } from "node:stream";
 import { array, assert, asyncProperty, boolean, nat, string } from "fast-check";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { readLines, type Line } from "../../src/cli/ndjson.ts";
+import { type Line, readLines } from "../../src/cli/publish/bulk-input.ts";
 
 async function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): Promise<Line[]> {
   const lines: Line[] = [];

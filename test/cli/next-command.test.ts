@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { nextCommand, rememberTarget, serveCommand } from "../../src/cli/next-command.ts";
+import { nextCommand, rememberTarget, serveCommand } from "../../src/cli/target/next-command.ts";
 
 afterEach(() => rememberTarget({}));
 

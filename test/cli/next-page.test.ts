@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pageLine } from "../../src/cli/next-page.ts";
+import { pageLine } from "../../src/cli/resource-command.ts";
 
 const records = [{ rowid: 9 }, { rowid: 8 }];
 const page = { command: "events", flags: {}, nouns: ["event", "events"] as const, records };

@@ -1,6 +1,6 @@
 import { assert, jsonValue, property, string } from "fast-check";
 import { expect, test } from "vitest";
-import { printableJson, printableLine, printableLines } from "../../src/cli/printable.ts";
+import { printableJson, printableLine, printableLines } from "../../src/cli/io/text.ts";
 
 // Everything a terminal may act on instead of showing it.
 // oxlint-disable-next-line no-control-regex

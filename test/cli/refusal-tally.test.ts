@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RefusalTally } from "../../src/cli/refusal-tally.ts";
+import { RefusalTally } from "../../src/cli/publish/bulk-report.ts";
 
 test("the first five lines of a reason are told each, the others together", () => {
   const tally = new RefusalTally();

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 
 const folder = temporaryFolder();
 const [served, local] = [join(folder.path, "served"), join(folder.path, "local")];

@@ -1,12 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 

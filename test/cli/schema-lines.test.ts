@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { annotationLine } from "../../src/cli/github-annotation.ts";
-import { lineFinder } from "../../src/cli/schema-lines.ts";
+import { lineFinder } from "../../src/cli/registry/documents.ts";
+import { annotationLine } from "../../src/commands/actions/check.ts";
 
 const JSON_TEXT = `{
 \t"type": "object",

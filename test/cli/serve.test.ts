@@ -2,9 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { announcement } from "../../src/cli/serve-announcement.ts";
-import { SERVER_ENVIRONMENT } from "../../src/runtime/server-heap.ts";
-import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { announcement } from "../../src/commands/serve.ts";
+import { SERVER_ENVIRONMENT } from "../../src/runtime/heap.ts";
+import { type RunningProgram, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
 
 const home = temporaryFolder();
 let running: RunningProgram;

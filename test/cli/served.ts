@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 
 /** A server that runs for all tests of a file, and commands that act on it, typed in a folder of their own. */
 export interface Served extends ReturnType<typeof commandLine> {

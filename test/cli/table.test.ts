@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { ACTION_LIST } from "../../src/cli/columns/actions.ts";
-import { ATTEMPT_LIST, DELIVERY_LIST } from "../../src/cli/columns/deliveries.ts";
-import { REPLAY_LIST } from "../../src/cli/columns/replays.ts";
-import { SUBSCRIPTION_LIST } from "../../src/cli/columns/subscriptions.ts";
-import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/table.ts";
-import { textWidth, truncateBefore } from "../../src/cli/text-width.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
+import { textWidth, truncateBefore } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
+import { ACTION_LIST } from "../../src/resources/actions.ts";
+import { ATTEMPT_LIST, DELIVERY_LIST } from "../../src/resources/deliveries.ts";
+import { REPLAY_LIST } from "../../src/resources/replays.ts";
+import { SUBSCRIPTION_LIST } from "../../src/resources/subscriptions.ts";
 
 interface Row {
   id: number;

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import { startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 
 const folder = temporaryFolder();

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { textWidth } from "../../src/cli/text-width.ts";
+import { textWidth } from "../../src/cli/io/text.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, STARTED_BY, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";

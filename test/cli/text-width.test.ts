@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { textWidth, truncate, wrap } from "../../src/cli/text-width.ts";
+import { textWidth, truncate, wrap } from "../../src/cli/io/text.ts";
 
 test.each([
   ["order.created", 13],

@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { printableLines } from "../../src/cli/printable.ts";
-import { useServed } from "./served.ts";
+import { printableLines } from "../../src/cli/io/text.ts";
 import { compilerComplaints } from "../support/typescript.ts";
+import { useServed } from "./served.ts";
 
 const USER = {
   type: "object",

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
-import type { RequestListener } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 

@@ -3,14 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { eventsAnswer } from "../../src/client/answers.ts";
-import { batchBody } from "../../src/client/batch-body.ts";
-import { connect } from "../../src/client/connect.ts";
-import { foreignAnswer, refusal } from "../../src/client/refusals.ts";
+import { foreignAnswer, refusal } from "../../src/client/channel.ts";
+import { connect } from "../../src/client/client.ts";
+import { batchBody } from "../../src/client/events.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import { EventLine } from "../../src/domain/event-line.ts";
-import { encodeJson } from "../../src/json/encode.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
+import { EventLine } from "../../src/domain/publish-body.ts";
+import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 
 const payload = RawJson.fromText('{ "é": 1.0,\n "1": "𝄞" }');
 

@@ -1,16 +1,13 @@
-import { createServer } from "node:http";
-import type { RequestListener, Server } from "node:http";
-import { createServer as createTcpServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { ConnectOptions } from "../../src/client/connect.ts";
+import { startHarness } from "../http/harness.ts";
+import { connect, type ConnectOptions } from "../../src/client/client.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { startHarness } from "../http/harness.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
 import { evregContract } from "../contract/evreg.ts";
 import { startHarness } from "../http/harness.ts";
+import { connect } from "../../src/client/client.ts";
+import type { Evreg } from "../../src/evreg.ts";
 
 evregContract("over HTTP", async () => {
   const harness = await startHarness();

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { exampleConfig } from "../../src/config/example.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
+import { exampleConfig } from "../../src/config/shown.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../config.example.yaml", import.meta.url));
 const text = readFileSync(EXAMPLE, "utf8");

@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Schemata } from "../../src/domain/action.ts";
-import type { CompatibilityRule } from "../../src/domain/compatibility.ts";
-import { freshName, newAction, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import type { CompatibilityRule, Schemata } from "../../src/domain/action.ts";
+import { freshName, newAction, type OpenEvreg, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 
 const properties = USER_SCHEMA["properties"] as Schemata;
 

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Backup } from "../../src/domain/backup.ts";
-import { checkFile } from "../../src/store/libsql/check-file.ts";
+import type { Backup } from "../../src/domain/operations.ts";
+import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { temporaryFolder } from "../support/program.ts";
-import { newAction, publish, subscribe, useSharedEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import { newAction, type OpenEvreg, publish, subscribe, useSharedEvreg } from "./harness.ts";
 
 async function bytesOf(backup: Backup): Promise<Buffer> {
   const pieces: Uint8Array[] = [];

@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import { EventLine, readItem } from "../../src/domain/event-line.ts";
+import { EventLine, readItem } from "../../src/domain/publish-body.ts";
 import {
   ANY_OBJECT,
   freshName,
   newAction,
   newEvent,
+  type OpenEvreg,
   rawEvent,
   refusal,
   subscribe,
   totalOf,
   useSharedEvreg,
 } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
 
 export function batchContract(open: OpenEvreg): void {
   describe("publishing batches", () => {

@@ -1,9 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import type { NextStep } from "../../src/store/finishes.ts";
+import type { NextStep } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { newAction, newSubscription, publish, refusal, subscribe, useEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import {
+  newAction,
+  newSubscription,
+  type OpenEvreg,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
 
 const FILTER: Schemata = { type: "object", properties: { email: { pattern: "@example\\.com$" } } };
 
@@ -27,7 +34,7 @@ export function filtersContract(open: OpenEvreg): void {
     /** Takes what is due and ends it, as the engine does. */
     async function endDue(next: NextStep): Promise<void> {
       const nowMs = under.clock.now();
-      const { claims } = await under.store.claimDue(claimRequest({ nowMs }));
+      const { claims } = await under.store.queue.claim(claimRequest({ nowMs }));
       const results = claims.map(({ deliveryId, claimId }) => ({
         deliveryId,
         claimId,
@@ -35,7 +42,7 @@ export function filtersContract(open: OpenEvreg): void {
         durationMs: 0,
         next,
       }));
-      await under.store.finishAttempts(results, nowMs);
+      await under.store.queue.finish(results, nowMs);
     }
 
     it("are refused with the place where they cannot be used, as the schemas of actions are", async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isTokenForm } from "../../src/domain/token-form.ts";
-import type { NewToken } from "../../src/domain/token.ts";
-import { refusal, useSharedEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import { isTokenForm, type NewToken } from "../../src/domain/token.ts";
+import { type OpenEvreg, refusal, useSharedEvreg } from "./harness.ts";
 
 export function tokensContract(open: OpenEvreg): void {
   describe("tokens", () => {

@@ -1,13 +1,12 @@
 import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import { createHostNames, type Resolve } from "../../src/delivery/names/host-names.ts";
-import { isOwnListener } from "../../src/delivery/own-listeners.ts";
+import { createAddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
+import { createHostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
 import { createSender } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/address.ts";
+import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 
 // Whatever gets past the guard ends here, on every address of this machine.
 let canary: Receiver;

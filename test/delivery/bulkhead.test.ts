@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Load,
-  mostOfQuick,
-  mostOfSlow,
-  roomOfTier,
-  SLOW,
-  UNKNOWN,
-} from "../../src/delivery/bulkhead.ts";
+import { type Load, mostOfQuick, mostOfSlow, roomOfTier, SLOW, UNKNOWN } from "../../src/delivery/limits.ts";
 
 const load = (given: Partial<Load>): Load => ({ most: 256, underWay: 0, unknown: 0, slow: 0, ...given });
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { capacityOf, ownMeans } from "../../src/delivery/capacity.ts";
+import { capacityOf, ownMeans } from "../../src/delivery/limits.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
 const GIB = 1_024 ** 3;

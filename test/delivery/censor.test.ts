@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { censor, type Secrets, secretsOf } from "../../src/delivery/censor.ts";
+import { censor, type Secrets, secretsOf } from "../../src/delivery/response-text.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import { CENSOR } from "../../src/runtime/scrub.ts";
-import { type Bench, SECRET, useBench } from "./engine-setup.ts";
+import { CENSOR } from "../../src/runtime/logger.ts";
 import type { Receiver } from "../support/receiver.ts";
+import { type Bench, SECRET, useBench } from "./engine-setup.ts";
 
 const KEY = "k+7/Zq=\"<x>&'\\%41 end";
 const bytes = Buffer.from(KEY);
@@ -126,17 +126,15 @@ describe("a handler that answers with the headers it was sent", () => {
     const newer = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
     await bench.publish(subscription);
     await bench.engine().runOnce();
-    await bench.store.rotateSecret(
+    await bench.store.catalog.rotateSecret(
       subscription.rowid,
       { secret: newer, overlapMs: 60_000 },
       bench.clock.now(),
     );
     await bench.publish(subscription);
     await bench.engine().runOnce();
-    const listed = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 5 });
-    const kept = JSON.stringify(
-      await Promise.all(listed.map(({ rowid }) => bench.store.findDelivery(rowid))),
-    );
+    const listed = await bench.store.queue.list({ subscription: subscription.rowid, limit: 5 });
+    const kept = JSON.stringify(await Promise.all(listed.map(({ rowid }) => bench.store.queue.find(rowid))));
     expect(receiver.requests).toHaveLength(2);
     expect(kept).toContain("x-api-key");
     expect(kept).toContain(CENSOR);

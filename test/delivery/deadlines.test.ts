@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Deadlines } from "../../src/delivery/deadlines.ts";
+import { Deadlines } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 describe("deadlines", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { QUICK, SLOW, UNKNOWN } from "../../src/delivery/limits.ts";
+import { Flow } from "../../src/delivery/subscription-state.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import { QUICK, SLOW, UNKNOWN } from "../../src/delivery/bulkhead.ts";
-import { Flow } from "../../src/delivery/flow.ts";
-import type { Claim } from "../../src/store/claims.ts";
+import type { Claim } from "../../src/store/queue.ts";
 
 const NOW = 1_000_000;
 

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import { createHostNames } from "../../src/delivery/names/host-names.ts";
+import { createHostNames } from "../../src/delivery/dns/resolver.ts";
 import { createSender, type Sender } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/address.ts";
+import { createAddressRules } from "../../src/domain/addresses.ts";
 import { checkHandlerUrl } from "../../src/domain/handler-url.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { startCanaries, type Canaries } from "../support/canaries.ts";
+import { type Canaries, startCanaries } from "../support/canaries.ts";
 
 let canaries: Canaries;
 let sender: Sender;

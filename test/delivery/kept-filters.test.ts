@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { randomFrom } from "../schema/compatibility/random-payloads.ts";
 import { Filters } from "../../src/delivery/filters.ts";
 import type { Schemata } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { compileSchema } from "../../src/schema/compile.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
-import { CheckThread } from "../../src/service/check-thread.ts";
-import type { Claim } from "../../src/store/claims.ts";
-import { randomFrom } from "../schema/compatibility/random-payloads.ts";
+import { compileSchema } from "../../src/schema/validate/compile.ts";
+import { CheckThread } from "../../src/service/validation-thread.ts";
+import type { Claim } from "../../src/store/queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const random = { bytes: () => new Uint8Array(), fraction: randomFrom(7) };

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { LocalQueue } from "../../src/delivery/scheduler.ts";
+import { type Flow, Flows } from "../../src/delivery/subscription-state.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
-import type { Flow } from "../../src/delivery/flow.ts";
-import { Flows } from "../../src/delivery/flows.ts";
-import { LocalQueue } from "../../src/delivery/local-queue.ts";
-import type { Claim } from "../../src/store/claims.ts";
+import type { Claim } from "../../src/store/queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 /** A queue before handlers that answer when told. */

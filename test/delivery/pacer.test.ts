@@ -1,6 +1,6 @@
 import { array, assert, double, integer, oneof, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Pacer } from "../../src/delivery/pacer.ts";
+import { Pacer } from "../../src/delivery/limits.ts";
 
 const NOW = 1_800_000_000_000;
 

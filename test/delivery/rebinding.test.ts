@@ -1,14 +1,14 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import { createHostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { createHostNames } from "../../src/delivery/names/host-names.ts";
 import { createSender, type Sender } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/address.ts";
+import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { startCanaries, type Canaries } from "../support/canaries.ts";
-import { startDnsServer, type DnsRecord, type DnsServer } from "../support/dns-server.ts";
-import { startReceiver, type Receiver } from "../support/receiver.ts";
+import { type Canaries, startCanaries } from "../support/canaries.ts";
+import { type DnsRecord, type DnsServer, startDnsServer } from "../support/dns-server.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench } from "./engine-setup.ts";
 
 /** Stands for a public address: the one that is opened here. Its receiver shares its port with the canaries. */

@@ -1,16 +1,16 @@
 import type { LookupAddress } from "node:dns";
-import { createServer, type AddressInfo, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import type { Resolve } from "../../src/delivery/names/host-names.ts";
+import type { Resolve } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { createSender, type Sender, type SenderOptions } from "../../src/delivery/sender.ts";
-import { createAddressRules } from "../../src/domain/address.ts";
+import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { startReceiver, type Answer, type Receiver } from "../support/receiver.ts";
+import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
 import { until } from "../support/until.ts";
 

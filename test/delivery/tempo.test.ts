@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Tempo } from "../../src/delivery/tempo.ts";
+import { Tempo } from "../../src/delivery/store-calls.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 describe("the tempo at which the store is asked", () => {

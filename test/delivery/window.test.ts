@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FIRST_WINDOW, Window } from "../../src/delivery/window.ts";
+import { FIRST_WINDOW, Window } from "../../src/delivery/limits.ts";
 
 /** A handler that is asked for as much as the window lets in, round after round. */
 function fill(window: Window, rounds: number, tookMs: (underWay: number, nth: number) => number): number[] {

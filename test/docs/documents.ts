@@ -8,6 +8,7 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const PAGES = [
   "README.md",
   "CONTRIBUTING.md",
+  "examples/README.md",
   ...readdirSync(join(ROOT, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EXIT } from "../../src/cli/exit-code.ts";
-import { HELP_TOPICS, helpOn } from "../../src/cli/help-topics/topics.ts";
+import { EXIT } from "../../src/cli/usage-errors.ts";
+import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
-import { COMPATIBILITY_MODES } from "../../src/domain/compatibility.ts";
+import { COMPATIBILITY_MODES } from "../../src/domain/action.ts";
 import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, isFinal } from "../../src/domain/delivery.ts";
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";

@@ -51,5 +51,5 @@ test("the package holds each page", () => {
   const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
     readonly files: readonly string[];
   };
-  expect(files).toEqual(expect.arrayContaining(["docs", "CHANGELOG.md", "CONTRIBUTING.md"]));
+  expect(files).toEqual(expect.arrayContaining(["docs", "examples", "CHANGELOG.md", "CONTRIBUTING.md"]));
 });

@@ -1,7 +1,7 @@
-import { BlockList } from "node:net";
 import * as fc from "fast-check";
+import { BlockList } from "node:net";
 import { describe, expect, it } from "vitest";
-import { canonicalAddress, createAddressRules, parseNetwork } from "../../src/domain/address.ts";
+import { canonicalAddress, createAddressRules, parseNetwork } from "../../src/domain/addresses.ts";
 
 const closed = createAddressRules([]);
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { durationText, MINUTES_AND_UP, parseDurationMs } from "../../src/domain/duration.ts";
+import { durationText, MINUTES_AND_UP, parseDurationMs } from "../../src/domain/formats.ts";
 
 test.each([
   ["500ms", 500],

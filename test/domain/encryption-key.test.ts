@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { parseEncryptionKey } from "../../src/domain/encryption-key.ts";
+import { parseEncryptionKey } from "../../src/domain/formats.ts";
 
 it("reads 32 bytes as hex, base64 and base64url", () => {
   for (let round = 0; round < 50; round += 1) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { checkExtraHeaders } from "../../src/domain/extra-headers.ts";
+import { checkExtraHeaders } from "../../src/domain/subscription-settings.ts";
 
 function refusal(headers: Record<string, string>): EvregError | undefined {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseIsoTime } from "../../src/domain/iso-time.ts";
+import { parseIsoTime } from "../../src/domain/formats.ts";
 
 describe("parseIsoTime", () => {
   it.each([

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseBatchBody } from "../../src/domain/batch-body.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import {
   checkIdempotencyKey,
+  parseBatchBody,
   parseBatchItem,
   parsePayload,
   parsePublishBody,

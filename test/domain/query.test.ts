@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { checkQuery, readQuery } from "../../src/domain/query.ts";
-import type { QuerySchema } from "../../src/domain/query.ts";
+import { checkQuery, type QuerySchema, readQuery } from "../../src/domain/request.ts";
 
 const SCHEMA: QuerySchema = {
   type: "object",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkScope, parseScope } from "../../src/domain/scope.ts";
+import { checkScope, parseScope } from "../../src/domain/token.ts";
 
 describe("parseScope", () => {
   it.each([

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { connect } from "../../src/client/client.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";

@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
+import { report, rounds } from "../faults/length.ts";
+import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { startProgram, temporaryFolder } from "../support/program.ts";
-import { report, rounds } from "../faults/length.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 

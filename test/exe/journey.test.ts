@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
-import { SERVER_ENVIRONMENT } from "../../src/runtime/server-heap.ts";
+import { SERVER_ENVIRONMENT } from "../../src/runtime/heap.ts";
 import { PROGRAM, runProgram } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";

@@ -4,12 +4,12 @@ import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect } from "../../src/client/connect.ts";
-import type { Evreg } from "../../src/evreg.ts";
 import { memoryOf } from "../bench/memory.ts";
 import { payloadOf, SCHEMA } from "../bench/workload.ts";
+import { connect } from "../../src/client/client.ts";
+import type { Evreg } from "../../src/evreg.ts";
 import { rawSql } from "../store/processes.ts";
-import { cleanEnv, PROGRAM, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { report, rounds } from "./length.ts";
 
 // The promise under test: a file that is published with a checkpoint is stored whole and once, however often the process

@@ -4,8 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { readTokenFile } from "../../src/runtime/token-file.ts";
 import type { Hoard, Hoarding } from "./hoarders.ts";
 import { isLong, report, rounds } from "./length.ts";
 

@@ -1,6 +1,5 @@
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Claim } from "../../src/store/claims.ts";
-import type { NextStep } from "../../src/store/finishes.ts";
+import type { Claim, NextStep } from "../../src/store/queue.ts";
 
 export interface ModelAction {
   readonly name: string;

@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
 import { damageCommit } from "../store/open-file.ts";
 import { rawSql } from "../store/processes.ts";
 import {
   launchProgram,
   type Outcome,
-  runProgram,
   type RunningProgram,
+  runProgram,
   startProgram,
 } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { isLong, report } from "./length.ts";
 import { Ledger } from "./ledger.ts";
+import { isLong, report } from "./length.ts";
 import { Load } from "./load.ts";
 import { ended, eventsIn, makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";

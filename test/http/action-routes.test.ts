@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { PublishCounts } from "../../src/runtime/publish-counts.ts";
-import { startHarness } from "./harness.ts";
-import type { Harness } from "./harness.ts";
+import { PublishCounts } from "../../src/metrics/counters.ts";
+import { type Harness, startHarness } from "./harness.ts";
 
 const SCHEMA = { type: "object", properties: { id: { type: "integer" } } };
 const STRICT = { ...SCHEMA, required: ["id"] };

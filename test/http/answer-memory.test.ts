@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { AnswerMemory } from "../../src/http/answer-memory.ts";
-import type { AnswerLimits, Asking } from "../../src/http/answer-memory.ts";
-import type { Reply } from "../../src/http/reply.ts";
+import { type AnswerLimits, AnswerMemory, type Asking } from "../../src/http/response-budget.ts";
+import type { Reply } from "../../src/http/response.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
-import { startHarness } from "./harness.ts";
-import type { Harness, HarnessOptions } from "./harness.ts";
+import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
 const LIMITS: AnswerLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
-import { batchReply, eventListReply, eventReply } from "../../src/http/event-reply.ts";
-import { isFlow, sizeOf } from "../../src/http/reply.ts";
-import type { Reply } from "../../src/http/reply.ts";
-import { encodeJson } from "../../src/json/encode.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
+import { batchReply, eventListReply, eventReply } from "../../src/http/event-json.ts";
+import { isFlow, type Reply, sizeOf } from "../../src/http/response.ts";
+import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 
 function eventOf(rowid: number, bytes: number, action = "order.created"): Event {
   const payload = RawJson.fromText(`{"é":"${"x".repeat(Math.max(0, bytes - 9))}"}`);

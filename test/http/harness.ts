@@ -1,17 +1,15 @@
 import type { H3 } from "h3";
-import type { Health } from "../../src/domain/health.ts";
+import type { Health } from "../../src/domain/operations.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import type { AnswerLimits } from "../../src/http/answer-memory.ts";
-import type { BudgetLimits, ReserveLimits } from "../../src/http/byte-budget.ts";
 import { createHttpApp } from "../../src/http/app.ts";
-import { serveHttp } from "../../src/http/server.ts";
-import type { HttpLimits, HttpListener } from "../../src/http/server.ts";
-import type { HttpConfig, HttpService } from "../../src/http/service.ts";
+import type { AnswerLimits } from "../../src/http/response-budget.ts";
+import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
+import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
+import type { BudgetLimits, ReserveLimits } from "../../src/runtime/byte-budget.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
-import { openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
 export const VERSION = "0.0.0-test";
 

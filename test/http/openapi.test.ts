@@ -1,11 +1,9 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openApiDocument, OPENAPI_ROUTE, openApiPath } from "../../src/http/openapi.ts";
-import type { Route } from "../../src/http/route.ts";
-import { ROUTES } from "../../src/http/routes.ts";
-import { startHarness, VERSION } from "./harness.ts";
-import type { Harness } from "./harness.ts";
+import { OPENAPI_ROUTE, openApiDocument, openApiPath, ROUTES } from "../../src/http/openapi.ts";
+import type { Route } from "../../src/http/routes/route.ts";
+import { type Harness, startHarness, VERSION } from "./harness.ts";
 
 interface Operation {
   readonly operationId: string;

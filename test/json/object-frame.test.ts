@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { framesObject } from "../../src/json/object-frame.ts";
+import { framesObject } from "../../src/json/nodes.ts";
 import { scanJson } from "../../src/json/scanner.ts";
 
 const frames = (text: string): boolean => framesObject(Buffer.from(text), "key");

@@ -1,10 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, memberOf, nameOf, textOf, valueOf } from "../../src/json/node.ts";
-import type { JsonNode } from "../../src/json/node.ts";
-import { OpenContainers } from "../../src/json/open-containers.ts";
-import { Scan } from "../../src/json/scan.ts";
-import { scanJson } from "../../src/json/scanner.ts";
+import {
+  bytesOf,
+  type JsonNode,
+  memberOf,
+  nameOf,
+  OpenContainers,
+  textOf,
+  valueOf,
+} from "../../src/json/nodes.ts";
+import { Scan, scanJson } from "../../src/json/scanner.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 

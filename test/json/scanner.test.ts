@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { parseJson } from "../../src/json/parse.ts";
+import { parseJson } from "../../src/json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../../src/json/scanner.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);

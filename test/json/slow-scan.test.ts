@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { JsonNode } from "../../src/json/node.ts";
+import type { JsonNode } from "../../src/json/nodes.ts";
 import { scanJson, scanJsonSlowly } from "../../src/json/scanner.ts";
 
 /** Never has time for a second step, and counts how often it lets others in. */

@@ -4,9 +4,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findServer } from "../../src/runtime/find-server.ts";
+import { findServer, readTokenFile, tokenFileOf, writeTokenFile } from "../../src/runtime/find-server.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
-import { readTokenFile, tokenFileOf, writeTokenFile } from "../../src/runtime/token-file.ts";
 
 let folder: string;
 let server: Server | undefined;

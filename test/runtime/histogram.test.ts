@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Histogram } from "../../src/runtime/histogram.ts";
+import { Histogram } from "../../src/metrics/counters.ts";
 
 test("a value is counted in the first bucket whose bound it does not pass", () => {
   const histogram = new Histogram([1, 5, 10]);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeFolder, removeMade } from "../../src/runtime/make-folder.ts";
+import { makeFolder, removeMade } from "../../src/runtime/files.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
-import { Pace } from "../../src/runtime/pace.ts";
+import { Pace } from "../../src/runtime/yielding.ts";
 
 /** A run may go on for so long in a turn of the event loop. */
 const SLICE_MS = 4;

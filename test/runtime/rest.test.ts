@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { watchRest } from "../../src/runtime/rest.ts";
+import { watchRest } from "../../src/runtime/heap.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 test("tidies up once after each stretch of work, and not while there is any", async () => {
@@ -61,7 +61,7 @@ test("the heap shrinks once V8 has been given the option, also in a thread that 
 /** Tells the heap in use: full of garbage, after `shrinkHeap` without the option, and with it. */
 const SHRINKING = `
   import { setFlagsFromString } from "node:v8";
-  import { shrinkHeap } from ${JSON.stringify(new URL("../../src/runtime/rest.ts", import.meta.url).href)};
+  import { shrinkHeap } from ${JSON.stringify(new URL("../../src/runtime/heap.ts", import.meta.url).href)};
   const used = () => process.memoryUsage().heapUsed;
   let garbage = Array.from({ length: 400_000 }, (_, at) => ({ at, text: "x" + at }));
   const told = [used()];

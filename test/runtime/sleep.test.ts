@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Sleep } from "../../src/runtime/sleep.ts";
+import { Sleep } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 test("a sleep ends with its time, not before", async () => {

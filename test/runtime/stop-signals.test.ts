@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, test } from "vitest";
-import { listenForStop, type StopSignal } from "../../src/runtime/stop-signals.ts";
+import { listenForStop, type StopSignal } from "../../src/runtime/process.ts";
 
 function setUp() {
   const source = new EventEmitter();

@@ -4,11 +4,9 @@ import type { AddressInfo } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { findServer } from "../../src/runtime/find-server.ts";
-import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
-import { leadsToThisMachine } from "../../src/runtime/this-machine.ts";
-import { readTokenFile } from "../../src/runtime/token-file.ts";
-import { folderWarning } from "../../src/runtime/trusted-owner.ts";
+import { findServer, readTokenFile } from "../../src/runtime/find-server.ts";
+import { leadsToThisMachine } from "../../src/runtime/local-addresses.ts";
+import { folderWarning, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 
 const STRANGER = 65_534;
 const isRoot = process.getuid?.() === 0;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { budget } from "../../src/schema/budget.ts";
-import { compileSchema } from "../../src/schema/compile.ts";
-import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { githubTypes } from "../support/github.ts";
 import { accepted } from "./refused.ts";
 

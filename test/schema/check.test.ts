@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { checkSchema, checkingSchema } from "../../src/schema/check.ts";
+import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
 import { compare } from "../../src/schema/compatibility/compare.ts";
-import { Sampler } from "../../src/schema/sample/sampler.ts";
+import { Sampler } from "../../src/schema/generate/generator.ts";
 import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;

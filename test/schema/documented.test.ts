@@ -1,12 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import { compileSchema } from "../../src/schema/compile.ts";
-import { FORMATS, isCheckedFormat } from "../../src/schema/formats.ts";
-import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
-import { finish } from "../../src/schema/task.ts";
-import { schemaWarnings } from "../../src/service/schema-warnings.ts";
-import type { SchemaTurns } from "../../src/service/schema-work.ts";
+import { finish, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
+import { compileSchema } from "../../src/schema/validate/compile.ts";
+import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
+import { type SchemaTurns, schemaWarnings } from "../../src/service/schema-tasks.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.

@@ -1,8 +1,8 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { refillBudget } from "../../src/schema/budget.ts";
-import { FORMATS } from "../../src/schema/formats.ts";
+import { refillBudget } from "../../src/schema/limits.ts";
+import { FORMATS } from "../../src/schema/validate/formats.ts";
 import { accepted } from "./refused.ts";
 
 test("a date-time without a leap second is what ajv-formats takes for one and RFC 3339 allows, at the edges of the usual form too", () => {

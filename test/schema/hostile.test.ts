@@ -1,7 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
-import { budget } from "../../src/schema/budget.ts";
-import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { accepted, refused } from "./refused.ts";
 
 // Schemas and payloads made to stall, to overflow the stack or to break out. Work is bounded by counting, so most of these

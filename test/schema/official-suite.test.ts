@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { Validator } from "../../src/schema/compile.ts";
+import type { Validator } from "../../src/schema/validate/compile.ts";
 import { accepted } from "./refused.ts";
 
 /** Where Debian's package of that name puts the official tests of JSON Schema. */

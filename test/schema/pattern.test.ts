@@ -1,10 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../faults/length.ts";
-import { expressionOf } from "../../src/schema/expression.ts";
-import { nativePattern } from "../../src/schema/native-pattern.ts";
-import { PatternSyntaxError } from "../../src/schema/pattern-syntax.ts";
-import { PatternCompiler } from "../../src/schema/pattern.ts";
+import { expressionOf, nativePattern, PatternCompiler } from "../../src/schema/patterns/compile.ts";
+import { PatternSyntaxError } from "../../src/schema/patterns/syntax.ts";
 import { accepted, refused } from "./refused.ts";
 
 const matches = (pattern: string, text: string) => new PatternCompiler().compile(pattern).test(text);

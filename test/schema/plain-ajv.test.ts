@@ -2,10 +2,10 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
-import { compileExplainer, compileSchema, type Validator } from "../../src/schema/compile.ts";
-import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { isLong, report, rounds } from "../faults/length.ts";
+import { EvregError } from "../../src/domain/error.ts";
+import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { compileExplainer, compileSchema, type Validator } from "../../src/schema/validate/compile.ts";
 import { payloadFor, randomFrom } from "./compatibility/random-payloads.ts";
 import { anyDocument } from "./compatibility/random-schemas.ts";
 

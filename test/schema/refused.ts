@@ -1,7 +1,6 @@
 import { EvregError } from "../../src/domain/error.ts";
 import { checkSchema } from "../../src/schema/check.ts";
-import { compileSchema } from "../../src/schema/compile.ts";
-import type { Validator } from "../../src/schema/compile.ts";
+import { compileSchema, type Validator } from "../../src/schema/validate/compile.ts";
 
 /** What a document is refused with; fails when it is not. */
 export function refused(schemata: unknown): { field: unknown; message: string } {

@@ -1,13 +1,11 @@
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
 import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
-import { compileSchema, compilingDocument, compilingSchema } from "../../src/schema/compile.ts";
-import { refillBudget } from "../../src/schema/budget.ts";
 import { compare, comparing } from "../../src/schema/compatibility/compare.ts";
-import { TextSearch } from "../../src/schema/compatibility/text-search.ts";
-import { readSchema } from "../../src/schema/document.ts";
-import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
-import type { Task } from "../../src/schema/task.ts";
+import { refillBudget, SCHEMA_LIMITS, type Task } from "../../src/schema/limits.ts";
+import { TextSearch } from "../../src/schema/patterns/search.ts";
+import { readSchema } from "../../src/schema/read.ts";
+import { compileSchema, compilingDocument, compilingSchema } from "../../src/schema/validate/compile.ts";
 
 const wide = (type: string, count = 300) => ({
   properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),

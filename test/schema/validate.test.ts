@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
-import { compileSchema } from "../../src/schema/compile.ts";
+import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { accepted } from "./refused.ts";
 
 const failure = (schemata: unknown, value: unknown) => accepted(schemata).validate(value);

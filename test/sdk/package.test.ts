@@ -62,7 +62,7 @@ test("evreg/client says which Node it needs on an older one", async () => {
 
 describe("what is loaded", () => {
   test("evreg/webhook stands on node:crypto alone", () => {
-    expect(imported("sdk/webhook.js")).toEqual(["node:crypto", "sdk/webhook-error.js", "sdk/webhook.js"]);
+    expect(imported("sdk/webhook.js")).toEqual(["node:crypto", "sdk/webhook.js"]);
   });
 
   test("evreg/client knows nothing of the server, the store and the commands", () => {
@@ -76,7 +76,7 @@ describe("what is loaded", () => {
   test("nothing else can be imported", async () => {
     const { exports } = JSON.parse(readFileSync(join(evreg, "package.json"), "utf8")) as { exports: object };
     expect(Object.keys(exports)).toEqual(["./client", "./webhook", "./package.json"]);
-    for (const name of ["evreg", "evreg/dist/app.js", "evreg/dist/sdk/webhook.js"]) {
+    for (const name of ["evreg", "evreg/dist/app/server.js", "evreg/dist/sdk/webhook.js"]) {
       const tried = inConsumer(["--input-type=module", "--eval", `await import(${JSON.stringify(name)})`]);
       await expect(tried, name).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
     }
@@ -226,7 +226,7 @@ describe("in TypeScript", () => {
 test("the package holds what runs, and no tests", () => {
   expect(readdirSync(evreg).toSorted()).toEqual(
     [
-      ..."CHANGELOG.md CONTRIBUTING.md LICENSE README.md bin config.example.yaml dist docs".split(" "),
+      ..."CHANGELOG.md CONTRIBUTING.md LICENSE README.md bin config.example.yaml dist docs examples".split(" "),
       ..."oclif.manifest.json package.json".split(" "),
     ].toSorted(),
   );

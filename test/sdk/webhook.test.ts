@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { deliveryBody } from "../../src/delivery/body.ts";
-import { deliveryHeaders } from "../../src/delivery/signature.ts";
-import { verify, WebhookError, type VerifyOptions, type WebhookHeaders } from "../../src/sdk/webhook.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/signed-request.ts";
+import { verify, type VerifyOptions, WebhookError, type WebhookHeaders } from "../../src/sdk/webhook.ts";
 
 // What the engine sends, held against what a receiver makes of it.
 

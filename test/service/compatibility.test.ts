@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Schemata } from "../../src/domain/action.ts";
-import type { RevisionBreak } from "../../src/domain/compatibility.ts";
-import { loopPace } from "../../src/runtime/pace.ts";
+import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
+import { loopPace } from "../../src/runtime/yielding.ts";
 import { breaksOf } from "../../src/service/compatibility.ts";
-import { SchemaWork } from "../../src/service/schema-work.ts";
-import { openLocalService } from "../support/local-service.ts";
-import type { LocalService } from "../support/local-service.ts";
+import { SchemaWork } from "../../src/service/schema-tasks.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
 beforeEach(async () => {
@@ -23,9 +21,12 @@ function having(...names: string[]): Schemata {
 /** An action that has had these schemas, oldest first. */
 async function withHistory([first, ...others]: readonly Schemata[]): Promise<void> {
   const rule = { ...ALL, compatibility: "none" } as const;
-  await local.store.createAction({ action: "a.b", application: "shop", schemata: first!, ...rule }, 0);
+  await local.store.catalog.createAction(
+    { action: "a.b", application: "shop", schemata: first!, ...rule },
+    0,
+  );
   for (const [index, schemata] of others.entries()) {
-    await local.store.reviseAction(
+    await local.store.catalog.reviseAction(
       { action: "a.b", schemata, basedOnEdition: index + 1, admission: { compatibility: "none", breaks: 0 } },
       0,
     );
@@ -47,8 +48,8 @@ async function judge(
       return turns.goOn(task);
     },
   };
-  const stored = (await local.store.findAction("a.b"))!;
-  const breaks = await breaksOf(local.store, counted, stored, next, rule, stepsOverAll);
+  const stored = (await local.store.catalog.findAction("a.b"))!;
+  const breaks = await breaksOf(local.store.catalog, counted, stored, next, rule, stepsOverAll);
   return { breaks, comparisons };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Token } from "../../src/domain/token.ts";
-import { findingsOf, type Patient } from "../../src/service/doctor.ts";
+import { findingsOf, type DoctorInput } from "../../src/service/doctor.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const inHours = (hours: number): string => new Date(NOW + hours * 3_600_000).toISOString();
@@ -37,7 +37,7 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
 });
 
 const none = { deliveries: 0, sinceMs: undefined };
-const WELL: Patient = {
+const WELL: DoctorInput = {
   tokens: [token()],
   subscriptions: [subscription(), subscription({ active: false })],
   allowHttp: true,
@@ -53,7 +53,7 @@ const WELL: Patient = {
   nowMs: NOW,
 };
 
-const backlogOf = (patient: Patient) => findingsOf(patient).find(({ check }) => check === "backlog");
+const backlogOf = (patient: DoctorInput) => findingsOf(patient).find(({ check }) => check === "backlog");
 
 describe("what the doctor finds", () => {
   it("is nothing where all is well, with nothing to do", () => {
@@ -74,7 +74,7 @@ describe("what the doctor finds", () => {
     );
   });
 
-  it.each<[string, Partial<Patient>, string, "warning" | "problem", string]>([
+  it.each<[string, Partial<DoctorInput>, string, "warning" | "problem", string]>([
     ["a key that is missing", { encrypts: false }, "encryption", "warning", "as they are"],
     ["a clock behind the events", { newestEvent: inHours(1) }, "clock", "problem", "one of them is wrong"],
     ["a clock that was set back", { clockShiftMs: -90_000 }, "clock", "warning", "set 90 s back"],

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
-import type { NewEvent } from "../../src/domain/event.ts";
 import { EvregError } from "../../src/domain/error.ts";
-import { budget } from "../../src/schema/budget.ts";
-import { compileSchema, type Validator } from "../../src/schema/compile.ts";
-import { SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
-import type { LongChecks } from "../../src/schema/long-check.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { budget, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
+import { compileSchema, type LongChecks, type Validator } from "../../src/schema/validate/compile.ts";
 import type { LoadedAction } from "../../src/service/action-cache.ts";
-import { CheckThread } from "../../src/service/check-thread.ts";
-import { PayloadChecks, type PayloadChecksParts } from "../../src/service/payload-checks.ts";
+import { PayloadChecks, type PayloadChecksParts } from "../../src/service/payload-validator.ts";
+import { CheckThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

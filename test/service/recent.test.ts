@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Recent } from "../../src/service/recent.ts";
+import { Recent } from "../../src/runtime/lru-cache.ts";
 
 test("keeps those used last, as many as their sizes allow", () => {
   const recent = new Recent<number>(10, (size) => size);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
-import { Pace } from "../../src/runtime/pace.ts";
-import { type SchemaTurns, SchemaWork } from "../../src/service/schema-work.ts";
-import type { Task } from "../../src/schema/task.ts";
+import { Pace } from "../../src/runtime/yielding.ts";
+import type { Task } from "../../src/schema/limits.ts";
+import { type SchemaTurns, SchemaWork } from "../../src/service/schema-tasks.ts";
 
 /** Tasks that were begun, each with what ends it. */
 let begun: Map<string, () => void>;

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { countBacklog } from "../../src/store/libsql/backlog.ts";
-import type { Connection } from "../../src/store/libsql/connection.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
-import { complete } from "../../src/store/libsql/read-steps.ts";
+import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { complete } from "../../src/store/libsql/thread/sql.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { board, type Message } from "../../src/store/libsql/boarding.ts";
+import { board, type Message } from "../../src/store/libsql/group-commit.ts";
 
 const KiB = 1024;
 

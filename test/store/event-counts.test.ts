@@ -1,16 +1,20 @@
-import { join } from "node:path";
 import * as fc from "fast-check";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
-import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
-import type { Connection } from "../../src/store/libsql/connection.ts";
-import { type BlockShape, isAllSealed, sealBlocks, sealPassed } from "../../src/store/libsql/event-counts.ts";
-import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
-import { listEvents } from "../../src/store/libsql/event-reads.ts";
+import {
+  type BlockShape,
+  deleteEvents,
+  isAllSealed,
+  sealBlocks,
+  sealPassed,
+} from "../../src/store/libsql/events/counts.ts";
+import { listEvents } from "../../src/store/libsql/events/list.ts";
+import { loadEnds, recordEvents } from "../../src/store/libsql/events/record.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
-import { complete } from "../../src/store/libsql/read-steps.ts";
-import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
-import { recordEvents } from "../../src/store/libsql/record-events.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { complete } from "../../src/store/libsql/thread/sql.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 

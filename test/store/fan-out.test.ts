@@ -2,13 +2,12 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { CommitCounts } from "../../src/store/commit-counts.ts";
-import { DamagedEvents } from "../../src/store/damaged-events.ts";
-import { Backups } from "../../src/store/libsql/backups.ts";
-import { FlightQueue } from "../../src/store/libsql/flight-queue.ts";
-import { Keeper } from "../../src/store/libsql/keeper.ts";
-import { createLibsqlStore } from "../../src/store/libsql/libsql-store.ts";
-import { WorkerHost } from "../../src/store/libsql/worker-host.ts";
+import { CommitCounts, DamagedEvents } from "../../src/store/health.ts";
+import { Backups } from "../../src/store/libsql/files/backup.ts";
+import { createLibsqlStore } from "../../src/store/libsql/store.ts";
+import { Keeper } from "../../src/store/libsql/thread/supervisor.ts";
+import { WorkerHost } from "../../src/store/libsql/thread/worker-client.ts";
+import { FlightQueue } from "../../src/store/libsql/thread/write-queue.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -38,7 +37,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     letGo: () => keeper.close(),
   });
 
-  const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const action = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   const named = {
     application: "x",
     action: "a.b",
@@ -47,11 +46,11 @@ it("counts the deliveries an event makes towards its message, so that few such e
     active: true,
   };
   const subscriptions = Array.from({ length: 999 }, (_, n) =>
-    store.createSubscription({ ...named, subscription: `s${n}`, secret: "s" }, 1),
+    store.catalog.createSubscription({ ...named, subscription: `s${n}`, secret: "s" }, 1),
   );
   const [first] = await Promise.all(subscriptions);
   const publish = () =>
-    store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+    store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
   // What it makes is known from the first one on.
   expect(await publish()).toMatchObject([{ deliveries: 999 }]);
 
@@ -59,7 +58,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
   await Promise.all(Array.from({ length: 9 }, publish));
   expect(messages).toEqual(Array.from({ length: 9 }, () => 1));
 
-  await store.updateSubscription(first?.rowid ?? 0, { active: false }, 1);
+  await store.catalog.updateSubscription(first?.rowid ?? 0, { active: false }, 1);
   expect(await publish()).toMatchObject([{ deliveries: 998 }]);
   await store.close();
 });

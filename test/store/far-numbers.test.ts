@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { describe } from "vitest";
-import { silentLogger } from "../../src/runtime/logger.ts";
-import { moveNumbers } from "../../src/store/libsql/check-file.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import type { Store } from "../../src/store/store.ts";
 import { backlogSuite } from "../contract/store/backlog.ts";
 import { orderedSuite } from "../contract/store/ordered.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 
 /** Numbers greater than today's time in milliseconds, with which places in an order are compared. */

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { Connection } from "../../src/store/libsql/connection.ts";
-import { inspectMigrations, migrate } from "../../src/store/libsql/inspect.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
 import {
   APPLICATION_ID,
   LATEST_VERSION,
   type Migration,
   MIGRATIONS,
-} from "../../src/store/libsql/migrations.ts";
+} from "../../src/store/libsql/files/migrations.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
@@ -22,7 +22,7 @@ const open = (folder: string): Promise<Store> =>
 
 async function makeFile(folder: string): Promise<string> {
   const store = await open(folder);
-  await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   await store.close();
   return join(folder, "evreg.db");
 }

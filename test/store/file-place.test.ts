@@ -1,7 +1,7 @@
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { FilePlace } from "../../src/store/libsql/file-place.ts";
+import { FilePlace } from "../../src/store/libsql/thread/file-guard.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();

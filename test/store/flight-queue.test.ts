@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FlightQueue, type QueuedWrite, SEND_WRITES } from "../../src/store/libsql/flight-queue.ts";
-import type { WireOp } from "../../src/store/libsql/messages.ts";
+import type { WireOp } from "../../src/store/libsql/thread/protocol.ts";
+import { FlightQueue, type QueuedWrite, SEND_WRITES } from "../../src/store/libsql/thread/write-queue.ts";
 
 interface Sent {
   readonly names: readonly string[];

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { checkFile } from "../../src/store/libsql/check-file.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/migrations.ts";
-import { inspectMigrations, migrate } from "../../src/store/libsql/inspect.ts";
+import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
+import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+import { restore } from "../../src/store/libsql/files/restore.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { restore } from "../../src/store/libsql/restore.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -68,9 +68,9 @@ describe("a file from before there were counts", () => {
       logger: silentLogger,
     });
     const page = { order: "asc" as const, limit: 2, page: 451 };
-    const { events, total } = await store.listEvents({ ...page, action: "b" });
+    const { events, total } = await store.events.list({ ...page, action: "b" });
     expect([events.map(({ rowid }) => rowid), total]).toEqual([[9_010, 9_020], 1_000]);
-    expect((await store.listEvents({ ...page, fromMs: 4_001 })).total).toBe(6_000);
+    expect((await store.events.list({ ...page, fromMs: 4_001 })).total).toBe(6_000);
     await store.close();
     const counted = "SELECT sum(events) AS n FROM event_count WHERE action_id = 0";
     expect(rawSql(file, counted)).toEqual([{ n: 8_191 }]);
@@ -92,8 +92,8 @@ describe("a file from before there were checksums", () => {
     );
     expect(await checkFile(file)).toMatchObject({ form: 10, events_without_checksum: 1, impossible: [] });
     const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
-    await store.recordEvents([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
-    const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+    await store.events.record([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["{}", '{"n":1}']);
     await store.close();
     expect(await checkFile(file)).toMatchObject({

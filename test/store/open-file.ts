@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Connection } from "../../src/store/libsql/connection.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/migrate-file.ts";
+import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
+import { Connection } from "../../src/store/libsql/thread/connection.ts";
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
 export function openFile(file: string): Connection {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { BytesOut, bytesAt } from "../../src/store/libsql/bytes-out.ts";
-import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
-import { listEvents } from "../../src/store/libsql/event-reads.ts";
+import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
+import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { bytesAt, BytesOut } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 

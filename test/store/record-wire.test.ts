@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { WireOp, WireOutcome } from "../../src/store/libsql/messages.ts";
-import { packOps, packOutcomes, unpackOps, unpackOutcomes } from "../../src/store/libsql/record-wire.ts";
 import type { RecordOutcome } from "../../src/store/events.ts";
+import {
+  packOps,
+  packOutcomes,
+  unpackOps,
+  unpackOutcomes,
+  type WireOp,
+  type WireOutcome,
+} from "../../src/store/libsql/thread/protocol.ts";
 
 const other: WireOp = { name: "createAction", args: ["a"] };
 
@@ -13,7 +19,7 @@ function record(nowMs: number, rows: number[], keys?: (string | null)[]): WireOp
 /** As the other side has them; rows as plain lists. */
 function carried(ops: readonly WireOp[]): readonly WireOp[] {
   return unpackOps(structuredClone(packOps(ops))).map((op) => {
-    if (op.name !== "recordEvents") return op;
+    if ("args" in op || op.name !== "recordEvents") return op;
     const { nowMs, rows, keys } = op.call;
     return record(nowMs, Array.from(rows), keys as (string | null)[] | undefined);
   });

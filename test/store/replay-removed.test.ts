@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReplaySelection } from "../../src/domain/replay.ts";
-import type { Connection } from "../../src/store/libsql/connection.ts";
-import { deleteEvents } from "../../src/store/libsql/event-deletes.ts";
+import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
+import { findReplay } from "../../src/store/libsql/history/replays.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
-import { complete } from "../../src/store/libsql/read-steps.ts";
-import { findReplay } from "../../src/store/libsql/replays.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { complete } from "../../src/store/libsql/thread/sql.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 

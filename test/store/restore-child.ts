@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { restore } from "../../src/store/libsql/restore.ts";
+import { restore } from "../../src/store/libsql/files/restore.ts";
 
 // Puts a backup in the place of a folder's data, whatever is there.
 const [folder = "", backup = ""] = process.argv.slice(2);

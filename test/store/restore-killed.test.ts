@@ -5,9 +5,9 @@ import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { folderFindings } from "../../src/runtime/folder-findings.ts";
+import { folderFindings } from "../../src/app/findings.ts";
+import { leftByRestore } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { leftByRestore } from "../../src/runtime/left-by-restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { testOwner } from "./owner.ts";
@@ -30,13 +30,13 @@ beforeEach(async () => {
 
 async function makeData(folder: string, action: string): Promise<void> {
   const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
-  await store.createAction({ action, application: "x", schemata: {} }, Date.now());
+  await store.catalog.createAction({ action, application: "x", schemata: {} }, Date.now());
   await store.close();
 }
 
 async function actions(): Promise<readonly string[]> {
   const store = await openLibsqlStore({ folder: data, owner: testOwner(), logger: silentLogger });
-  const found = await store.listActions({});
+  const found = await store.catalog.listActions({});
   await store.close();
   return found.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
 }

@@ -1,15 +1,15 @@
 import { expect } from "vitest";
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Connection } from "../../src/store/libsql/connection.ts";
-import { BytesOut } from "../../src/store/libsql/bytes-out.ts";
-import { claimAnswer, claimCall } from "../../src/store/libsql/claim-call.ts";
-import { OpenedSecrets } from "../../src/store/libsql/opened-secrets.ts";
-import { sealPassed } from "../../src/store/libsql/event-counts.ts";
-import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
-import { complete, type Steps } from "../../src/store/libsql/read-steps.ts";
-import { loadEnds } from "../../src/store/libsql/record-lookups.ts";
-import { removeEvents } from "../../src/store/libsql/remove-events.ts";
 import type { ExpiredSelection } from "../../src/store/events.ts";
+import { sealPassed } from "../../src/store/libsql/events/counts.ts";
+import { loadEnds } from "../../src/store/libsql/events/record.ts";
+import { removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { complete, type Steps } from "../../src/store/libsql/thread/sql.ts";
+import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 
 const LEASE_MS = 30_000;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { aboutSecret, Vault } from "../../src/store/vault.ts";
+import { aboutSecret, Vault } from "../../src/store/secret-cipher.ts";
 
 const key = randomBytes(32);
 const vault = new Vault(key);

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { CommitCounts } from "../../src/store/commit-counts.ts";
-import { WorkerHost } from "../../src/store/libsql/worker-host.ts";
+import { CommitCounts } from "../../src/store/health.ts";
+import { WorkerHost } from "../../src/store/libsql/thread/worker-client.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();

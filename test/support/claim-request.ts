@@ -1,4 +1,4 @@
-import type { ClaimRequest } from "../../src/store/claims.ts";
+import type { ClaimRequest } from "../../src/store/queue.ts";
 
 interface Given {
   readonly nowMs: number;

@@ -2,7 +2,7 @@ import module from "node:module";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type * as Main from "../../src/cli/main.ts";
-import type * as NextCommand from "../../src/cli/next-command.ts";
+import type * as NextCommand from "../../src/cli/target/next-command.ts";
 import type { CommandOutcome, CommandRequest } from "./command-host.ts";
 
 // A process that runs command lines of the built program, one after the other, each in a folder and an environment of
@@ -13,7 +13,7 @@ module.enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compi
 // The build: the commands oclif loads come from there, and must share its modules.
 const built = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href;
 const { runCommandLine } = (await import(built("cli/main.js"))) as typeof Main;
-const { rememberTarget } = (await import(built("cli/next-command.js"))) as typeof NextCommand;
+const { rememberTarget } = (await import(built("cli/target/next-command.js"))) as typeof NextCommand;
 const account = new URL("../../bin/unknown-account.js", import.meta.url).href;
 const { setMissingAccount } = (await import(account)) as { setMissingAccount: () => void };
 

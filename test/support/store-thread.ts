@@ -7,9 +7,9 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE = join(ROOT, "src/store/libsql/worker.ts");
-const HOST = "/src/store/libsql/thread.ts";
+const HOST = "/src/store/libsql/thread/worker-client.ts";
 /** Where it names the thread's module as it lies in the source. */
-const NAMED = `"./worker.ts"`;
+const NAMED = `"../worker.ts"`;
 
 /**
  * Has the store's thread start from one file, as in the single executable, made of the source as it is now. Hundreds

@@ -1,18 +1,13 @@
 import type { Evreg } from "../../evreg.ts";
-import { EXIT } from "../exit-code.ts";
-import { agreed, canAsk } from "../agreement.ts";
-import { interruption } from "../interruption.ts";
-import { note, writeOut } from "../output.ts";
-import { usage } from "../usage.ts";
-import { judged } from "./breaks.ts";
-import { carryOut } from "./carry-out.ts";
-import { mistakes, type Declarations } from "./declared.ts";
-import type { ApplyOptions } from "./options.ts";
+import { interruption } from "../io/interruption.ts";
+import { note, writeOut } from "../io/output.ts";
+import { agreed, canAsk } from "../io/prompts.ts";
+import { EXIT, usage } from "../usage-errors.ts";
+import { type Declarations, mistakes } from "./declarations.ts";
+import { type ApplyOptions, carryOut, judged } from "./execute.ts";
 import { registryOf } from "./export.ts";
-import { planFor, type Plan } from "./plan.ts";
-import { planText } from "./plan-text.ts";
-import { exitCodeOf, tellResult, tellUndeclared, type Run } from "./result.ts";
-import { SecretsOut } from "./secrets.ts";
+import { type Plan, planFor } from "./plan.ts";
+import { exitCodeOf, planText, type Run, SecretsOut, tellResult, tellUndeclared } from "./report.ts";
 
 /** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {

@@ -1,13 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Action } from "../../domain/action.ts";
-import type { RevisionBreak } from "../../domain/compatibility.ts";
+import {
+  type Action,
+  payloadTypeWarnings,
+  type RevisionBreak,
+  type Schemata,
+  type SchemaWarning,
+} from "../../domain/action.ts";
+import { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { keyOf, nameOf, type Declarations } from "./declared.ts";
-import type { Problem } from "./document.ts";
-import { ACTION, AS_NEW, SUBSCRIPTION, type Declarable, type Values } from "./members.ts";
-import type { Declared } from "./record.ts";
-import { schemaProblems, type PlacedWarning } from "./schemas.ts";
-import { splitState, stateProblems } from "./states.ts";
+import { checkSchema } from "../../schema/check.ts";
+import { pathNamed } from "../../schema/pointers.ts";
+import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
+import type { Problem } from "./documents.ts";
+import { ACTION, AS_NEW, type Declarable, SUBSCRIPTION, type Values } from "./members.ts";
 
 /** What there is. */
 export interface Registry {
@@ -219,4 +224,132 @@ function strangers(
 
 function valuesOf(record: Action | Subscription): Values {
   return record as unknown as Values;
+}
+
+/**
+ * The members that tell whether an action goes on and what comes instead. They are sent when all actions are there, as a
+ * successor may be created by the same files.
+ */
+const STATE = new Set(["deprecated", "retired", "successor"]);
+
+function splitState(values: Values): { readonly state: Values; readonly others: Values } {
+  const entries = Object.entries(values);
+  return {
+    state: Object.fromEntries(entries.filter(([name]) => STATE.has(name))),
+    others: Object.fromEntries(entries.filter(([name]) => !STATE.has(name))),
+  };
+}
+
+/** Successors that the service would refuse. What it alone can see, such as one that leads back, is left to it. */
+function stateProblems(declared: readonly Declared[], there: readonly Action[]): Problem[] {
+  const before = new Map(there.map((action) => [action.action, action]));
+  const names = new Set<unknown>([...before.keys(), ...declared.map(({ values }) => values["action"])]);
+  return declared.flatMap(({ values, place }) => {
+    const { action, successor } = values;
+    if (typeof successor !== "string") return [];
+    const wrong = (message: string): Problem[] => [{ place: place(["successor"]), message }];
+    const present = before.get(String(action));
+    const { deprecated = present?.deprecated, retired = present?.retired } = values;
+    if (deprecated !== true && retired !== true) {
+      return wrong(
+        "successor is only for an action that is deprecated or retired; declare one of them as well",
+      );
+    }
+    if (successor === action) return wrong("successor must be another action");
+    if (names.has(successor)) return [];
+    return wrong(
+      `there is no action ${successor}, or none that this token may read, and no file declares it`,
+    );
+  });
+}
+
+/** One change of a state; they are made one after the other. */
+interface StateCall {
+  readonly step: Step;
+  readonly body: Values;
+  /** The step has no other. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Such an order that no successor is retired, or leads back, when it is named: first what goes on again or has another
+ * successor loses the one it has, then each action comes after those that name it.
+ */
+export function stateCalls(steps: readonly Step[]): StateCall[] {
+  const changing = steps.filter(({ state }) => Object.keys(state).length > 0);
+  const ended = changing.filter(({ state }) => state["deprecated"] !== true && state["retired"] !== true);
+  const cleared = ended.filter(({ state }) => (state["successor"] ?? null) === null);
+  const rest = changing.filter((step) => !cleared.includes(step));
+  const losing = rest.filter(({ changes }) =>
+    changes.some(({ member, from }) => member === "successor" && typeof from === "string"),
+  );
+  return [
+    ...cleared.map((step) => ({ step, body: step.state, isLast: true })),
+    ...losing.map((step) => ({ step, body: { successor: null }, isLast: false })),
+    ...namingFirst(rest).map((step) => ({ step, body: step.state, isLast: true })),
+  ];
+}
+
+function namingFirst(steps: readonly Step[]): Step[] {
+  const ordered = new Set<Step>();
+  const open = new Set<Step>();
+  const add = (step: Step): void => {
+    if (ordered.has(step) || open.has(step)) return;
+    open.add(step);
+    for (const other of steps) if (other.state["successor"] === step.name) add(other);
+    ordered.add(step);
+  };
+  for (const step of steps) add(step);
+  return [...ordered];
+}
+
+/** The members that are JSON Schemas. */
+const SCHEMAS = ["schemata", "filter"] as const;
+
+/** What a schema says to no effect, and where in the files. */
+interface PlacedWarning extends SchemaWarning {
+  readonly place: string;
+}
+
+/**
+ * What keeps the schemas that are to be sent from being some, and what they say to no effect. Those that the service has
+ * already are not looked at again: compiling hundreds takes longer than all the rest of a plan that changes nothing.
+ */
+function schemaProblems(
+  sent: Values,
+  { place }: Declared,
+): { readonly problems: readonly Problem[]; readonly warnings: readonly PlacedWarning[] } {
+  const problems: Problem[] = [];
+  const warnings: PlacedWarning[] = [];
+  for (const member of SCHEMAS) {
+    const schema = sent[member] ?? null;
+    if (schema === null) continue;
+    try {
+      const found = [
+        ...payloadTypeWarnings(schema as Schemata, member),
+        ...checkSchema(schema, member).warnings,
+      ];
+      warnings.push(
+        ...found.map(({ pointer, message }) => ({
+          pointer,
+          message,
+          place: place([member, ...stepsOf(pointer)]),
+        })),
+      );
+    } catch (error) {
+      if (!(error instanceof EvregError)) throw error;
+      const { field, message } = error.details;
+      const name = String(field);
+      problems.push({ place: place(pathNamed(name)), message: `${name}: ${String(message)}` });
+    }
+  }
+  return { problems, warnings };
+}
+
+/** Of a JSON pointer. */
+function stepsOf(pointer: string): readonly string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

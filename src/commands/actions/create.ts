@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_CHANGED } from "../../cli/columns/actions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { againstFlag, given, modeFlag, textArg } from "../../cli/flags.ts";
+import { againstFlag, definedOnly, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { ACTION_CHANGED } from "../../resources/actions.ts";
 
 export default class ActionsCreate extends EvregCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
@@ -39,7 +39,7 @@ export default class ActionsCreate extends EvregCommand {
     const { args, flags } = await this.parse(ActionsCreate);
     const schemata = await readSchema(flags.schema);
     const { application, mode: compatibility, against: compatibility_against } = flags;
-    const rule = given({ compatibility, compatibility_against });
+    const rule = definedOnly({ compatibility, compatibility_against });
     const answer = await this.withEvreg(
       flags,
       (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),

@@ -1,4 +1,4 @@
-import { EndActionCommand, endFlags } from "../../cli/end-action-command.ts";
+import { EndActionCommand, endFlags } from "../../cli/resource-command.ts";
 
 export default class ActionsDeprecate extends EndActionCommand {
   static override usage = "actions deprecate NAME [--successor NAME | --undo]";

@@ -1,14 +1,13 @@
-import type { Schemata } from "../../domain/action.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { differenceLine } from "../../cli/difference-lines.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { optionalArg, textArg } from "../../cli/flags.ts";
-import { writeOut } from "../../cli/output.ts";
-import { printableLine } from "../../cli/printable.ts";
+import { writeOut } from "../../cli/io/output.ts";
+import { printableLine } from "../../cli/io/text.ts";
 import { readSchema } from "../../cli/schema-file.ts";
-import { usage } from "../../cli/usage.ts";
-import { differencesOf } from "../../schema/difference.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
+import type { Schemata } from "../../domain/action.ts";
 import type { Evreg } from "../../evreg.ts";
+import { differenceLine } from "../../resources/actions.ts";
+import { differencesOf } from "../../schema/pointers.ts";
 
 /** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */
 interface Side {

@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_RECORD } from "../../cli/columns/actions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { textArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { ACTION_RECORD } from "../../resources/actions.ts";
 
 export default class ActionsGet extends EvregCommand {
   static override summary = "Show one action with its schema.";

@@ -1,11 +1,10 @@
-import type { ActionRevision } from "../../domain/action.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { revisionColumns } from "../../cli/columns/actions.ts";
-import { differencesInShort } from "../../cli/difference-lines.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, numberFlag, textArg } from "../../cli/flags.ts";
-import { differencesOf } from "../../schema/difference.ts";
+import { definedOnly, numberFlag, textArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import type { ActionRevision } from "../../domain/action.ts";
 import type { Evreg } from "../../evreg.ts";
+import { differencesInShort, revisionColumns } from "../../resources/actions.ts";
+import { differencesOf } from "../../schema/pointers.ts";
 
 export default class ActionsHistory extends EvregCommand {
   static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
@@ -28,7 +27,7 @@ export default class ActionsHistory extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsHistory);
     const output = this.outputFor(flags);
-    const query = given({ limit: flags.limit, after: flags.after });
+    const query = definedOnly({ limit: flags.limit, after: flags.after });
     await this.withEvreg(flags, async (evreg) => {
       const answer = await evreg.actions.revisions(args.name, query);
       const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();

@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_LIST } from "../../cli/columns/actions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed } from "../../cli/flags.ts";
-import { nextCommand } from "../../cli/next-command.ts";
+import { definedOnly, isNarrowed } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { ACTION_LIST } from "../../resources/actions.ts";
 
 export default class ActionsList extends EvregCommand {
   static override aliases = ["actions"];
@@ -20,7 +20,7 @@ export default class ActionsList extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(ActionsList);
-    const query = given({ application: flags.application });
+    const query = definedOnly({ application: flags.application });
     const answer = await this.withEvreg(flags, (evreg) => evreg.actions.list(query));
     await this.outputFor(flags).list(
       answer,

@@ -1,4 +1,4 @@
-import { EndActionCommand, endFlags } from "../../cli/end-action-command.ts";
+import { EndActionCommand, endFlags } from "../../cli/resource-command.ts";
 
 export default class ActionsRetire extends EndActionCommand {
   static override usage = "actions retire NAME [--successor NAME | --undo]";

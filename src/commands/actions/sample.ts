@@ -1,10 +1,9 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { numberFlag, textArg } from "../../cli/flags.ts";
-import { note, type Output, writeOut } from "../../cli/output.ts";
-import { printableJson } from "../../cli/printable.ts";
+import { note, type Output, writeOut } from "../../cli/io/output.ts";
+import { printableJson } from "../../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../../cli/sample-payload.ts";
-import { usage } from "../../cli/usage.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
 import type { Action } from "../../domain/action.ts";
 import { RawJson } from "../../json/raw-json.ts";
 

@@ -1,10 +1,12 @@
 import { Args, Flags } from "@oclif/core";
-import { actionsNamed } from "../../cli/actions-named.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { note, writeOut } from "../../cli/output.ts";
-import { typesFile } from "../../cli/types-file.ts";
-import { writeFile } from "../../cli/write-file.ts";
+import { writeFile } from "../../cli/io/files.ts";
+import { note, writeOut } from "../../cli/io/output.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import type { Action } from "../../domain/action.ts";
+import type { Evreg } from "../../evreg.ts";
+import { declarationsFor } from "../../schema/typescript/declarations.ts";
+import { stringLiteral } from "../../schema/typescript/print.ts";
 
 export default class ActionsTypes extends EvregCommand {
   static override summary =
@@ -57,4 +59,57 @@ A type is never narrower than its schema, save that a schema without "type" is t
     else await output.document({ data: source });
     return EXIT.done;
   }
+}
+
+/** Names of the types below, which no action's type may take. */
+const OWN_NAMES = ["EventPayloads", "ActionName", "Delivery", "DeliveryOf"];
+
+/** The actions as a file of TypeScript: a type for each payload, and one for the bodies of all deliveries. */
+function typesFile(actions: readonly Action[]): string {
+  const sorted = actions.toSorted((a, b) => (a.action < b.action ? -1 : 1));
+  const { source, names } = declarationsFor(
+    sorted.map(({ action, application, revision, schemata }) => ({
+      name: action,
+      schemata,
+      about: [`The payload of ${action} (${application}, revision ${revision}).`],
+    })),
+    OWN_NAMES,
+  );
+  const payloads = sorted.map(({ action }, index) => `  ${stringLiteral(action)}: ${names[index]};\n`);
+  return `${HEAD}
+/** The payload of each action. */
+export interface EventPayloads {
+${payloads.join("")}}
+${DELIVERY}${source === "" ? "" : "\n"}${source}`;
+}
+
+const HEAD = `// Made by \`evreg actions types\` from the schemas of the actions. Make it anew rather than edit it.
+/* eslint-disable */
+`;
+
+const DELIVERY = `
+export type ActionName = keyof EventPayloads;
+
+/** What a handler receives for one action. */
+export interface DeliveryOf<Name extends ActionName> {
+  /** The same in every attempt. */
+  event_id: string;
+  action: Name;
+  payload: EventPayloads[Name];
+  /** ISO 8601, when the event was published. */
+  timestamp: string;
+  /** 1 for the first attempt. */
+  delivery_attempt: number;
+}
+
+/** What a handler receives; \`action\` tells which payload it is. */
+export type Delivery = { [Name in ActionName]: DeliveryOf<Name> }[ActionName];
+`;
+
+/** The actions of those names, or all that may be read when there are none. `not_found`. */
+async function actionsNamed(evreg: Evreg, names: readonly string[]): Promise<readonly Action[]> {
+  if (names.length === 0) return (await evreg.actions.list()).data;
+  const actions: Action[] = [];
+  for (const name of new Set(names)) actions.push((await evreg.actions.get(name)).data);
+  return actions;
 }

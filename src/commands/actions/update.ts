@@ -1,12 +1,11 @@
-import { isDeepStrictEqual } from "node:util";
 import { Flags } from "@oclif/core";
+import { isDeepStrictEqual } from "node:util";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ACTION_CHANGED } from "../../cli/columns/actions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { againstFlag, given, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
+import { againstFlag, definedOnly, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
+import { note } from "../../cli/io/output.ts";
 import { readSchema } from "../../cli/schema-file.ts";
-import { usage } from "../../cli/usage.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { ACTION_CHANGED } from "../../resources/actions.ts";
 
 export default class ActionsUpdate extends EvregCommand {
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
@@ -54,7 +53,7 @@ export default class ActionsUpdate extends EvregCommand {
     const { args, flags } = await this.parse(ActionsUpdate);
     const { schema, mode: compatibility, against: compatibility_against } = flags;
     const number = flags["from-revision"];
-    const settings = given({ compatibility, compatibility_against });
+    const settings = definedOnly({ compatibility, compatibility_against });
     if (schema === undefined && number === undefined) {
       if (Object.keys(settings).length === 0) {
         throw usage("Nothing to change: give --schema, --from-revision, --mode or --against.");
@@ -66,13 +65,13 @@ export default class ActionsUpdate extends EvregCommand {
       }
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
-    const options = given({ compatibility: flags.compatibility });
+    const options = definedOnly({ compatibility: flags.compatibility });
     const { answer, before } = await this.withEvreg(flags, async ({ actions }) => {
       // Whoever may write need not be allowed to read.
       const found = await actions.get(args.name).catch(() => undefined);
       const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
       const schemata = read ?? kept?.schemata;
-      const updated = await actions.update(args.name, { ...settings, ...given({ schemata }) }, options);
+      const updated = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
       return { answer: updated, before: found?.data };
     });
     const output = this.outputFor(flags);

@@ -1,12 +1,12 @@
 import { PlainCommand } from "../../cli/base-command.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { optionalArg } from "../../cli/flags.ts";
-import { readInput } from "../../cli/input.ts";
-import { note } from "../../cli/output.ts";
-import { printableLines } from "../../cli/printable.ts";
-import type { Column } from "../../cli/table.ts";
-import type { Config } from "../../config/config.ts";
+import { readInput } from "../../cli/io/input.ts";
+import { note } from "../../cli/io/output.ts";
+import type { Column } from "../../cli/io/table.ts";
+import { printableLines } from "../../cli/io/text.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load.ts";
+import type { Config } from "../../config/schema.ts";
 import { EvregError } from "../../domain/error.ts";
 import { readCertificate } from "../../runtime/certificate.ts";
 

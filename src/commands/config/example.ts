@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
 import { existsSync, readFileSync } from "node:fs";
 import { PlainCommand } from "../../cli/base-command.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { writeOut } from "../../cli/output.ts";
-import { writeFile } from "../../cli/write-file.ts";
-import { exampleConfig } from "../../config/example.ts";
+import { writeFile } from "../../cli/io/files.ts";
+import { writeOut } from "../../cli/io/output.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { exampleConfig } from "../../config/shown.ts";
 import { EvregError } from "../../domain/error.ts";
 
 export default class ConfigExample extends PlainCommand {

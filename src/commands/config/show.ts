@@ -1,13 +1,12 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../cli/base-command.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { note } from "../../cli/output.ts";
-import { contextFor } from "../../cli/place.ts";
-import { printableLine } from "../../cli/printable.ts";
-import { readSettings } from "../../cli/settings.ts";
-import type { Column } from "../../cli/table.ts";
+import { note } from "../../cli/io/output.ts";
+import type { Column } from "../../cli/io/table.ts";
+import { printableLine } from "../../cli/io/text.ts";
+import { contextFor, readSettings } from "../../cli/target/place.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { CONFIG_KEYS } from "../../config/schema.ts";
-import { shownKeys, type ShownKey } from "../../config/shown.ts";
+import { type ShownKey, shownKeys } from "../../config/shown.ts";
 
 /** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
 const KEY_FLAGS = Object.fromEntries(

@@ -1,14 +1,14 @@
 import { Flags } from "@oclif/core";
 import { PlainCommand } from "../../cli/base-command.ts";
-import { CONTEXT_RECORD, shownContext } from "../../cli/context-shown.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { textArg } from "../../cli/flags.ts";
-import { identityColumns } from "../../cli/identity-columns.ts";
-import { note } from "../../cli/output.ts";
-import { tokenIn } from "../../cli/target.ts";
-import { checkName, Contexts, type Context } from "../../config/contexts.ts";
+import { note } from "../../cli/io/output.ts";
+import { tokenIn } from "../../cli/target/target.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { checkName, type Context, Contexts } from "../../config/contexts.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Identity } from "../../domain/token.ts";
+import { CONTEXT_RECORD, shownContext } from "../../resources/contexts.ts";
+import { identityColumns } from "../../resources/tokens.ts";
 
 export default class ContextAdd extends PlainCommand {
   static override summary = "Keep a server's address and token under a name.";
@@ -89,7 +89,7 @@ export default class ContextAdd extends PlainCommand {
 
 /** @param ask whether the server is asked at all; address and token are looked at in any case */
 async function identityAt(context: Context, ask: boolean): Promise<Identity | undefined> {
-  const { connect } = await import("../../client/connect.ts");
+  const { connect } = await import("../../client/client.ts");
   const evreg = connect(context);
   try {
     return ask ? (await evreg.whoami()).data : undefined;

@@ -1,9 +1,9 @@
 import { PlainCommand } from "../../cli/base-command.ts";
-import { CONTEXT_LIST, shownContext } from "../../cli/context-shown.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { note } from "../../cli/output.ts";
-import { printableLine } from "../../cli/printable.ts";
+import { note } from "../../cli/io/output.ts";
+import { printableLine } from "../../cli/io/text.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
+import { CONTEXT_LIST, shownContext } from "../../resources/contexts.ts";
 
 export default class ContextList extends PlainCommand {
   static override aliases = ["context"];

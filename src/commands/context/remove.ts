@@ -1,9 +1,9 @@
 import { PlainCommand } from "../../cli/base-command.ts";
-import { REMOVED_CONTEXT, shownContext } from "../../cli/context-shown.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { textArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
+import { note } from "../../cli/io/output.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
+import { REMOVED_CONTEXT, shownContext } from "../../resources/contexts.ts";
 
 export default class ContextRemove extends PlainCommand {
   static override summary = "Forget a context, with its token.";

@@ -1,11 +1,10 @@
 import { Flags } from "@oclif/core";
 import { PlainCommand } from "../../cli/base-command.ts";
-import { CONTEXT_RECORD, shownContext } from "../../cli/context-shown.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { optionalArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
-import { usage } from "../../cli/usage.ts";
+import { note } from "../../cli/io/output.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
+import { CONTEXT_RECORD, shownContext } from "../../resources/contexts.ts";
 
 export default class ContextUse extends PlainCommand {
   static override usage = "context use NAME | --none";

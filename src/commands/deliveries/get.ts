@@ -1,9 +1,9 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { ATTEMPT_LIST, DELIVERY_RECORD } from "../../cli/columns/deliveries.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { writeOut } from "../../cli/output.ts";
-import { tellWhyStuck } from "../../cli/tell-stuck.ts";
+import { writeOut } from "../../cli/io/output.ts";
+import { tellWhyStuck } from "../../cli/notes.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { ATTEMPT_LIST, DELIVERY_RECORD } from "../../resources/deliveries.ts";
 
 export default class DeliveriesGet extends EvregCommand {
   static override summary = "Show one delivery with each of its attempts.";

@@ -1,12 +1,10 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_LIST } from "../../cli/columns/deliveries.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
-import { tellPage } from "../../cli/next-page.ts";
-import { noMatch } from "../../cli/no-match.ts";
-import { checkWalk, walk } from "../../cli/walk.ts";
+import { EvregCommand, noMatch } from "../../cli/base-command.ts";
+import { definedOnly, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { checkWalk, tellPage, walk } from "../../cli/resource-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import { DELIVERY_LIST } from "../../resources/deliveries.ts";
 
 export default class DeliveriesList extends EvregCommand {
   static override aliases = ["deliveries"];
@@ -52,7 +50,7 @@ export default class DeliveriesList extends EvregCommand {
     const { event, subscription, action, status, from, to, limit, after } = flags;
     const output = this.outputFor(flags);
     await this.withEvreg(flags, async (evreg) => {
-      const query = given({ event, subscription, action, status, from, to, limit, after });
+      const query = definedOnly({ event, subscription, action, status, from, to, limit, after });
       if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
       const empty = isNarrowed(query)
         ? () => noMatch("No delivery matches.", evreg, query)

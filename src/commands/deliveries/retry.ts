@@ -1,10 +1,10 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_RECORD } from "../../cli/columns/deliveries.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { nextCommand } from "../../cli/next-command.ts";
-import { note } from "../../cli/output.ts";
-import { tellWhenWaiting } from "../../cli/tell-when-waiting.ts";
+import { note } from "../../cli/io/output.ts";
+import { tellWhenWaiting } from "../../cli/notes.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { DELIVERY_RECORD } from "../../resources/deliveries.ts";
 
 export default class DeliveriesRetry extends EvregCommand {
   static override summary = "Send a delivery again now, with all its retries, also one that was delivered.";

@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_RECORD } from "../../cli/columns/deliveries.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { DELIVERY_RECORD } from "../../resources/deliveries.ts";
 
 export default class DeliveriesSkip extends EvregCommand {
   static override summary = "Give a delivery up that has failed so far, so that those behind it go on.";

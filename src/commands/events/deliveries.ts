@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { DELIVERY_LIST } from "../../cli/columns/deliveries.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { DELIVERY_LIST } from "../../resources/deliveries.ts";
 
 export default class EventsDeliveries extends EvregCommand {
   static override summary = "Show where one event went: its delivery to each subscription.";

@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { EVENT_RECORD } from "../../cli/columns/events.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { EVENT_RECORD } from "../../resources/events.ts";
 
 export default class EventsGet extends EvregCommand {
   static override summary = "Show one event with its payload, as it was published.";

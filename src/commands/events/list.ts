@@ -1,14 +1,12 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { EVENT_LIST } from "../../cli/columns/events.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
-import { tellPage } from "../../cli/next-page.ts";
-import { note } from "../../cli/output.ts";
-import { noMatch } from "../../cli/no-match.ts";
-import { checkWalk, walk } from "../../cli/walk.ts";
-import { nextCommand } from "../../cli/next-command.ts";
+import { EvregCommand, noMatch } from "../../cli/base-command.ts";
+import { definedOnly, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { note } from "../../cli/io/output.ts";
+import { checkWalk, tellPage, walk } from "../../cli/resource-command.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { EVENT_LIMITS, type EventQuery, type PageMeta } from "../../domain/event.ts";
+import { EVENT_LIST } from "../../resources/events.ts";
 
 export default class EventsList extends EvregCommand {
   static override aliases = ["events"];
@@ -50,7 +48,7 @@ export default class EventsList extends EvregCommand {
     const { action, from, to, order, limit, page, after } = flags;
     const output = this.outputFor(flags);
     await this.withEvreg(flags, async (evreg) => {
-      const query = given({ action, from, to, order, limit, page, after });
+      const query = definedOnly({ action, from, to, order, limit, page, after });
       const read = async (next: EventQuery): ReturnType<typeof evreg.events.list> => {
         const answer = await evreg.events.list({ ...query, ...next });
         tellDamaged(answer.meta);

@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { REPLAY_RECORD } from "../../cli/columns/replays.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { REPLAY_RECORD } from "../../resources/replays.ts";
 
 export default class ReplaysCancel extends EvregCommand {
   static override summary = "End a replay before it is done.";

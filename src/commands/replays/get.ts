@@ -1,8 +1,8 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { REPLAY_RECORD } from "../../cli/columns/replays.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { tellWhenPaused } from "../../cli/tell-when-paused.ts";
+import { tellWhenPaused } from "../../cli/notes.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { REPLAY_RECORD } from "../../resources/replays.ts";
 
 export default class ReplaysGet extends EvregCommand {
   static override summary = "Show one replay and how far it has come.";

@@ -1,12 +1,11 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { REPLAY_LIST } from "../../cli/columns/replays.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed, numberFlag } from "../../cli/flags.ts";
-import { noMatch } from "../../cli/no-match.ts";
-import { nextCommand } from "../../cli/next-command.ts";
-import { tellWhenPaused } from "../../cli/tell-when-paused.ts";
+import { EvregCommand, noMatch } from "../../cli/base-command.ts";
+import { definedOnly, isNarrowed, numberFlag } from "../../cli/flags.ts";
+import { tellWhenPaused } from "../../cli/notes.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { REPLAY_STATUSES } from "../../domain/replay.ts";
+import { REPLAY_LIST } from "../../resources/replays.ts";
 
 export default class ReplaysList extends EvregCommand {
   static override aliases = ["replays"];
@@ -31,7 +30,7 @@ export default class ReplaysList extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(ReplaysList);
     const { subscription, status, limit, after } = flags;
-    const query = given({ subscription, status, limit, after });
+    const query = definedOnly({ subscription, status, limit, after });
     const output = this.outputFor(flags);
     await this.withEvreg(flags, async (evreg) => {
       const empty = isNarrowed(query)

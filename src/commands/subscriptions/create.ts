@@ -1,11 +1,10 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
-import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, numberFlag } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
-import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";
+import { definedOnly, numberFlag } from "../../cli/flags.ts";
+import { note } from "../../cli/io/output.ts";
+import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../../cli/subscription-flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { NEW_SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsCreate extends EvregCommand {
   static override summary = "Subscribe a webhook handler to an action.";
@@ -60,7 +59,7 @@ export default class SubscriptionsCreate extends EvregCommand {
     const { application, subscription, action, handler } = flags;
     const bearer = await bearerOf(flags);
     const optional = {
-      ...given({ max_retries: flags["max-retries"], active: flags.active }),
+      ...definedOnly({ max_retries: flags["max-retries"], active: flags.active }),
       ...bearer,
       ...(await settingsOf(flags)),
     };

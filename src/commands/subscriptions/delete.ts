@@ -1,13 +1,13 @@
 import { Flags } from "@oclif/core";
-import { agreed, type Agreement, canAsk } from "../../cli/agreement.ts";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
-import { printableLine } from "../../cli/printable.ts";
+import { note } from "../../cli/io/output.ts";
+import { agreed, type Agreement, canAsk } from "../../cli/io/prompts.ts";
+import { printableLine } from "../../cli/io/text.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
+import { SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsDelete extends EvregCommand {
   static override summary = "Delete a subscription.";

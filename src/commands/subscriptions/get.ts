@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsGet extends EvregCommand {
   static override summary = "Show one subscription.";

@@ -1,11 +1,10 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { SUBSCRIPTION_LIST } from "../../cli/columns/subscriptions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, isNarrowed } from "../../cli/flags.ts";
-import { noMatch } from "../../cli/no-match.ts";
-import { nextCommand } from "../../cli/next-command.ts";
+import { EvregCommand, noMatch } from "../../cli/base-command.ts";
+import { definedOnly, isNarrowed } from "../../cli/flags.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import type { Evreg } from "../../evreg.ts";
+import { SUBSCRIPTION_LIST } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsList extends EvregCommand {
   static override aliases = ["subscriptions"];
@@ -27,7 +26,7 @@ export default class SubscriptionsList extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(SubscriptionsList);
     const { application, action, active } = flags;
-    const query = given({ application, action, active });
+    const query = definedOnly({ application, action, active });
     await this.withEvreg(flags, async (evreg, { kind }) => {
       await this.outputFor(flags).list(
         await evreg.subscriptions.list(query),

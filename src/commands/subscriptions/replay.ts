@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { given, rowidArg, timeFlag } from "../../cli/flags.ts";
-import { replayMany } from "../../cli/replay-many.ts";
+import { definedOnly, rowidArg, timeFlag } from "../../cli/flags.ts";
+import { replayMany } from "../../cli/publish/wait.ts";
 import { REPLAY_SELECTIONS } from "../../domain/replay.ts";
 
 export default class SubscriptionsReplay extends EvregCommand {
@@ -52,7 +52,7 @@ export default class SubscriptionsReplay extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsReplay);
     const { from, to, status, wait } = flags;
-    const input = { from, status, ...given({ to }) };
+    const input = { from, status, ...definedOnly({ to }) };
     const options = { subscription: args.id, input, dryRun: flags["dry-run"], wait };
     const output = this.outputFor(flags);
     const serverFor = wait ? "--wait" : undefined;

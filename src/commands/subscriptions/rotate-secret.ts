@@ -1,11 +1,10 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { NEW_SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
-import { durationWithin } from "../../cli/duration-flag.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { rowidArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
+import { durationWithin, rowidArg } from "../../cli/flags.ts";
+import { note } from "../../cli/io/output.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
 import { SUBSCRIPTION_LIMITS } from "../../domain/subscription.ts";
+import { NEW_SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsRotateSecret extends EvregCommand {
   static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";

@@ -1,11 +1,9 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { bearerFlags, bearerOf } from "../../cli/bearer.ts";
-import { SUBSCRIPTION_RECORD } from "../../cli/columns/subscriptions.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { given, numberFlag, rowidArg } from "../../cli/flags.ts";
-import { settingsFlags, settingsOf } from "../../cli/settings-flags.ts";
-import { usage } from "../../cli/usage.ts";
+import { definedOnly, numberFlag, rowidArg } from "../../cli/flags.ts";
+import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../../cli/subscription-flags.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
 export default class SubscriptionsUpdate extends EvregCommand {
   static override usage =
@@ -49,7 +47,7 @@ export default class SubscriptionsUpdate extends EvregCommand {
     const { handler, active, action } = flags;
     const bearer = await bearerOf(flags);
     const change = {
-      ...given({ handler, max_retries: flags["max-retries"], active, action }),
+      ...definedOnly({ handler, max_retries: flags["max-retries"], active, action }),
       ...bearer,
       ...(await settingsOf(flags)),
     };

@@ -1,17 +1,13 @@
 import { Flags } from "@oclif/core";
 import { EvregCommand } from "../../cli/base-command.ts";
-import { NEW_TOKEN_RECORD } from "../../cli/columns/tokens.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { expiry } from "../../cli/expiry.ts";
-import { given, textArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
-import { printableLine } from "../../cli/printable.ts";
-import { SCOPE_MAY } from "../../cli/scope-words.ts";
-import { unknownApplications } from "../../cli/unknown-applications.ts";
-import { usage } from "../../cli/usage.ts";
-import { nextCommand } from "../../cli/next-command.ts";
-import { parseScope } from "../../domain/scope.ts";
-import { SCOPE_NAMES } from "../../domain/token.ts";
+import { expiry, definedOnly, textArg } from "../../cli/flags.ts";
+import { note } from "../../cli/io/output.ts";
+import { printableLine } from "../../cli/io/text.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { parseScope, SCOPE_NAMES } from "../../domain/token.ts";
+import type { Evreg } from "../../evreg.ts";
+import { NEW_TOKEN_RECORD, SCOPE_MAY } from "../../resources/tokens.ts";
 import { systemClock } from "../../runtime/clock.ts";
 
 export default class TokensCreate extends EvregCommand {
@@ -56,7 +52,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
         const created = await evreg.tokens.create({
           name: args.name,
           scopes: flags.scope,
-          ...given({ expires_at }),
+          ...definedOnly({ expires_at }),
         });
         // A token may come before what it is for; that it was made must be told whatever happens here.
         const missing = await unknownApplications(evreg, created.data.scopes).catch(() => []);
@@ -83,4 +79,20 @@ function checkedScope(text: string): string {
   throw usage(
     `publish, read, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
   );
+}
+
+/** The applications that scopes are limited to and that no action and no subscription has, so far as can be told. */
+async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Promise<string[]> {
+  const named = new Set<string>();
+  for (const scope of scopes) {
+    const application = parseScope(scope)?.application;
+    if (application !== undefined) named.add(application);
+  }
+  const unknown: string[] = [];
+  for (const application of named) {
+    if ((await evreg.actions.list({ application })).data.length > 0) continue;
+    if ((await evreg.subscriptions.list({ application })).data.length > 0) continue;
+    unknown.push(application);
+  }
+  return unknown;
 }

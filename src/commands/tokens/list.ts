@@ -1,7 +1,7 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { TOKEN_LIST } from "../../cli/columns/tokens.ts";
-import { EXIT } from "../../cli/exit-code.ts";
-import { nextCommand } from "../../cli/next-command.ts";
+import { nextCommand } from "../../cli/target/next-command.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { TOKEN_LIST } from "../../resources/tokens.ts";
 
 export default class TokensList extends EvregCommand {
   static override aliases = ["tokens"];

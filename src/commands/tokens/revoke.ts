@@ -1,8 +1,8 @@
 import { EvregCommand } from "../../cli/base-command.ts";
-import { TOKEN_RECORD } from "../../cli/columns/tokens.ts";
-import { EXIT } from "../../cli/exit-code.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { note } from "../../cli/output.ts";
+import { note } from "../../cli/io/output.ts";
+import { EXIT } from "../../cli/usage-errors.ts";
+import { TOKEN_RECORD } from "../../resources/tokens.ts";
 
 export default class TokensRevoke extends EvregCommand {
   static override summary = "Revoke a token: from now on it opens nothing.";

@@ -1,18 +1,14 @@
-import type { Schemata } from "../../domain/action.ts";
-import { type CompatibilityMode, type SchemaBreak, sidesOf } from "../../domain/compatibility.ts";
-import { budget, BudgetExceeded, refillBudget } from "../budget.ts";
-import { readingSchema } from "../document.ts";
-import { forget } from "../memo.ts";
-import { finish, type Task } from "../task.ts";
-import { accepts } from "./accepts.ts";
-import { breakKey, breakOf } from "./break.ts";
-import type { Side } from "./break.ts";
-import { Examples } from "./example.ts";
-import type { Finding } from "./goal.ts";
-import { StructuralProver } from "./prove.ts";
-import { readingShape, ShapeIds } from "./read-shape.ts";
-import type { Shape } from "./shape.ts";
-import { TextSearch } from "./text-search.ts";
+import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
+import { budget, BudgetExceeded, finish, refillBudget, type Task } from "../limits.ts";
+import { TextSearch } from "../patterns/search.ts";
+import { readingSchema } from "../read.ts";
+import { forget } from "../validate/values.ts";
+import { Examples } from "./counterexamples.ts";
+import { accepts } from "./evaluate.ts";
+import type { Finding } from "./obligation.ts";
+import { StructuralProver } from "./prover.ts";
+import { breakKey, breakOf, type Side } from "./report.ts";
+import { readingShape, type Shape, ShapeIds } from "./shape.ts";
 
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */

@@ -1,25 +1,31 @@
-import type { EvregError } from "../../domain/error.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import { EvregError } from "../../domain/error.ts";
+import { CommitCounts, DamagedEvents } from "../health.ts";
+import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
+import { leftByRestore } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
-import { leftByRestore } from "../../runtime/left-by-restore.ts";
-import { noteOwner, type Owner, removeOwner } from "../../runtime/owner-file.ts";
-import { CommitCounts } from "../commit-counts.ts";
-import { DamagedEvents } from "../damaged-events.ts";
+import type { Logger } from "../../runtime/logger.ts";
+import { noteOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
+import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store } from "../store.ts";
-import { acceptLoss } from "./accept-loss.ts";
-import { Backups } from "./backups.ts";
-import { copiesIn, dataFileOf, prepareFile, prepareFolder } from "./data-folder.ts";
-import type { EncryptionKeys } from "./encrypt-file.ts";
-import { mustBeOfLatestForm, readFileVersion } from "./file-header.ts";
-import type { FileId } from "./file-place.ts";
-import { FlightQueue } from "./flight-queue.ts";
-import { holdFolder } from "./held-folders.ts";
-import { Keeper } from "./keeper.ts";
-import { createLibsqlStore, type StoreListeners } from "./libsql-store.ts";
-import type { OpenReport } from "./messages.ts";
-import { inUse, startAlone } from "./take-lock.ts";
-import { WorkerHost } from "./worker-host.ts";
+import { acceptLoss } from "./files/accept-loss.ts";
+import { Backups } from "./files/backup.ts";
+import {
+  copiesIn,
+  dataFileOf,
+  holdFolder,
+  inUse,
+  mustBeOfLatestForm,
+  prepareFile,
+  prepareFolder,
+  readFileVersion,
+} from "./files/data-folder.ts";
+import { createLibsqlStore, type StoreListeners } from "./store.ts";
+import type { FileId } from "./thread/file-guard.ts";
+import { fromWireError, type OpenReport } from "./thread/protocol.ts";
+import { Keeper } from "./thread/supervisor.ts";
+import { WorkerHost, WorkerRefused } from "./thread/worker-client.ts";
+import { FlightQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions extends StoreListeners {
   /** Made if it is missing. */
@@ -165,5 +171,46 @@ function tell(logger: Logger, report: OpenReport, folder: string): void {
       { actions: taken },
       "Actions of these names were created before evreg kept the names for events about itself. They stay as they are, and those events are not told.",
     );
+  }
+}
+
+/** Two first starts at the same moment may refuse each other; the one with the shorter pause then gets in. */
+const TRIES = 4;
+const LONGEST_PAUSE_MS = 80;
+
+/**
+ * Starts the worker, which takes the file's lock.
+ * @throws EvregError `conflict` naming the owner when another process has it; `unavailable` when the engine cannot open it
+ */
+export async function startAlone(folder: string, start: () => Promise<WorkerHost>): Promise<WorkerHost> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof WorkerRefused)) throw error;
+      const { refusal } = error;
+      if (!("failure" in refusal)) throw fromWireError(refusal);
+      if (refusal.failure !== "in_use") {
+        throw new EvregError(
+          "unavailable",
+          `The data folder ${folder} cannot be opened: ${refusal.reason}.`,
+          { folder },
+          { cause: error },
+        );
+      }
+      if (tries === TRIES || ownerLives(folder)) throw inUse(folder);
+      await pause(systemRandom.fraction() * LONGEST_PAUSE_MS);
+    }
+  }
+}
+
+function ownerLives(folder: string): boolean {
+  const owner = readOwner(folder);
+  if (owner === undefined) return false;
+  try {
+    process.kill(owner.pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -1,27 +1,13 @@
-import { findRevision, listRevisions } from "./action-revisions.ts";
-import { createAction, findAction, listActions, reviseAction } from "./actions.ts";
 import type { EventSelection } from "../events.ts";
-import { countBacklog } from "./backlog.ts";
-import type { BytesOut } from "./bytes-out.ts";
-import { claimDue } from "./claim-due.ts";
-import { findDelivery, retryDelivery, skipDelivery } from "./deliveries.ts";
-import { countWaiting } from "./delivery-ids.ts";
-import { listDeliveries } from "./delivery-list.ts";
-import { findEvent, listEvents } from "./event-reads.ts";
-import { findExpired } from "./expired-events.ts";
-import { finishAttempts } from "./finish-attempts.ts";
-import type { FinishCall } from "./finish-call.ts";
-import { holdLog, type LogPlace, moveLog, releaseLog } from "./log-pages.ts";
-import { noteBackup } from "./number-gap.ts";
-import type { Steps } from "./read-steps.ts";
-import type { RecordCall } from "./record-call.ts";
-import { recordEvents } from "./record-events.ts";
-import { releaseLeases } from "./release-leases.ts";
-import { removeEvents } from "./remove-events.ts";
-import { countReplay, planReplay } from "./replay-plan.ts";
-import { stepReplay } from "./replay-step.ts";
-import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./replays.ts";
-import type { Sql } from "./sql.ts";
+import {
+  createAction,
+  findAction,
+  findRevision,
+  listActions,
+  listRevisions,
+  reviseAction,
+} from "./catalog/actions.ts";
+import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./catalog/credentials.ts";
 import {
   createSubscription,
   deleteSubscription,
@@ -29,8 +15,22 @@ import {
   listSubscriptions,
   rotateSecret,
   updateSubscription,
-} from "./subscriptions.ts";
-import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./tokens.ts";
+} from "./catalog/subscriptions.ts";
+import { findEvent, listEvents } from "./events/list.ts";
+import { recordEvents } from "./events/record.ts";
+import { noteBackup } from "./files/id-reservation.ts";
+import { countReplay, planReplay, stepReplay } from "./history/replay-step.ts";
+import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
+import { findExpired, removeEvents } from "./history/retention.ts";
+import { countBacklog } from "./queue/backlog.ts";
+import { claimDue } from "./queue/claim.ts";
+import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
+import { countWaiting, listDeliveries } from "./queue/delivery-list.ts";
+import { releaseLeases } from "./queue/delivery-state.ts";
+import { finishAttempts } from "./queue/finish.ts";
+import { holdLog, type LogPlace, moveLog, releaseLog } from "./thread/checkpoints.ts";
+import type { BytesOut, FinishCall, RecordCall } from "./thread/protocol.ts";
+import type { Sql, Steps } from "./thread/sql.ts";
 
 /** What can be asked between two flights; the last argument takes the bytes that go with the answer. */
 export const READS = {

@@ -1,37 +1,32 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import type { CommitReport } from "../health.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/rest.ts";
-import type { CommitReport } from "../commit-counts.ts";
-import { board, type Message } from "./boarding.ts";
-import { Connection } from "./connection.ts";
-import { dataIdentity } from "./data-identity.ts";
-import { admitKeys, encryptFile } from "./encrypt-file.ts";
-import { EngineFailure } from "./engine-failure.ts";
-import { isAllSealed, sealBlocks } from "./event-counts.ts";
-import { DisplacedFile } from "./file-place.ts";
-import { examineFile } from "./examine-file.ts";
-import { fly } from "./flight.ts";
+import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/heap.ts";
+import { keepServiceActions } from "./catalog/actions.ts";
+import { forgetPreviousSecrets } from "./catalog/credentials.ts";
+import { isAllSealed, sealBlocks } from "./events/counts.ts";
+import { loadEnds } from "./events/record.ts";
+import { examineFile, settleFile } from "./files/closed-file.ts";
+import { dataIdentity, moveNumbers, passNumbers } from "./files/id-reservation.ts";
+import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
+import { board, fly, type Message, Reading } from "./group-commit.ts";
+import { releaseLeases } from "./queue/delivery-state.ts";
+import { Connection } from "./thread/connection.ts";
+import { DisplacedFile } from "./thread/file-guard.ts";
 import {
   type FromWorker,
   type OpenReport,
-  type ToWorker,
+  packOutcomes,
   toWireError,
+  type ToWorker,
+  unpackOps,
   type WireError,
   type WireFailure,
   type WireOutcome,
   type WorkerSetup,
-} from "./messages.ts";
-import { admitFile, migrateFile } from "./migrate-file.ts";
-import { moveNumbers, passNumbers } from "./number-gap.ts";
-import { Reading } from "./reading.ts";
-import { loadEnds } from "./record-lookups.ts";
-import { packOutcomes, unpackOps } from "./record-wire.ts";
-import { releaseLeases } from "./release-leases.ts";
-import { keepServiceActions } from "./service-actions.ts";
-import { settleFile } from "./settle-file.ts";
-import type { Sql } from "./sql.ts";
-import { forgetPreviousSecrets } from "./subscription-secrets.ts";
-import type { ThreadTask } from "./thread.ts";
+} from "./thread/protocol.ts";
+import { EngineFailure, type Sql } from "./thread/sql.ts";
+import type { ThreadTask } from "./thread/worker-client.ts";
 
 // The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
 // beginning of a read, then a turn of a long one that was begun before, and so on. Its end, however it comes, closes the

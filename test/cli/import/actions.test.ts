@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { actionsIn } from "../../../src/cli/import/actions.ts";
-import { readCatalogue } from "../../../src/cli/import/catalogue.ts";
-import { omissionsOf, placesIn } from "../../../src/cli/import/tell.ts";
-import { parseDocuments } from "../../../src/cli/registry/document.ts";
+import { parseDocuments } from "../../../src/cli/registry/documents.ts";
+import { omissionsOf, placesIn } from "../../../src/cli/registry/import.ts";
+import { actionsIn } from "../../../src/import/actions.ts";
+import { readCatalogue } from "../../../src/import/catalogue.ts";
 
 /** What comes of a document of YAML: schemas by name, and what is told of them and of the others. */
 function imported(text: string, prefix?: string) {

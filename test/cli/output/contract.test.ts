@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { textWidth } from "../../../src/cli/text-width.ts";
-import { commandLine } from "../../support/command-line.ts";
 import { isLong } from "../../faults/length.ts";
+import { textWidth } from "../../../src/cli/io/text.ts";
+import { commandLine } from "../../support/command-line.ts";
 import type { Outcome } from "../../support/program.ts";
 import { formOf, normalised } from "./normalised.ts";
-import { ROWS, type Row } from "./rows.ts";
+import { type Row, ROWS } from "./rows.ts";
 import { createWorld, type World } from "./world.ts";
 
 // Every command × (local, remote) × (table, json, jsonl) × (done, not found, no right to it, no server). The commands and

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../../src/client/connect.ts";
+import { connect } from "../../../src/client/client.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { RawJson } from "../../../src/json/raw-json.ts";
-import { readTokenFile } from "../../../src/runtime/token-file.ts";
+import { readTokenFile } from "../../../src/runtime/find-server.ts";
 import { startProgram, temporaryFolder } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 

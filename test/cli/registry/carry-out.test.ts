@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { carryOut, type CarryOutOptions } from "../../../src/cli/registry/carry-out.ts";
+import { carryOut, type CarryOutOptions } from "../../../src/cli/registry/execute.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionWithSecret } from "../../../src/domain/subscription.ts";

@@ -1,8 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { mistakes } from "../../../src/cli/registry/declared.ts";
-import { loadDeclarations } from "../../../src/cli/registry/load.ts";
+import { loadDeclarations, mistakes } from "../../../src/cli/registry/declarations.ts";
 import { ACTION, memberNames, SUBSCRIPTION } from "../../../src/cli/registry/members.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, lines, writeFiles } from "./setup.ts";

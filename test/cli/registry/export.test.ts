@@ -2,18 +2,22 @@ import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { DEFAULT_RULE } from "../../../src/domain/compatibility.ts";
-import { byApplication, exported, registryOf } from "../../../src/cli/registry/export.ts";
-import { printableLines } from "../../../src/cli/printable.ts";
-import { exportText, writeExports } from "../../../src/cli/registry/export-files.ts";
-import { loadDeclarations } from "../../../src/cli/registry/load.ts";
-import { carryOut } from "../../../src/cli/registry/carry-out.ts";
-import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
-import type { NewAction } from "../../../src/domain/action.ts";
-import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
-import { retriesUnlessSaid, type NewSubscription } from "../../../src/domain/subscription.ts";
-import type { Evreg } from "../../../src/evreg.ts";
 import { rounds } from "../../faults/length.ts";
+import { printableLines } from "../../../src/cli/io/text.ts";
+import { loadDeclarations } from "../../../src/cli/registry/declarations.ts";
+import { carryOut } from "../../../src/cli/registry/execute.ts";
+import {
+  groupByApplication,
+  exported,
+  exportText,
+  registryOf,
+  writeExports,
+} from "../../../src/cli/registry/export.ts";
+import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
+import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
+import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
+import { type NewSubscription, retriesUnlessSaid } from "../../../src/domain/subscription.ts";
+import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
@@ -227,7 +231,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
         expect(written).not.toMatch(/whsec_|a-value-of-its-own/);
         expect(await planOf(here.evreg, written)).toMatchObject({ steps: [], unchanged: made, problems: [] });
         const path = join(folder.path, String(runs++));
-        await writeExports(path, byApplication(registry), { format: "yaml" });
+        await writeExports(path, groupByApplication(registry), { format: "yaml" });
         const parted = planFor(await loadDeclarations([path], undefined), registry, { prune: true });
         expect(parted).toMatchObject({ steps: [], unchanged: made, problems: [] });
 
@@ -266,7 +270,7 @@ test("a file's name is safe whatever its application is called, and no two share
   const common = { ...DEFAULT_RULE, ...ends, timestamped: "2026-01-01T00:00:00.000Z" };
   const action = { ...common, rowid: 1, schemata: {}, revision: 1 };
   const actions = applications.map((application, index) => ({ ...action, application, action: `a${index}` }));
-  const all = byApplication({ actions, subscriptions: [] });
+  const all = groupByApplication({ actions, subscriptions: [] });
   const { others } = await writeExports(folder.path, all, { format: "yaml" });
   expect(others).toEqual([]);
   const { actions: read } = await loadDeclarations([folder.path], undefined);
@@ -274,7 +278,7 @@ test("a file's name is safe whatever its application is called, and no two share
   expect(readFileSync(join(folder.path, "..%2Fup.yaml".replace("..", "%2E.")), "utf8")).toContain("../up");
   expect(readFileSync(join(folder.path, "Parcel-Service.yaml"), "utf8")).toContain("Parcel Service");
 
-  const fewer = byApplication({ actions: actions.slice(0, -1), subscriptions: [] });
+  const fewer = groupByApplication({ actions: actions.slice(0, -1), subscriptions: [] });
   expect(await writeExports(folder.path, fewer, { format: "yaml" })).toEqual({
     written: [],
     unchanged: expect.any(Array),

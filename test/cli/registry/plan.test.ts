@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { planText } from "../../../src/cli/registry/plan-text.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
+import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
 import { lines, planOf } from "./setup.ts";

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { judged } from "../../../src/cli/registry/breaks.ts";
-import { readDeclarations, type Declarations } from "../../../src/cli/registry/declared.ts";
-import { parseDocuments } from "../../../src/cli/registry/document.ts";
+import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
+import { parseDocuments } from "../../../src/cli/registry/documents.ts";
+import { judged } from "../../../src/cli/registry/execute.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
-import { planFor, type Plan } from "../../../src/cli/registry/plan.ts";
+import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 
 /** Writes files into a folder, by their paths in it. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { carryOut } from "../../../src/cli/registry/carry-out.ts";
-import { exported, registryOf } from "../../../src/cli/registry/export.ts";
-import { exportText } from "../../../src/cli/registry/export-files.ts";
-import { planText } from "../../../src/cli/registry/plan-text.ts";
+import { carryOut } from "../../../src/cli/registry/execute.ts";
+import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
+import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
 import { lines, planOf } from "./setup.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createHostNames, type HostNames } from "../../../src/delivery/names/host-names.ts";
-import { startDnsServer, type DnsServer } from "../../support/dns-server.ts";
+import { createHostNames, type HostNames } from "../../../src/delivery/dns/resolver.ts";
+import { type DnsServer, startDnsServer } from "../../support/dns-server.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { until } from "../../support/until.ts";
 

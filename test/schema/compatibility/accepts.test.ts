@@ -1,19 +1,16 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { EvregError } from "../../../src/domain/error.ts";
-import { refillBudget } from "../../../src/schema/budget.ts";
-import { compileSchema } from "../../../src/schema/compile.ts";
-import type { Validator } from "../../../src/schema/compile.ts";
-import { accepts } from "../../../src/schema/compatibility/accepts.ts";
-import { readingShape, ShapeIds } from "../../../src/schema/compatibility/read-shape.ts";
-import { readSchema } from "../../../src/schema/document.ts";
-import { finish } from "../../../src/schema/task.ts";
 import { rounds, someOf } from "../../faults/length.ts";
+import { EvregError } from "../../../src/domain/error.ts";
+import { accepts } from "../../../src/schema/compatibility/evaluate.ts";
+import { readingShape, ShapeIds } from "../../../src/schema/compatibility/shape.ts";
+import { finish, refillBudget } from "../../../src/schema/limits.ts";
+import { readSchema } from "../../../src/schema/read.ts";
+import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { githubTypes } from "../../support/github.ts";
 import { readerOf } from "./judge.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
-import { anyDocument } from "./random-schemas.ts";
-import type { Json } from "./random-schemas.ts";
+import { anyDocument, type Json } from "./random-schemas.ts";
 
 const shape = (schema: Json) => finish(readingShape(readSchema(schema), "old", new ShapeIds()));
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { refillBudget } from "../../../src/schema/budget.ts";
-import { acceptsFormat } from "../../../src/schema/compatibility/accepts.ts";
-import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { WIDER_FORMATS } from "../../../src/schema/compatibility/value-rules.ts";
 import { rounds } from "../../faults/length.ts";
+import { compare } from "../../../src/schema/compatibility/compare.ts";
+import { acceptsFormat } from "../../../src/schema/compatibility/evaluate.ts";
+import { WIDER_FORMATS } from "../../../src/schema/compatibility/rules.ts";
+import { refillBudget } from "../../../src/schema/limits.ts";
 import { randomFrom } from "./random-payloads.ts";
 import { at, text, whole } from "./rule-cases.ts";
 

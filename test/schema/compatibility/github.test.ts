@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { pointerTo } from "../../../src/schema/field-path.ts";
+import { pointerTo } from "../../../src/schema/pointers.ts";
 import { githubTypes } from "../../support/github.ts";
 import { randomFrom } from "./random-payloads.ts";
 import type { Json } from "./random-schemas.ts";

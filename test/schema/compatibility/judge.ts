@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { compileSchema } from "../../../src/schema/compile.ts";
-import type { Validator } from "../../../src/schema/compile.ts";
+import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import type { Json } from "./random-schemas.ts";
 
 /**

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { refillBudget } from "../../../src/schema/budget.ts";
-import { StructuralProver } from "../../../src/schema/compatibility/prove.ts";
+import { StructuralProver } from "../../../src/schema/compatibility/prover.ts";
 import { Shape } from "../../../src/schema/compatibility/shape.ts";
-import { finish } from "../../../src/schema/task.ts";
+import { finish, refillBudget } from "../../../src/schema/limits.ts";
 
 // Shapes made by hand: a document that refers to itself without going deeper into the payload is refused before it comes
 // to a comparison, and the prover must not rely on that.

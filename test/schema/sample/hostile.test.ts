@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkSchema } from "../../../src/schema/check.ts";
-import { compileSchema } from "../../../src/schema/compile.ts";
-import { Sampler } from "../../../src/schema/sample/sampler.ts";
+import { Sampler } from "../../../src/schema/generate/generator.ts";
+import { compileSchema } from "../../../src/schema/validate/compile.ts";
 
 // Schemas that evreg accepts, made to have a generator run on for ever or fill the memory. Steps are counted, so the bound
 // in seconds is generous; without it most of these would take minutes.

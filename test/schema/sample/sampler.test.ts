@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { checkSchema } from "../../../src/schema/check.ts";
-import { compileSchema } from "../../../src/schema/compile.ts";
-import { Sampler } from "../../../src/schema/sample/sampler.ts";
 import { someOf } from "../../faults/length.ts";
+import { checkSchema } from "../../../src/schema/check.ts";
+import { Sampler } from "../../../src/schema/generate/generator.ts";
+import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import { githubTypes } from "../../support/github.ts";
 import { holding, SCHEMAS, text, tree, whole } from "./schemas.ts";
 

@@ -2,10 +2,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
+import { toDraft7 } from "../../../src/import/draft7.ts";
+import { Source, Untranslatable } from "../../../src/import/source.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
-import { compileSchema, type Validator } from "../../../src/schema/compile.ts";
-import { toDraft7 } from "../../../src/schema/translate/draft7.ts";
-import { Source, Untranslatable } from "../../../src/schema/translate/source.ts";
+import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { randomPayload, randomSource, type RandomSource } from "./random-sources.ts";
 
 /** Ajv's own reading of 2020-12. */

@@ -1,8 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
-import type { Dialect } from "../../../src/schema/translate/dialect.ts";
-import { toDraft7 } from "../../../src/schema/translate/draft7.ts";
-import { Source, Untranslatable } from "../../../src/schema/translate/source.ts";
+import { toDraft7 } from "../../../src/import/draft7.ts";
+import { type Dialect, Source, Untranslatable } from "../../../src/import/source.ts";
 
 interface Options {
   readonly dialect?: Dialect;

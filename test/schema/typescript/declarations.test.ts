@@ -1,11 +1,11 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
+import { SCHEMAS } from "../sample/schemas.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
-import { Sampler } from "../../../src/schema/sample/sampler.ts";
+import { Sampler } from "../../../src/schema/generate/generator.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
 import { githubTypes } from "../../support/github.ts";
 import { compilerComplaints } from "../../support/typescript.ts";
-import { SCHEMAS } from "../sample/schemas.ts";
 
 const text = { type: "string" };
 const whole = { type: "integer" };

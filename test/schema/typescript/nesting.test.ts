@@ -1,12 +1,10 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { expect, test } from "vitest";
-import { readSchema } from "../../../src/schema/document.ts";
+import { readSchema } from "../../../src/schema/read.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
-import { typeOfPayload } from "../../../src/schema/typescript/from-schema.ts";
 import { printType } from "../../../src/schema/typescript/print.ts";
-import { typesIn } from "../../../src/schema/typescript/type-tree.ts";
-import type { TypeTree } from "../../../src/schema/typescript/type-tree.ts";
-import { bounded } from "../../../src/schema/typescript/width.ts";
+import { bounded, typesIn, type TypeTree } from "../../../src/schema/typescript/type-tree.ts";
+import { typeOfPayload } from "../../../src/schema/typescript/types.ts";
 
 // Schemas may be nested 64 deep: work that doubles with each level would never end.
 

@@ -1,0 +1,136 @@
+import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
+import { release } from "node:os";
+import { join } from "node:path";
+import { byteCount } from "../domain/formats.ts";
+import { type Finding, fine, problem, warning } from "../domain/operations.ts";
+import { toIso } from "../runtime/clock.ts";
+import { leftByRestore, type LeftByRestore } from "../runtime/files.ts";
+import { folderDoubt } from "../runtime/owner-file.ts";
+
+/** Less is soon full: a log that grows by a burst and a backup need as much. */
+const LITTLE_BYTES = 512 * 1024 * 1024;
+const TOKEN_FILES = /^token(?:\.|$)/;
+const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
+/** Below this the next burst may fill it. */
+const NOTHING_BYTES = 64 * 1024 * 1024;
+
+/**
+ * What can be told of a data folder without opening any of its files, which the process that has them open must not do
+ * (see `store/libsql/held-folders.ts`).
+ */
+export function folderFindings(folder: string): readonly Finding[] {
+  const left = leftByRestore(folder);
+  return [
+    permissions(folder),
+    ...readableFiles(folder),
+    room(folder),
+    sizes(folder, left),
+    ...leftovers(folder, left),
+  ];
+}
+
+function permissions(folder: string): Finding {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EROFS" ? "its file system can only be read" : "this user has no permission";
+    return problem("folder", `Nothing can be written to ${folder}: ${why}.`, "Make it writable.");
+  }
+  const doubt = folderDoubt(folder);
+  if (doubt === undefined) return fine("folder", `${folder} can be written to by this user only.`);
+  return warning("folder", `The data folder is open to others: ${doubt.why}.`, `${doubt.remedy}.`);
+}
+
+/** Made for their owner only; who copies or restores them by other means may have opened them. */
+function readableFiles(folder: string): readonly Finding[] {
+  if (process.platform === "win32") return [];
+  // What others cannot enter they cannot read from; a token is told of all the same, as a copy keeps its mode elsewhere.
+  const isEntered = (modeOf(folder) & 0o011) !== 0;
+  const open = readdirSync(folder)
+    .filter((name) => TOKEN_FILES.test(name) || (isEntered && DATA_FILES.test(name)))
+    .filter((name) => (modeOf(join(folder, name)) & 0o066) !== 0);
+  if (open.length === 0) return [];
+  const hasToken = open.some((name) => TOKEN_FILES.test(name));
+  const known = hasToken
+    ? " A token that others may know is replaced with `evreg tokens create` and `evreg tokens revoke`."
+    : "";
+  return [
+    warning(
+      "files",
+      `Files of the data folder are open to other users by their permissions: ${open.join(", ")}.`,
+      `Run: chmod 600 ${open.map((name) => join(folder, name)).join(" ")}.${known}`,
+    ),
+  ];
+}
+
+function room(folder: string): Finding {
+  const { bavail, bsize, blocks } = statfsSync(folder);
+  const free = bavail * bsize;
+  const found = `${byteCount(free)} of ${byteCount(blocks * bsize)} are free on the disk of ${folder}.`;
+  const remedy =
+    "Make room or move the folder to a larger disk; retention.events has old events removed. Without room nothing can be published.";
+  if (free < NOTHING_BYTES) return problem("disk", found, remedy);
+  // A backup is made beside the data.
+  if (free < LITTLE_BYTES || free < sizeOf(folder, "evreg.db")) return warning("disk", found, remedy);
+  return fine("disk", found);
+}
+
+function sizes(folder: string, { secondNames }: LeftByRestore): Finding {
+  const names = readdirSync(folder).filter((name) => !secondNames.includes(name));
+  const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
+  const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
+  if (copies.length === 0) return fine("size", `${data}.`);
+  const bytes = copies.reduce((sum, name) => sum + sizeOf(folder, name), 0);
+  return warning(
+    "size",
+    `${data}; copies from an upgrade or a restore take ${byteCount(bytes)}: ${copies.join(", ")}.`,
+    "Remove the copies once nobody wants to go back; they hold secrets as they were kept then.",
+  );
+}
+
+function leftovers(folder: string, { secondNames, unfinished }: LeftByRestore): readonly Finding[] {
+  const all = [...secondNames, ...unfinished];
+  if (all.length === 0) return [];
+  const found = [
+    ...secondNames.map((name) => `${name} is the data file itself by a second name, and no copy`),
+    ...unfinished.map((name) => `${name} is a copy that did not get its place`),
+  ];
+  const paths = all.map((name) => join(folder, name)).join(" ");
+  return [
+    warning(
+      "restore",
+      `A restore was cut off, or is under way: ${found.join("; ")}.`,
+      `Unless one is under way, remove what it left: rm ${paths}`,
+    ),
+  ];
+}
+
+function sizeOf(folder: string, name: string): number {
+  return statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function modeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+}
+
+const SOON_MS = 14 * 24 * 60 * 60_000;
+
+/** Of the certificate that a server proves itself with; nothing where it has none. */
+export function certificateFindings(endsMs: number | undefined, nowMs: number): readonly Finding[] {
+  return endsMs === undefined ? [] : [certificateFinding(endsMs, nowMs)];
+}
+
+function certificateFinding(endsMs: number, nowMs: number): Finding {
+  const check = "certificate";
+  const remedy = "Renew the files of tls.cert and tls.key, and send the server SIGHUP.";
+  if (endsMs <= nowMs) return problem(check, `The certificate ended at ${toIso(endsMs)}.`, remedy);
+  if (endsMs - nowMs <= SOON_MS) return warning(check, `The certificate ends at ${toIso(endsMs)}.`, remedy);
+  return fine(check, `The certificate is valid until ${toIso(endsMs)}.`);
+}
+
+/** @param version of evreg */
+export function program(version: string): Finding {
+  const { platform, arch, version: node } = process;
+  return fine("program", `evreg ${version} on Node ${node}, ${platform} ${release()}, ${arch}.`);
+}

@@ -1,0 +1,226 @@
+import { devConfig } from "../config/dev.ts";
+import type { Config } from "../config/schema.ts";
+import { EvregError } from "../domain/error.ts";
+import type { Finding } from "../domain/operations.ts";
+import { hashToken, LOCAL_OWNER } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+import type { Listeners } from "../http/server.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
+import { shrinkHeap, threadCpuMs, watchRest } from "../runtime/heap.ts";
+import { folderWarning, noteOwner, readOwner } from "../runtime/owner-file.ts";
+import type { Service } from "../service/service.ts";
+import type { Store } from "../store/store.ts";
+import { buildParts, type Surroundings } from "./compose.ts";
+import { certificateFindings } from "./findings.ts";
+
+// Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
+// act on another server never load them.
+
+export { findServer } from "../runtime/find-server.ts";
+
+/** For looking at the form of a data folder's file, or bringing it up to date, without serving it. */
+export const loadMigrations = () => import("../store/libsql/migration-status.ts");
+
+/** For looking through a data file that nobody has open, such as a backup. */
+export const loadFileChecks = () => import("../store/libsql/files/file-tasks.ts");
+
+/** For putting a backup into a data folder that nobody has open. */
+export const loadRestore = () => import("../store/libsql/files/restore.ts");
+
+export interface StartOptions extends Surroundings {
+  /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
+  readonly dev?: boolean;
+  /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
+  readonly acceptsLoss?: boolean;
+  /** Called at most once, when the store can never commit again. Whoever started the server then stops it and fails. */
+  readonly onFatal?: (error: EvregError) => void;
+}
+
+export interface RunningServer {
+  /** Where it answers; for a listener on all addresses, the loopback one. */
+  readonly url: string;
+  /** Each `address:port` it answers at; with a wildcard, that as well. */
+  readonly addresses: readonly string[];
+  /** The port for this process, with every right. */
+  readonly evreg: Evreg;
+  /**
+   * Takes the certificate of these files for connections from now on. Nothing for a server that began without one.
+   * @throws EvregError `usage` when they cannot be used; it then goes on with what it has
+   */
+  renewCertificate(tls: Config["tls"]): void;
+  /** Where the first admin token is; absent when none is needed, or no such file is there whose token still holds. */
+  readonly tokenFile?: string;
+  /**
+   * Takes no more requests, finishes or hands back what is under way within `shutdownGraceMs`, and lets go of the data
+   * folder. Every call answers the same stop.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the whole server on a data folder. What was started is undone when a later step fails.
+ * @throws EvregError `conflict` when the folder or the port is taken, `usage` for a host `dev` refuses, and those of the store
+ */
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { dev = false, logger } = options;
+  const config = dev ? devConfig(options.config) : options.config;
+  const clock = options.clock ?? systemClock;
+  const undo: (() => Promise<void>)[] = [];
+  let isStoreLost = false;
+  const onFatal = (error: EvregError): void => {
+    isStoreLost = true;
+    options.onFatal?.(error);
+  };
+  // Loaded while the store's thread opens the file.
+  const loading = Promise.all([
+    import("../http/app.ts"),
+    import("../http/server.ts"),
+    import("../delivery/engine.ts"),
+  ]);
+  try {
+    let listeners: Listeners | undefined;
+    const findings = (): readonly Finding[] =>
+      certificateFindings(listeners?.certificateEndsMs(), clock.now());
+    const parts = await buildParts({ ...options, config, command: "serve", onFatal, findings });
+    const { service, store, owner, published, loop } = parts;
+    undo.push(() => store.close());
+    const warning = folderWarning(config.data);
+    if (warning !== undefined) logger.warn({ data: config.data }, warning);
+    const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
+
+    const [{ createHttpApp }, { openListeners }] = await loading;
+    const { auth, limits } = config;
+    const ending = new AbortController();
+    const app = createHttpApp({
+      service,
+      config: { auth, limits, dev, hasTokenFile: tokenFile !== undefined },
+      logger,
+      clock,
+      version: options.version,
+      counts: published,
+      stopping: ending.signal,
+    });
+    const { host, port, tls } = config;
+    const http = await openListeners({ app, host, port, tls, logger, clock });
+    listeners = http;
+    undo.push(() => http.close(0));
+    noteOwner(config.data, { ...owner, url: http.localUrl }, logger);
+
+    const retention = await parts.createRetention();
+    const engine = await parts.createEngine(() => http.ownAddresses);
+    const replays = await parts.createReplayRunner();
+    await engine.start();
+    loop.start(clock.now());
+    retention?.start();
+    replays.start();
+    const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
+
+    const stop = async (): Promise<void> => {
+      endRest();
+      loop.stop();
+      ending.abort(
+        new EvregError(
+          "unavailable",
+          "The server is being stopped, so there is no backup and nothing was written. Run it again once the server has started.",
+        ),
+      );
+      const graceMs = config.shutdownGraceMs;
+      // What attempts come to cannot be stored any more then, and nothing would keep the process alive to wait for it.
+      const engineGraceMs = isStoreLost ? 0 : graceMs;
+      const drained = await Promise.allSettled([
+        http.close(graceMs),
+        replays.stop(),
+        engine.stop(engineGraceMs),
+        retention?.stop(),
+      ]);
+      await store.close();
+      for (const part of drained) if (part.status === "rejected") throw part.reason;
+    };
+    let stopping: Promise<void> | undefined;
+    const { url, addresses, renewCertificate } = http;
+    const evreg = service.as(LOCAL_OWNER);
+    const running = { url, addresses, evreg, renewCertificate, stop: () => (stopping ??= stop()) };
+    return tokenFile === undefined ? running : { ...running, tokenFile };
+  } catch (error) {
+    for (const step of undo.toReversed()) {
+      await step().catch((failure: unknown) =>
+        logger.error({ err: failure }, "Undoing a failed start failed as well."),
+      );
+    }
+    throw error;
+  }
+}
+
+export interface LocalOptions extends Surroundings {
+  /** The command line's words, for others who find the folder in use. */
+  readonly command: string;
+  /** Whether a folder that holds no data yet is refused (`not_found`) and left as it is. */
+  readonly needsData?: boolean;
+}
+
+/**
+ * The data folder opened in this process, with every right; `close` lets go of it. Nothing is delivered meanwhile: what is
+ * due belongs to everybody who published it, and is sent by the settings of a server, never by those of a command's shell.
+ * @throws EvregError `conflict` naming the holder, at once for a server and after a short wait for another command
+ */
+export async function openLocal(options: LocalOptions): Promise<Evreg> {
+  const { config } = options;
+  const parts = await whenFree(config.data, () => buildParts(options));
+  const evreg = parts.service.as(LOCAL_OWNER);
+  let closing: Promise<void> | undefined;
+  return {
+    actions: evreg.actions,
+    events: evreg.events,
+    subscriptions: evreg.subscriptions,
+    deliveries: evreg.deliveries,
+    replays: evreg.replays,
+    tokens: evreg.tokens,
+    health: () => evreg.health(),
+    whoami: () => evreg.whoami(),
+    metrics: () => evreg.metrics(),
+    doctor: () => evreg.doctor(),
+    backup: (signal) => evreg.backup(signal),
+    close: () => (closing ??= parts.store.close()),
+  };
+}
+
+/** Another command holds the folder for a moment only, so it is waited for; a server is not. */
+async function whenFree<T>(folder: string, open: () => Promise<T>): Promise<T> {
+  const giveUpAtMs = performance.now() + 800;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const held = error instanceof EvregError && error.code === "conflict";
+      if (!held || readOwner(folder)?.url !== undefined || performance.now() >= giveUpAtMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  }
+}
+
+/** Mints the first admin token if there is none, and answers the file that holds it, or one from before that holds. */
+async function firstToken(
+  service: Service,
+  store: Store,
+  { data, auth }: Config,
+): Promise<string | undefined> {
+  const isNew = await service.bootstrapToken((token) => keepFirstToken(data, token), auth.bootstrapToken);
+  if (isNew) return tokenFileOf(data);
+  const kept = readTokenFile(data);
+  const holds = kept !== undefined && (await store.tokens.find(hashToken(kept))) !== undefined;
+  return holds ? tokenFileOf(data) : undefined;
+}
+
+function keepFirstToken(folder: string, token: string): void {
+  try {
+    writeTokenFile(folder, token);
+  } catch (error) {
+    throw new EvregError(
+      "unavailable",
+      `The first admin token could not be written to the data folder ${folder}; make it writable and start again.`,
+      {},
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,218 @@
+import type { Command } from "@oclif/core";
+import { homedir } from "node:os";
+import { HELP_TOPICS } from "./help/topics.ts";
+
+/** As much of oclif's `Config` as completion looks at. */
+interface Commands {
+  readonly commands: readonly CommandShape[];
+  readonly topics: readonly { readonly name: string; readonly description?: string | undefined }[];
+}
+
+type CommandShape = Pick<Command.Loadable, "id" | "args" | "flags" | "hidden" | "summary">;
+type FlagShape = CommandShape["flags"][string];
+
+export interface Candidate {
+  readonly value: string;
+  readonly about?: string | undefined;
+}
+
+/** What is named by numbers or names that only a server knows, or by those of the user's contexts. */
+export type NameKind =
+  | "action"
+  | "successor"
+  | "application"
+  | "subscription"
+  | "token"
+  | "replay"
+  | "context";
+
+/** What can stand where the cursor is. */
+export type Slot =
+  | { readonly kind: "words"; readonly candidates: readonly Candidate[] }
+  /** @see NameKind; `prefix` is what the word begins with before the name, such as `--action=`. */
+  | {
+      readonly kind: "names";
+      readonly of: NameKind;
+      readonly prefix: string;
+      readonly flags: GivenFlags;
+      /** The command's first argument, quoted as it is typed: nothing is its own successor. */
+      readonly except?: string;
+    }
+  | { readonly kind: "files" }
+  | { readonly kind: "folders" };
+
+/** The values of the flags before the cursor. */
+export type GivenFlags = Readonly<Record<string, string>>;
+
+const NOTHING: Slot = { kind: "words", candidates: [] };
+
+/** Arguments by topic (or command) and name. Numbers of events and deliveries are too many to choose from. */
+const ARGUMENTS: Readonly<Record<string, NameKind | "files">> = {
+  "publish.action": "action",
+  "actions.name": "action",
+  "subscriptions.id": "subscription",
+  "replays.id": "replay",
+  "tokens.id": "token",
+  "context.name": "context",
+  "config.file": "files",
+  "import.file": "files",
+};
+/** Flags by name and the value that their help shows. */
+const FLAGS: Readonly<Record<string, NameKind>> = {
+  "action NAME": "action",
+  "successor NAME": "successor",
+  "application NAME": "application",
+  "subscription ID": "subscription",
+  "context NAME": "context",
+};
+/** Their argument is a name that is not there yet. */
+const NAMING = new Set(["actions:create", "context:add", "tokens:create"]);
+
+/** @param words those behind the program's name up to the cursor; the last one is being typed and may be empty */
+export function slotAt(words: readonly string[], all: Commands): Slot {
+  const typed = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  const commands = all.commands.filter(({ hidden }) => !hidden);
+  if (before[0] === "help") return helpSlot(before.slice(1), commands, all);
+  if (before.length === 0) return wordSlot(typed.startsWith("-") ? PROGRAM_FLAGS : firstWords(commands, all));
+  const [topic = "", verb] = before;
+  const verbs = verbsOf(topic, commands);
+  if (verbs.length > 0 && verb === undefined && !typed.startsWith("-")) return wordSlot(verbs);
+  const named = commands.find(({ id }) => id === `${topic}:${verb}`);
+  const command = named ?? commands.find(({ id }) => id === topic);
+  if (command === undefined) return NOTHING;
+  return slotOf(command, before.slice(named === undefined ? 1 : 2), typed);
+}
+
+const PROGRAM_FLAGS: readonly Candidate[] = [{ value: "--help" }, { value: "--version" }];
+
+function wordSlot(candidates: readonly Candidate[]): Slot {
+  return { kind: "words", candidates };
+}
+
+function helpSlot(before: readonly string[], commands: readonly CommandShape[], all: Commands): Slot {
+  const [topic] = before;
+  if (topic !== undefined) return wordSlot(before.length === 1 ? verbsOf(topic, commands) : []);
+  return wordSlot([
+    ...firstWords(commands, all),
+    ...HELP_TOPICS.map((value) => ({ value, about: "topic of help" })),
+  ]);
+}
+
+function firstWords(commands: readonly CommandShape[], { topics }: Commands): Candidate[] {
+  const names = [...new Set(commands.map(({ id }) => id.split(":")[0] ?? ""))].toSorted();
+  return names.map((value) => ({
+    value,
+    about:
+      topics.find(({ name }) => name === value)?.description ??
+      commands.find(({ id }) => id === value)?.summary,
+  }));
+}
+
+function verbsOf(topic: string, commands: readonly CommandShape[]): Candidate[] {
+  return commands
+    .filter(({ id }) => id.startsWith(`${topic}:`))
+    .map(({ id, summary }) => ({ value: id.slice(topic.length + 1), about: summary }));
+}
+
+/** @param before the words between the command's own and the one that is typed */
+function slotOf(command: CommandShape, before: readonly string[], typed: string): Slot {
+  const given: Record<string, string> = {};
+  let waiting: FlagShape | undefined;
+  let onlyArguments = false;
+  const typedArgs: string[] = [];
+  for (const word of before) {
+    if (waiting !== undefined) {
+      given[waiting.name] = word;
+      waiting = undefined;
+    } else if (onlyArguments || !/^-./.test(word)) typedArgs.push(word);
+    else if (word === "--") onlyArguments = true;
+    else {
+      const { flag, value } = flagOf(word, command);
+      if (flag === undefined) continue;
+      given[flag.name] = value ?? "";
+      if (flag.type === "option" && value === undefined) waiting = flag;
+    }
+  }
+  if (waiting !== undefined) return valueSlot(waiting, "", given, typedArgs[0]);
+  if (!onlyArguments && typed.startsWith("-")) {
+    const { flag, value } = flagOf(typed, command);
+    if (value === undefined) return wordSlot(flagWords(command, given));
+    return flag === undefined
+      ? NOTHING
+      : valueSlot(flag, typed.slice(0, typed.indexOf("=") + 1), given, typedArgs[0]);
+  }
+  const args = Object.entries(command.args);
+  const last = args.at(-1);
+  const [name, arg] = args[typedArgs.length] ?? (last?.[1].multiple === true ? last : []);
+  if (name === undefined) return onlyArguments ? NOTHING : wordSlot(flagWords(command, given));
+  if (arg?.options !== undefined) return wordSlot(arg.options.map((value) => ({ value })));
+  const kind = NAMING.has(command.id) ? undefined : ARGUMENTS[`${command.id.split(":")[0]}.${name}`];
+  if (kind === undefined) return NOTHING;
+  return kind === "files" ? { kind } : { kind: "names", of: kind, prefix: "", flags: given };
+}
+
+function flagOf(
+  word: string,
+  command: CommandShape,
+): { flag: FlagShape | undefined; value: string | undefined } {
+  const [, name = "", value] = /^--?([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+  const flags = Object.values(command.flags);
+  const flag = word.startsWith("--")
+    ? flags.find((one) => one.name === name || one.aliases?.includes(name) || `no-${one.name}` === name)
+    : flags.find((one) => one.char === name);
+  return { flag, value };
+}
+
+function flagWords(command: CommandShape, given: GivenFlags): Candidate[] {
+  const left = Object.values(command.flags).filter(
+    (flag) =>
+      flag.hidden !== true && (!(flag.name in given) || (flag.type === "option" && flag.multiple === true)),
+  );
+  const words: Candidate[] = [];
+  for (const flag of left) {
+    const about = flag.summary;
+    words.push({ value: `--${flag.name}`, about });
+    if (flag.type === "boolean" && flag.allowNo)
+      words.push({ value: `--no-${flag.name}`, about: `Not: ${about}` });
+  }
+  return [...words, { value: "--help", about: "Show help." }];
+}
+
+function valueSlot(flag: FlagShape, prefix: string, flags: GivenFlags, argument: string | undefined): Slot {
+  if (flag.type !== "option") return NOTHING;
+  const { options } = flag;
+  if (options !== undefined) return wordSlot(options.map((option) => ({ value: `${prefix}${option}` })));
+  const shown = [flag.helpValue ?? []].flat().join(" ");
+  const of = FLAGS[`${flag.name} ${shown}`];
+  if (of === "successor" && argument !== undefined) {
+    return { kind: "names", of, prefix, flags, except: argument };
+  }
+  if (of !== undefined) return { kind: "names", of, prefix, flags };
+  if (/\bFILE\b/.test(shown)) return { kind: "files" };
+  return /\b(?:FOLDER|DIR)\b/.test(shown) ? { kind: "folders" } : NOTHING;
+}
+
+/** The words of a simple command as a shell sees them; behind a space the last one is empty. */
+export function wordsOf(line: string): string[] {
+  const words: string[] = [];
+  const word = /(?:[^\s"'\\]|\\.?|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$))+|\s+$/gsy;
+  for (let at = 0; at < line.length; at = word.lastIndex) {
+    at += /^\s*(?=\S)/.exec(line.slice(at))?.[0].length ?? 0;
+    word.lastIndex = at;
+    const [found = ""] = word.exec(line) ?? [];
+    if (found === "") break;
+    words.push(found.trim() === "" ? "" : found);
+  }
+  return words;
+}
+
+/** A word as the program would get it, but for variables and commands in it. */
+export function unquoted(word: string): string {
+  const text = word.replaceAll(
+    /'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.)|\\$/gs,
+    (_, single: string | undefined, double: string | undefined, one: string | undefined) =>
+      single ?? double?.replaceAll(/\\(["\\$`])/g, "$1") ?? one ?? "",
+  );
+  return word.startsWith("~/") ? `${homedir()}${text.slice(1)}` : text;
+}

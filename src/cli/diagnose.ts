@@ -1,0 +1,287 @@
+import { statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { folderFindings } from "../app/findings.ts";
+import type { Config } from "../config/schema.ts";
+import { encryptionKeys } from "../config/values.ts";
+import { EvregError } from "../domain/error.ts";
+import { type Finding, fine, problem, warning } from "../domain/operations.ts";
+import type { Evreg } from "../evreg.ts";
+import { writeBackup } from "./io/files.ts";
+import { endingAtOnce, interruption } from "./io/interruption.ts";
+import { stderrLogger } from "./io/output.ts";
+import type { TargetFlags } from "./target/place.ts";
+import { findTarget, type FolderTarget } from "./target/target.ts";
+
+/** Looks at the server that a command would act on, or at the data folder where none runs. */
+export async function examine(
+  flags: TargetFlags,
+  {
+    version,
+    deep,
+    configFolder,
+  }: { readonly version: string; readonly deep: boolean; readonly configFolder: string },
+): Promise<readonly Finding[]> {
+  let target;
+  try {
+    target = await findTarget(flags, configFolder);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.code !== "unreachable") throw error;
+    return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];
+  }
+  if (target.kind === "folder") {
+    return folderTargetFindings(target, version);
+  }
+  const { evreg, where } = target;
+  try {
+    return await serverFindings(evreg, { where, version, deep });
+  } finally {
+    await evreg.close();
+  }
+}
+
+/** Apart by less, nothing that goes by a clock goes wrong. */
+const TOLERANCE_MS = 2_000;
+
+/** What a server says of itself, and what it looks like from here. Never fails: what does not answer is a finding. */
+export async function serverFindings(
+  evreg: Evreg,
+  { where, version, deep }: { readonly where: string; readonly version: string; readonly deep: boolean },
+): Promise<readonly Finding[]> {
+  try {
+    const { data: health } = await evreg.health();
+    const askedMs = Date.now();
+    const { data, meta } = await evreg.doctor();
+    const answeredMs = Date.now();
+    return [
+      reached(where, answeredMs - askedMs),
+      versions(health.version, version),
+      clocks(Date.parse(meta.time), askedMs, answeredMs),
+      ...data,
+      ...(deep ? await integrity(evreg) : []),
+    ];
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return [problem("reach", `${where} could not be asked: ${error.message}`, serverRemedy(error))];
+  }
+}
+
+function reached(where: string, tookMs: number): Finding {
+  return fine("reach", `The server at ${where} answers in ${tookMs} ms.`);
+}
+
+function versions(server: string, here: string): Finding {
+  if (server === here) return fine("versions", `The server and this command are evreg ${here}.`);
+  return warning(
+    "versions",
+    `The server is evreg ${server}, and this command is evreg ${here}.`,
+    "Use the same version on both: what one knows the other may not.",
+  );
+}
+
+/** The server read its clock at some time between the question and the answer. */
+function clocks(serverMs: number, askedMs: number, answeredMs: number): Finding {
+  const apartMs = Math.max(askedMs - serverMs, serverMs - answeredMs, 0);
+  if (apartMs <= TOLERANCE_MS) return fine("clocks", "The server's clock and this machine's agree.");
+  const ahead = serverMs > answeredMs ? "ahead of" : "behind";
+  return warning(
+    "clocks",
+    `The server's clock is ${(apartMs / 1_000).toFixed(1)} s ${ahead} this machine's.`,
+    "Let a time service keep both; receivers refuse signatures whose time is minutes off.",
+  );
+}
+
+/** The server makes a backup and its digest; reading it here finds out whether all of it can be read. */
+async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
+  const { loadFileChecks } = await import("../app/server.ts");
+  const { checkFile } = await loadFileChecks();
+  let folder: string;
+  try {
+    folder = await mkdtemp(join(tmpdir(), "evreg-doctor-"));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const found = `The server's data was not looked through: no copy of it can be put into ${tmpdir()}: ${code ?? message}.`;
+    return [warning("integrity", found, "Set TMPDIR to a folder that can be written to.")];
+  }
+  try {
+    const backup = await evreg.backup();
+    try {
+      const check = (path: string) => checkFile(path, { name: "The server's data file" });
+      const copy = join(folder, "copy.db");
+      const looked = await writeBackup(copy, backup, { force: false, check, signal: interruption() });
+      return fileFindings("The server's data file", looked);
+    } finally {
+      await backup.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    if (error.code !== "invalid")
+      return [warning("integrity", error.message, "Try again once that is mended.")];
+    return [
+      problem("integrity", error.message, "Stop the server, and restore the last backup that is whole."),
+    ];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function serverRemedy({ code }: EvregError): string {
+  if (code === "unauthorized") return "Name a token with --token-file, or set EVREG_TOKEN.";
+  if (code === "forbidden") return "Use a token with the scope admin for all applications.";
+  if (code === "not_found") return "Bring the server to this version of evreg; an older one has no doctor.";
+  return "Start the server, or name the right one with --url.";
+}
+
+const PORT_ANSWERS_WITHIN_MS = 2_000;
+
+/** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
+async function folderTargetFindings(
+  { config, isNamed }: FolderTarget,
+  version: string,
+): Promise<readonly Finding[]> {
+  const { data: folder } = config;
+  const app = await import("../app/server.ts");
+  const listening = await portFinding(config);
+  const there = statSync(folder, { throwIfNoEntry: false });
+  if (there === undefined || !there.isDirectory()) {
+    const found = there === undefined ? `There is no data folder ${folder}.` : `${folder} is no folder.`;
+    const begins = "Start a server with `evreg serve`, which makes it";
+    const remedy =
+      there === undefined ? `${begins}; or name another with --data.` : "Name another with --data.";
+    // Whoever names a folder means one that is there; in the default one nothing may have begun yet.
+    const isMistake = isNamed || there !== undefined;
+    return [(isMistake ? problem : warning)("folder", found, remedy), listening];
+  }
+  const about = [
+    warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
+    listening,
+  ];
+  const { inspectMigrations } = await app.loadMigrations();
+  const { checkFile } = await app.loadFileChecks();
+  try {
+    const status = inspectMigrations(folder);
+    if (!status.exists || status.current === 0) {
+      return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
+    }
+    const encryption = { keys: encryptionKeys(config.encryption) };
+    const looked = await endingAtOnce(() => checkFile(status.file, { encryption }));
+    const whole = fileFindings("The data file", looked);
+    if (status.pending.length > 0) {
+      const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
+      const found = `The data file has form ${status.current}; still to do: ${steps}.`;
+      const remedy = "The next start of a server does it; `evreg migrate` does it now.";
+      return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
+    }
+    // A start may be refused then, and what it would tell is not to be trusted.
+    if (looked.impossible.length > 0) return [...about, ...folderFindings(folder), ...whole];
+    const form = fine("form", `The data file has form ${status.current}, the latest.`);
+    const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
+    try {
+      const { data } = await evreg.doctor();
+      return [...about, ...data, ...whole, form];
+    } finally {
+      await evreg.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return [...about, ...folderFindings(folder), problem("data", error.message, folderRemedy(error))];
+  }
+}
+
+function folderRemedy({ code }: EvregError): string {
+  if (code === "invalid") return "Restore the last backup that is whole: `evreg restore FILE --force`.";
+  if (code === "conflict") return "End that process, or ask again when it has ended.";
+  return "Mend what it says, and ask again.";
+}
+
+/** Whether a server could listen where the configuration says. */
+async function portFinding({ host, port }: Config): Promise<Finding> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once("error", resolve);
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+  const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  if (refused === undefined) return fine("port", `A server can listen at ${where}.`);
+  const other = refused.code === "EADDRINUSE" ? await evregAt(host, port) : undefined;
+  if (other !== undefined) {
+    return warning(
+      "port",
+      `The evreg that listens at ${where} has another data folder.`,
+      `To act on it, give --url ${other}; for a server on this folder, name another port with --port.`,
+    );
+  }
+  const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
+  return warning(
+    "port",
+    `A server could not listen at ${where}: ${why}.`,
+    "Name another with --port or --host.",
+  );
+}
+
+/** The address of an evreg that listens there; one that is not asked over http is not told from other programs. */
+async function evregAt(host: string, port: number): Promise<string | undefined> {
+  const { isLoopbackHost } = await import("../config/values.ts");
+  const { connect } = await import("../client/client.ts");
+  const name = isLoopbackHost(host) ? host : "127.0.0.1";
+  const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+  const evreg = connect({ url, timeoutMs: PORT_ANSWERS_WITHIN_MS });
+  try {
+    const { data } = await evreg.health();
+    return typeof data?.version === "string" ? url : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await evreg.close();
+  }
+}
+
+const MOST_NAMED = 5;
+
+/** What a look through a data file tells, as far as it concerns what is wrong. */
+interface Looked {
+  readonly impossible: readonly string[];
+  readonly damaged_events: readonly number[];
+  readonly events_without_checksum: number;
+}
+
+/** Of a file whose pages and indexes are whole. */
+export function fileFindings(what: string, looked: Looked): readonly Finding[] {
+  const { impossible, damaged_events: damaged, events_without_checksum: unknown } = looked;
+  const findings: Finding[] = [];
+  if (impossible.length > 0) {
+    findings.push(
+      problem(
+        "records",
+        `${what} holds what evreg could not have written: ${some(impossible)}. It is damaged, or was changed by something else.`,
+        "Stop the server, and restore a backup that you trust: `evreg restore FILE --force`.",
+      ),
+    );
+  }
+  if (damaged.length > 0) {
+    findings.push(
+      problem(
+        "events",
+        `${damaged.length === 1 ? "1 event is" : `${damaged.length} events are`} damaged: ${some(damaged)}. What is kept of them is not what was published; they are neither shown nor sent.`,
+        "Look at the disk and the memory of the machine; stop the server, and restore a backup from before the damage: `evreg restore FILE --force`.",
+      ),
+    );
+  }
+  const whole = `Every page and index of ${what[0]!.toLowerCase()}${what.slice(1)} is whole`;
+  if (findings.length > 0) return [fine("integrity", `${whole}.`), ...findings];
+  if (unknown === 0) return [fine("integrity", `${whole}, and every event is as it was published.`)];
+  const older = unknown === 1 ? "1 event is" : `${unknown.toLocaleString("en")} events are`;
+  return [
+    fine(
+      "integrity",
+      `${whole}, and every event with a checksum is as it was published. ${older} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`,
+    ),
+  ];
+}
+
+function some(all: readonly (string | number)[]): string {
+  const more = all.length - MOST_NAMED;
+  return all.slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, statSync } from "node:fs";
+import { type FileHandle, link, open, readFile, rename, rm } from "node:fs/promises";
+import { EvregError } from "../../domain/error.ts";
+import type { Backup } from "../../domain/operations.ts";
+import { syncFile, syncFolderOf } from "../../runtime/files.ts";
+import { usage } from "../usage-errors.ts";
+import { endingAtOnce, removeForGood } from "./interruption.ts";
+import { withProgress } from "./progress.ts";
+import { printableLine } from "./text.ts";
+
+/**
+ * Writes a file of the person's own; it is on the disk once this is done. One that holds the same already is left alone, so
+ * that no build is set off.
+ * `usage` names what could not be written.
+ */
+export async function writeFile(path: string, text: string): Promise<void> {
+  const before = await readFile(path, "utf8").catch(() => undefined);
+  if (before === text) return;
+  try {
+    await writeThrough(path, text);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw usage(`There is no folder for ${path}; make it first.`);
+    if (code === "EISDIR") throw usage(`${path} is a folder; name a file.`);
+    const [why = code] = message.split(", ");
+    throw new EvregError("unavailable", `${path} could not be written (${why}).`, {}, { cause: error });
+  }
+}
+
+/**
+ * Writes a text to the disk, or into a pipe or a device.
+ * @throws what the system says
+ */
+export async function writeThrough(path: string, text: string): Promise<void> {
+  const file = await open(path, "w");
+  try {
+    await file.writeFile(text);
+    syncFile(file.fd, path);
+  } finally {
+    await file.close();
+  }
+}
+
+const SYNC_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Whether a backup can get the name, as far as that is known before there is one.
+ * @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder
+ */
+export function mustBeFree(path: string, { force }: { readonly force: boolean }): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw isFolder(path);
+  if (!force && existsSync(path)) throw isThere(path);
+}
+
+/**
+ * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk and has passed
+ * `check`, and the name is on the disk when this is done; until then, and after a failure, there is nothing of that name,
+ * or what was there before.
+ * @param options `force`: may take the place of a file that is there; `signal` ends it before the check
+ */
+export async function writeBackup<T>(
+  path: string,
+  backup: Backup,
+  options: {
+    readonly force: boolean;
+    readonly check: (path: string) => Promise<T>;
+    readonly signal: AbortSignal;
+  },
+): Promise<T> {
+  const part = `${path}.${randomUUID()}.part`;
+  try {
+    const file = await open(part, "wx", 0o600);
+    try {
+      await writeGently(file, withProgress(backup, options.signal));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const checked = await endingAtOnce(
+      () => options.check(part),
+      () => removeForGood(part),
+    );
+    await (options.force ? rename(part, path) : nameIt(part, path));
+    // Before the names are stored, so that it does not come back with a cut of the power.
+    await rm(part, { force: true });
+    syncFolderOf(path);
+    return checked;
+  } catch (error) {
+    throw asFailure(error, path);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+/** A server on the same disk would wait for all of it with its next commit. */
+async function writeGently(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
+  let unsynced = 0;
+  for await (const piece of content) {
+    await file.writeFile(piece);
+    unsynced += piece.length;
+    if (unsynced < SYNC_BYTES) continue;
+    await file.datasync();
+    unsynced = 0;
+  }
+}
+
+/** By a second name, which cannot take the place of a file that came meanwhile. */
+async function nameIt(part: string, path: string): Promise<void> {
+  try {
+    await link(part, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw isThere(path);
+    // A file system without second names.
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
+    mustBeFree(path, { force: false });
+    await rename(part, path);
+  }
+}
+
+function isThere(path: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `${printableLine(path)} is there already. Name another file, or replace it with --force.`,
+  );
+}
+
+function isFolder(path: string): EvregError {
+  return usage(`${printableLine(path)} is a folder; name a file.`);
+}
+
+function asFailure(error: unknown, path: string): unknown {
+  if (error instanceof EvregError || !(error instanceof Error)) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined || error.name === "AbortError") return error;
+  const shown = printableLine(path);
+  if (code === "ENOENT") return usage(`There is no folder for ${shown}; make it first.`);
+  if (code === "EISDIR") return isFolder(path);
+  const [why = code] = message.split(", ");
+  return new EvregError("unavailable", `${shown} could not be written (${why}).`, {}, { cause: error });
+}

@@ -1,0 +1,135 @@
+import { EvregError } from "../../domain/error.ts";
+import { encodeJson } from "../../json/raw-json.ts";
+import type { Logger } from "../../runtime/logger.ts";
+import { type Column, columnsFor, renderRecord, renderTable } from "./table.ts";
+import { printableJson, printableLine } from "./text.ts";
+
+export type OutputFormat = "table" | "json" | "jsonl";
+
+/** Characters; a write for each line costs more than the line itself. */
+const WRITE_AT_ONCE = 64 * 1024;
+
+/** The envelope of an answer. */
+interface Envelope<T> {
+  readonly data: T;
+  readonly meta?: unknown;
+}
+
+/**
+ * Writes a command's data to stdout, and nothing else: notes, warnings and errors go to stderr.
+ *
+ * `json` is the API's envelope; in a pipe compact and byte for byte, on a terminal indented, with characters that act on
+ * a terminal as their JSON escapes. `jsonl` is one record a line, always compact.
+ */
+export class Output {
+  readonly format: OutputFormat;
+
+  constructor(format: OutputFormat) {
+    this.format = format;
+  }
+
+  async record<T>(answer: Envelope<T>, columns: readonly Column<T>[]): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines([answer.data]);
+    return writeOut(renderRecord(columns, answer.data, terminalWidth()));
+  }
+
+  /** @param empty what to tell on stderr when a person would see nothing; asked for only then */
+  async list<T>(
+    answer: Envelope<readonly T[]>,
+    columns: readonly Column<T>[],
+    empty: string | (() => Promise<string>),
+  ): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines(answer.data);
+    if (answer.data.length === 0) return note(typeof empty === "string" ? empty : await empty());
+    const width = terminalWidth();
+    const kept = columnsFor(columns, answer.data, width);
+    await writeOut(renderTable(kept, answer.data, width));
+    const without = columns
+      .filter(({ title, of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)))
+      .map(({ title }) => title);
+    if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
+  }
+
+  /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
+  async text<T>(
+    answer: Envelope<readonly T[]>,
+    render: (width: number | undefined) => string,
+  ): Promise<void> {
+    if (this.format === "json") return this.document(answer);
+    if (this.format === "jsonl") return this.lines(answer.data);
+    return writeOut(render(terminalWidth()));
+  }
+
+  /** One JSON document. */
+  async document(value: unknown): Promise<void> {
+    const terminal = process.stdout.isTTY;
+    await writeOut(`${shown(encodeJson(value, terminal ? 2 : 0))}\n`);
+  }
+
+  /** One record a line, whatever the format. */
+  async lines(records: readonly unknown[]): Promise<void> {
+    let text = "";
+    for (const record of records) {
+      // Line breaks between the tokens of a payload mean nothing in JSON, but would end the line here.
+      text += `${shown(encodeJson(record).replace(/[\r\n]+/g, " "))}\n`;
+      if (text.length < WRITE_AT_ONCE) continue;
+      await writeOut(text);
+      text = "";
+    }
+    if (text !== "") await writeOut(text);
+  }
+}
+
+function hasAny<T>(of: Column<T>["of"]): (record: T) => boolean {
+  return (record) => (of(record) ?? "") !== "";
+}
+
+/** As `writeOut`, for what is no text. */
+export function writeBytes(bytes: Uint8Array): Promise<void> {
+  return written(bytes);
+}
+
+/** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
+export function writeOut(text: string): Promise<void> {
+  return written(text);
+}
+
+function written(text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(notWritten(error)) : resolve()));
+  });
+}
+
+/** What a write to stdout failed with, for a person; as it came where nobody reads any more. */
+export function notWritten(error: NodeJS.ErrnoException): Error {
+  if (error.code === "EPIPE") return error;
+  const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
+  return new EvregError("unavailable", message, {}, { cause: error });
+}
+
+/** A line for the person at the terminal, on stderr. It must be safe to show: see `printable.ts`. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Cells of a line: `COLUMNS` when set, else the terminal's; `undefined` in a pipe, where nothing is cut. */
+export function terminalWidth(): number | undefined {
+  const asked = Number(process.env["COLUMNS"]);
+  if (Number.isInteger(asked) && asked >= 20) return asked;
+  return process.stdout.isTTY ? Math.max(20, process.stdout.columns) : undefined;
+}
+
+function shown(json: string): string {
+  return process.stdout.isTTY ? printableJson(json) : json;
+}
+
+/** For a command that holds the data folder itself: only what went wrong is worth a line among its output. */
+export const stderrLogger: Logger = {
+  tellsDebug: false,
+  debug() {},
+  info() {},
+  warn: (_fields, message) => void process.stderr.write(`Warning: ${printableLine(message)}\n`),
+  error: (_fields, message) => void process.stderr.write(`Error: ${printableLine(message)}\n`),
+};

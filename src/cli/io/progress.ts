@@ -1,0 +1,158 @@
+import type { MultiBar, SingleBar } from "cli-progress";
+import { type Delivery, DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import { byteCount } from "../../domain/formats.ts";
+import type { Backup } from "../../domain/operations.ts";
+import { truncate } from "./text.ts";
+
+/** A bar on the terminal that stderr is, with lines told above it. */
+interface ProgressBar {
+  /** @param shown the values of the format's placeholders */
+  update(value: number, total: number, shown: object): void;
+  tell(line: string): void;
+  stop(): void;
+}
+
+const SHOW_CURSOR = "\u001b[?25h";
+/** The bar turns wrapping off, as a wrapped bar cannot be redrawn. */
+const LINES_WRAP = "\u001b[?7h";
+const LINES_DO_NOT_WRAP = "\u001b[?7l";
+
+/** `undefined` unless stderr is a terminal. @param shown the first values of the format's placeholders */
+export async function progressBar(format: string, shown: object): Promise<ProgressBar | undefined> {
+  if (!process.stderr.isTTY) return undefined;
+  const { default: progress } = await import("cli-progress");
+  const bars: MultiBar = new progress.MultiBar(
+    {
+      stream: process.stderr,
+      format,
+      barsize: 20,
+      hideCursor: true,
+      linewrap: false,
+      clearOnComplete: true,
+      gracefulExit: false,
+      fps: 10,
+    },
+    progress.Presets.shades_classic,
+  );
+  // A second Ctrl-C ends the process at once; the terminal must get its cursor and its line breaks back all the same.
+  process.once("exit", restoreTerminal);
+  const bar: SingleBar = bars.create(1, 0, shown);
+  return {
+    update(value, total, now) {
+      if (bar.getTotal() !== total) bar.setTotal(total);
+      bar.update(value, now);
+    },
+    tell: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
+    stop() {
+      // What was told since the last redraw is written by a redraw only.
+      bars.update();
+      bars.stop();
+      process.off("exit", restoreTerminal);
+    },
+  };
+}
+
+function restoreTerminal(): void {
+  process.stderr.write(`${SHOW_CURSOR}${LINES_WRAP}\n`);
+}
+
+const SHOW_EVERY_BYTES = 4 * 1024 * 1024;
+
+/** A backup's pieces until `signal`, with a bar on the terminal that stderr may be. */
+export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const { bytes } = backup;
+  const shown = (done: number) => ({ done: byteCount(done), all: byteCount(bytes) });
+  const bar = await progressBar("{bar} {percentage}% | {done} of {all} | {eta_formatted} left", shown(0));
+  let done = 0;
+  let told = 0;
+  try {
+    for await (const piece of backup.content()) {
+      signal.throwIfAborted();
+      yield piece;
+      done += piece.length;
+      if (done - told < SHOW_EVERY_BYTES) continue;
+      told = done;
+      bar?.update(done, bytes, shown(done));
+    }
+  } finally {
+    bar?.stop();
+  }
+}
+
+/** Long enough not to jump with each batch, short enough to show a server that slows down. */
+const WINDOW_MS = 10_000;
+/** Apart from each other at least, so that few are kept however often is looked. */
+const STEP_MS = 250;
+
+/** How fast a count grows, over the last ten seconds. */
+export class RecentRate {
+  readonly #nowMs: () => number;
+  /** Oldest first. */
+  #marks: { readonly atMs: number; readonly count: number }[] = [];
+  #perS = 0;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** 0 while too little is known. */
+  get perS(): number {
+    return this.#perS;
+  }
+
+  /** The first one is where it begins. */
+  reach(count: number): void {
+    const atMs = this.#nowMs();
+    const last = this.#marks.at(-1);
+    if (last !== undefined && atMs - last.atMs < STEP_MS) return;
+    this.#marks.push({ atMs, count });
+    while ((this.#marks[1]?.atMs ?? atMs) < atMs - WINDOW_MS) this.#marks.shift();
+    const first = this.#marks[0]!;
+    if (atMs > first.atMs) this.#perS = ((count - first.count) * 1_000) / (atMs - first.atMs);
+  }
+}
+
+/** Shows on stderr how deliveries come along while somebody waits for them: one line, redrawn in its place. */
+interface FollowLine {
+  update(deliveries: readonly Delivery[]): void;
+  /** Takes the line away, so that what comes next begins where it stood. */
+  clear(): void;
+}
+
+const CLEAR_LINE = "\r\u001b[K";
+
+const withoutLine: FollowLine = { update() {}, clear() {} };
+
+/** A line when stderr is a terminal that can redraw one, nothing elsewhere. */
+export function followLine(): FollowLine {
+  const { stderr } = process;
+  if (!stderr.isTTY || process.env["TERM"] === "dumb") return withoutLine;
+  let shown = "";
+  const clear = (): void => {
+    process.off("exit", clear);
+    if (shown !== "") stderr.write(CLEAR_LINE);
+    shown = "";
+  };
+  return {
+    update(deliveries) {
+      // A line that fills the last cell may wrap, and a wrapped one cannot be redrawn.
+      const text = truncate(progressOf(deliveries), Math.max(1, stderr.columns - 1));
+      if (text === shown) return;
+      // A second Ctrl-C ends the process at once; the line must not stay under the prompt all the same.
+      if (shown === "") process.once("exit", clear);
+      stderr.write(CLEAR_LINE + text);
+      shown = text;
+    },
+    clear,
+  };
+}
+
+/** `1 delivered, 2 waiting; 5 attempts so far` */
+export function progressOf(deliveries: readonly Delivery[]): string {
+  const counts = DELIVERY_STATUSES.map((status) => {
+    const count = deliveries.filter((delivery) => delivery.status === status).length;
+    return count === 0 ? [] : [`${count.toLocaleString("en")} ${status}`];
+  });
+  const attempts = deliveries.reduce((sum, { attempt }) => sum + attempt, 0);
+  return `${counts.flat().join(", ")}; ${attempts.toLocaleString("en")} attempt${attempts === 1 ? "" : "s"} so far`;
+}

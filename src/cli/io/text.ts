@@ -1,0 +1,161 @@
+// oxlint-disable no-control-regex -- finding them is what this file is for
+/**
+ * Names, payloads and handlers' answers come from outside. Written raw, an escape sequence in one of them could repaint
+ * the terminal, rename its window or answer a prompt, and a bidirectional override could show another text than is there.
+ */
+const UNSAFE_IN_TEXT =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
+const UNSAFE_BETWEEN_LINES =
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
+/** In well-formed JSON these stand only inside strings, where their escape means the same. */
+const UNSAFE_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+const SHORT_FORMS: Readonly<Record<string, string>> = {
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\u001b": "\\e",
+};
+
+/** One line of text that does nothing to a terminal: control characters appear as `\n`, `\e`, `\u0007`. */
+export function printableLine(text: string): string {
+  return text.replace(UNSAFE_IN_TEXT, visible);
+}
+
+/** As `printableLine`, with the line breaks kept. */
+export function printableLines(text: string): string {
+  return text.replace(UNSAFE_BETWEEN_LINES, visible);
+}
+
+/** The same JSON document without characters that act on a terminal; for showing, not for passing bytes on. */
+export function printableJson(json: string): string {
+  return json.replace(UNSAFE_IN_JSON, escapeSequence);
+}
+
+function visible(character: string): string {
+  return SHORT_FORMS[character] ?? escapeSequence(character);
+}
+
+function escapeSequence(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+const ASCII = /^[\x20-\x7e]*$/;
+/** Characters that fill two cells: East Asian wide and full-width forms, and pictographs shown as emoji. */
+const WIDE =
+  /^(?:\p{Emoji_Presentation}|\p{RI}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}])/u;
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader sees as single characters, so that none is cut in two. */
+function characters(text: string): string[] {
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return Array.from(segmenter.segment(text), (part) => part.segment);
+}
+
+function widthOf(character: string): number {
+  if (ZERO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Terminal cells that `text` fills; it must hold no control characters. */
+export function textWidth(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const character of characters(text)) width += widthOf(character);
+  return width;
+}
+
+/** Cut to at most `width` cells, with `…` in the last of them when something is missing. */
+export function truncate(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  if (width < 1) return "";
+  let kept = "";
+  let filled = 0;
+  for (const character of characters(text)) {
+    const next = widthOf(character);
+    if (filled + next > width - 1) break;
+    kept += character;
+    filled += next;
+  }
+  return `${kept}…`;
+}
+
+/** As `truncate`, with what is missing left out in the middle, or at the start. */
+export function truncateBefore(text: string, width: number, part: "middle" | "start"): string {
+  if (textWidth(text) <= width) return text;
+  const end = endOf(text, part === "start" ? width - 1 : Math.floor(width / 2));
+  return `${truncate(text, width - textWidth(end))}${end}`;
+}
+
+function endOf(text: string, width: number): string {
+  let kept = "";
+  let filled = 0;
+  for (const character of characters(text).toReversed()) {
+    filled += widthOf(character);
+    if (filled > width) break;
+    kept = `${character}${kept}`;
+  }
+  return kept;
+}
+
+/** Filled up with spaces to `width` cells. */
+export function pad(text: string, width: number, side: "left" | "right"): string {
+  const space = " ".repeat(Math.max(0, width - textWidth(text)));
+  return side === "right" ? space + text : text + space;
+}
+
+/** Broken into lines of at most `width` cells, at spaces where there are any. */
+export function wrap(text: string, width: number): string[] {
+  const room = Math.max(2, width);
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/(?<= )/)) {
+    if (textWidth(line) + textWidth(word.trimEnd()) <= room) {
+      line += word;
+      continue;
+    }
+    if (line !== "") lines.push(line.trimEnd());
+    const pieces = pieceWise(word, room);
+    lines.push(...pieces.slice(0, -1));
+    line = pieces.at(-1) ?? "";
+  }
+  lines.push(line.trimEnd());
+  return lines;
+}
+
+function pieceWise(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let piece = "";
+  let filled = 0;
+  for (const character of ASCII.test(word) ? word : characters(word)) {
+    const next = widthOf(character);
+    if (filled + next > width && character !== " ") {
+      pieces.push(piece);
+      piece = "";
+      filled = 0;
+    }
+    piece += character;
+    filled += next;
+  }
+  pieces.push(piece);
+  return pieces;
+}
+
+/** Flags as they would be typed again, each after a space; without what belongs to one page, and without the token itself. */
+export function flagWords(flags: object): string {
+  let words = "";
+  for (const [name, value] of Object.entries(flags) as [string, string | number | boolean | undefined][]) {
+    if (name === "after" || name === "page" || value === undefined || value === false) continue;
+    words += ` --${name}`;
+    // A token is not for the screen.
+    if (name === "token") words += " TOKEN";
+    else if (value !== true) words += ` ${shellWord(String(value))}`;
+  }
+  return words;
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

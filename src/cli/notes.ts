@@ -1,0 +1,111 @@
+import type { Deprecation } from "../domain/action.ts";
+import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
+import { handlerRefusal } from "../domain/handler-url.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Evreg } from "../evreg.ts";
+import { note } from "./io/output.ts";
+import { printableLine } from "./io/text.ts";
+import { nextCommand, serveCommand } from "./target/next-command.ts";
+
+/** More subscriptions are not asked about: who has many sees it by the first. */
+const MAX_SUBSCRIPTIONS_ASKED = 5;
+
+/** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
+export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
+  const { last_error: error } = delivery;
+  const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
+  if (refusal !== undefined) note(`address_refused: ${printableLine(refusal)}`);
+  const isUntold = error === "address_refused" && refusal === undefined;
+  if (isFinal(delivery.status) && !isUntold) return;
+  const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+  if (subscription === undefined) return;
+  const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
+  if (block !== undefined) note(block);
+  if (isUntold) note(refusedAddress(subscription));
+}
+
+/** The same of those of an event that wait for another of their ordered subscriptions. */
+export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
+  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS_ASKED);
+  const blocks = open.map(async (delivery) => {
+    const subscription = await subscriptionOf(evreg, delivery.subscription_id);
+    return subscription === undefined ? undefined : blockBefore(delivery, subscription);
+  });
+  return (await Promise.all(blocks)).filter((block) => block !== undefined);
+}
+
+/** The paused subscriptions that an event of the action was not queued for, as sentences. */
+export async function pausedFor(evreg: Evreg, action: string): Promise<string[]> {
+  const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
+  return (paused?.data ?? [])
+    .slice(0, MAX_SUBSCRIPTIONS_ASKED)
+    .map(({ rowid, application, subscription }) => {
+      const name = printableLine(`${application}/${subscription}`);
+      return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
+    });
+}
+
+/** A token may be allowed to publish or to read deliveries, and not to read this. */
+async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | undefined> {
+  return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
+}
+
+/** One that a person asked for goes before all others, and is due before the one that blocks. */
+function blockBefore(
+  { rowid, status }: Delivery,
+  { rowid: id, blocked_by: first }: Subscription,
+): string | undefined {
+  if (first === null || first === rowid || status === "delivering") return undefined;
+  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
+}
+
+/** For whoever is not told by the attempt: what an address is can be told again, and what a name stood for then cannot. */
+function refusedAddress({ handler }: Subscription): string {
+  return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
+}
+
+function whyRefused(handler: string): string {
+  const why = handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
+  if (why !== undefined) return printableLine(why);
+  return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
+}
+
+/** More subscriptions are not asked about: who has many paused sees it by the first. */
+const MAX_PAUSED_ASKED = 20;
+
+/**
+ * For replays that run on no further, as their subscriptions are paused.
+ * @param subscriptions whose replays are running
+ */
+export async function tellWhenPaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
+  for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED_ASKED)) {
+    // A token may be allowed to write and not to read.
+    const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
+    if (subscription?.data.active === false) {
+      note(
+        `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
+      );
+    }
+  }
+}
+
+/**
+ * For what was put into a folder without a server: it is safe there, and goes nowhere yet.
+ * @param what the sentence's subject, such as `Its deliveries`
+ * @param isWaiting asked only where no engine runs
+ */
+export async function tellWhenWaiting(
+  evreg: Evreg,
+  what: string,
+  isWaiting: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const health = await evreg.health().catch(() => undefined);
+  if (health?.data.engine !== "stopped" || !(await isWaiting())) return;
+  note(`${what} wait for a server on this data folder: ${serveCommand()}`);
+}
+
+/** What a publisher is told of a deprecated action. */
+export function deprecationNote({ action, since, successor }: Deprecation): string {
+  const instead = successor === null ? "" : `; publish to ${successor} instead`;
+  return `Warning: ${printableLine(`${action} is deprecated since ${since}${instead}.`)}`;
+}

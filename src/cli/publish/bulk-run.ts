@@ -1,0 +1,247 @@
+import { type ErrorBody, EvregError } from "../../domain/error.ts";
+import { type Event, EVENT_LIMITS } from "../../domain/event.ts";
+import {
+  isCertain,
+  itemOn,
+  itemsOf,
+  MAX_LINE_BYTES,
+  type Pending,
+  type PublishItems,
+  publishPending,
+  type Settled,
+  settledBy,
+} from "./bulk-batch.ts";
+import type { Line } from "./bulk-input.ts";
+
+/** A batch is sent when it holds this many events or bytes, or when the input pauses and there is room for a request. */
+const BATCH_ITEMS = 500;
+const BATCH_BYTES = 1024 * 1024;
+
+export interface BulkOptions {
+  readonly lines: AsyncIterable<readonly Line[]>;
+  readonly publish: PublishItems;
+  /** Requests under way at once; with more than one, events are not stored in the order of the lines. */
+  readonly concurrency: number;
+  /** The idempotency key of a line that names none. */
+  readonly keyOf?: ((line: Line) => string) | undefined;
+  /** `stop`: nothing behind the first refused line is published, everything before it is. One request at a time only. */
+  readonly onError: "stop" | "continue";
+  readonly signal: AbortSignal;
+  /** Called when nothing more is sent, so that nobody waits for a producer that has paused; the lines then abort. */
+  readonly stopReading: () => void;
+  /**
+   * These three are called in the order of the lines, whatever order the answers come in. Without the first one the target
+   * is not asked for the events.
+   */
+  readonly accepted?: ((events: readonly Event[]) => Promise<void> | void) | undefined;
+  readonly refused: (line: Line, error: ErrorBody) => void;
+  /** Called when a batch is settled, and all is told of it. */
+  readonly settled: (state: BulkState) => void;
+}
+
+export interface BulkState {
+  readonly accepted: number;
+  /** Of the accepted, those that were there already: their idempotency key stands for an earlier event. */
+  readonly replayed: number;
+  readonly refused: number;
+  /** Every line up to this one is published or refused. */
+  readonly settledLine: number;
+  /** Bytes of input up to that line's end. */
+  readonly settledBytes: number;
+}
+
+export const NOTHING_SETTLED: BulkState = {
+  accepted: 0,
+  replayed: 0,
+  refused: 0,
+  settledLine: 0,
+  settledBytes: 0,
+};
+
+export interface BulkOutcome extends BulkState {
+  readonly end: "all" | "stopped" | "interrupted" | "failed";
+  /** What went wrong with the target, not with a line. */
+  readonly failure?: unknown;
+  /** The last of the lines behind the settled ones that may be published or not. */
+  readonly doubtfulLine?: number;
+}
+
+/** Publishes NDJSON lines, holding one batch more than there are requests under way. */
+export function publishLines(options: BulkOptions, from: BulkState = NOTHING_SETTLED): Promise<BulkOutcome> {
+  return new BulkRun(options, from).run();
+}
+
+class BulkRun {
+  readonly #options: BulkOptions;
+  #state: BulkState;
+  #batch: Pending[] = [];
+  #batchBytes = 0;
+  /** Settles batches one after the other, in the order of the lines; the first is the next to be settled. */
+  readonly #underWay: Promise<void>[] = [];
+  /** No batch is sent any more. */
+  #end: "stopped" | "interrupted" | "failed" | undefined;
+  #failure: unknown;
+  #doubtfulLine = 0;
+  #isInputPaused = false;
+
+  constructor(options: BulkOptions, from: BulkState) {
+    this.#options = options;
+    this.#state = from;
+  }
+
+  async run(): Promise<BulkOutcome> {
+    const read = await this.#readAll().catch((error: unknown) => ({ error }));
+    while (this.#underWay.length > 0) await this.#underWay[0];
+    const isOver = this.#end !== undefined || this.#options.signal.aborted;
+    const isCut = typeof read === "object" && isOver && isAbort(read.error);
+    if (typeof read === "object" && !isCut) this.#fail(read.error);
+    const end = this.#end ?? (read === true ? "all" : "interrupted");
+    const isDoubtful = this.#doubtfulLine > this.#state.settledLine;
+    return {
+      ...this.#state,
+      end,
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
+      ...(isDoubtful ? { doubtfulLine: this.#doubtfulLine } : {}),
+    };
+  }
+
+  /** Answers whether all of the input was sent. */
+  async #readAll(): Promise<boolean> {
+    const { lines: groups, keyOf, signal } = this.#options;
+    for await (const lines of groups) {
+      this.#isInputPaused = false;
+      for (const line of lines) {
+        if (signal.aborted) return false;
+        const size = line.bytes?.length ?? 0;
+        if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
+          if (!(await this.#sendInTurn())) return false;
+        }
+        this.#batch.push({ line, item: itemOn(line, keyOf) });
+        this.#batchBytes += size;
+      }
+      this.#sendIfRoom();
+      this.#isInputPaused = true;
+    }
+    return !signal.aborted && (await this.#sendInTurn());
+  }
+
+  /** Waits until a request may begin. Answers whether to go on. */
+  async #sendInTurn(): Promise<boolean> {
+    while (this.#underWay.length >= this.#options.concurrency) await this.#underWay[0];
+    if (this.#end !== undefined || this.#options.signal.aborted) return false;
+    this.#send();
+    return true;
+  }
+
+  #sendIfRoom(): void {
+    const { concurrency, signal } = this.#options;
+    if (this.#end === undefined && !signal.aborted && this.#underWay.length < concurrency) this.#send();
+  }
+
+  #send(): void {
+    const batch = this.#batch;
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    this.#batch = [];
+    this.#batchBytes = 0;
+    const before = this.#underWay.at(-1);
+    const settling = this.#carry(batch, last.line, before).finally(() => {
+      void this.#underWay.shift();
+      // Lines of a producer that has paused do not wait for its next ones.
+      if (this.#isInputPaused) this.#sendIfRoom();
+    });
+    this.#underWay.push(settling);
+  }
+
+  /** Never rejects. @param before the batch before this one, settled first */
+  async #carry(batch: readonly Pending[], last: Line, before: Promise<void> | undefined): Promise<void> {
+    const { publish, onError, accepted } = this.#options;
+    try {
+      const publishing = publishPending(batch, publish, { onError, minimal: accepted === undefined });
+      await Promise.allSettled([publishing, before]);
+      await this.#settle(await publishing, last);
+    } catch (error) {
+      if (!isCertain(error)) this.#doubtfulLine = last.number;
+      this.#fail(error);
+    }
+  }
+
+  async #settle({ accepted, events, replayed, refused }: Settled, last: Line): Promise<void> {
+    if (this.#end !== undefined) {
+      // Behind a batch that failed nothing counts as settled, even where it is published.
+      this.#doubtfulLine = last.number;
+      return;
+    }
+    const { onError, settled } = this.#options;
+    const stopAt = onError === "stop" ? refused[0]?.line : undefined;
+    if (stopAt !== undefined) this.#over("stopped");
+    const { number, endsAt } = stopAt ?? last;
+    this.#state = {
+      accepted: this.#state.accepted + accepted,
+      replayed: this.#state.replayed + replayed,
+      refused: this.#state.refused + refused.length,
+      settledLine: number,
+      settledBytes: endsAt,
+    };
+    await this.#options.accepted?.(events);
+    for (const { line, error } of refused) this.#options.refused(line, error);
+    settled(this.#state);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#end !== undefined) return;
+    // An interruption ends the wait for a server that cannot now by that server's failure.
+    this.#over(this.#options.signal.aborted ? "interrupted" : "failed");
+    this.#failure = error;
+  }
+
+  #over(end: "stopped" | "interrupted" | "failed"): void {
+    this.#end = end;
+    this.#options.stopReading();
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+/**
+ * Publishes all lines in one transaction, or none when any is refused.
+ * @throws EvregError `too_large` when the lines do not fit into one batch
+ */
+export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
+  const batch: Pending[] = [];
+  let bytes = 0;
+  try {
+    for await (const lines of options.lines) {
+      for (const line of lines) {
+        batch.push({ line, item: itemOn(line) });
+        bytes += line.bytes?.length ?? 0;
+        if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooMany();
+      }
+    }
+  } catch (error) {
+    if (options.signal.aborted) return { ...NOTHING_SETTLED, end: "interrupted" };
+    throw error;
+  }
+  const last = batch.at(-1)?.line;
+  if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
+  const how = { atomic: true, minimal: options.accepted === undefined };
+  const settled = settledBy(batch, await options.publish(itemsOf(batch), how));
+  for (const { line, error } of settled.refused) options.refused(line, error);
+  if (settled.refused.length > 0)
+    return { ...NOTHING_SETTLED, refused: settled.refused.length, end: "stopped" };
+  const { accepted, events, replayed } = settled;
+  await options.accepted?.(events);
+  const end = { settledLine: last.number, settledBytes: last.endsAt, end: "all" as const };
+  return { accepted, replayed, refused: 0, ...end };
+}
+
+function tooMany(): EvregError {
+  const items = EVENT_LIMITS.batchItems.toLocaleString("en");
+  return new EvregError(
+    "too_large",
+    `--atomic takes at most ${items} lines of together 16 MiB, and this input has more. Nothing was published. Leave --atomic out, and give each line an idempotency_key so that it can be sent again without harm.`,
+    { limit: EVENT_LIMITS.batchItems },
+  );
+}

@@ -1,0 +1,233 @@
+import { readFile } from "node:fs/promises";
+import { EvregError } from "../../domain/error.ts";
+import { unreadable } from "../io/input.ts";
+import { replaceFile } from "../../runtime/files.ts";
+import { usage } from "../usage-errors.ts";
+import { type BulkSource, type FileIdentity, type FrontPart, type Line, NO_PART } from "./bulk-input.ts";
+import type { Rejects } from "./bulk-report.ts";
+import type { BulkState } from "./bulk-run.ts";
+
+const SAVED_EVERY_MS = 500;
+/** Digits of a line's number in its key. With zeros before it, keys grow as lines do, which an index likes. */
+const LINE_DIGITS = 9;
+export interface CheckpointOptions extends Publishing {
+  readonly path: string;
+  readonly nowMs: () => number;
+}
+
+/**
+ * How far a bulk has come, in a file: after a crash it goes on there. Lines that were under way then are sent again with
+ * the same keys, so nothing is stored twice.
+ */
+export class Checkpoint {
+  readonly path: string;
+  /** Whether the file has grown since it was noted. */
+  readonly hasGrown: boolean;
+  #kept: Kept;
+  readonly #source: BulkSource;
+  readonly #nowMs: () => number;
+  #savedAtMs: number;
+
+  private constructor({ path, source, nowMs }: CheckpointOptions, kept: Kept, hasGrown: boolean) {
+    this.path = path;
+    this.hasGrown = hasGrown;
+    this.#kept = kept;
+    this.#source = source;
+    this.#nowMs = nowMs;
+    this.#savedAtMs = nowMs();
+  }
+
+  /** The one in the file, or a new one; `usage` for another file's or other data's, and for what is no checkpoint. */
+  static async open(options: CheckpointOptions): Promise<Checkpoint> {
+    const { path, source, dataId, target } = options;
+    const { file } = source;
+    const found = await readCheckpoint(path, source);
+    const none = {
+      line: 0,
+      byte: 0,
+      counted: NO_PART,
+      accepted: 0,
+      replayed: 0,
+      refused: 0,
+      rejects_bytes: 0,
+    };
+    const kept =
+      found === undefined
+        ? { evreg_checkpoint: FORM, file, keys: keysOf(file), data_id: dataId, target, ...none }
+        : { ...found, file, target, byte: mustGoOn(found, path, options) };
+    const checkpoint = new Checkpoint(options, kept, found !== undefined && found.file.size !== file.size);
+    // That it cannot be written is told before anything is published.
+    checkpoint.save();
+    return checkpoint;
+  }
+
+  /** Where the bulk begins. */
+  get state(): BulkState {
+    const { accepted, replayed, refused, line, byte } = this.#kept;
+    return { accepted, replayed, refused, settledLine: line, settledBytes: byte };
+  }
+
+  get rejectsBytes(): number {
+    return this.#kept.rejects_bytes;
+  }
+
+  /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
+  readonly keyOf = ({ number }: Line): string =>
+    `bulk:${this.#kept.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
+
+  /** Keeps what has come about, and writes it now and then. @throws EvregError `unavailable` */
+  note({ accepted, replayed, refused, settledLine, settledBytes }: BulkState, rejects?: Rejects): void {
+    const counts = { accepted, replayed, refused, line: settledLine, byte: settledBytes };
+    const { rejects_bytes: before } = this.#kept;
+    this.#kept = { ...this.#kept, ...counts, rejects_bytes: rejects?.bytes ?? before };
+    if (this.#nowMs() - this.#savedAtMs >= SAVED_EVERY_MS) this.save(rejects);
+  }
+
+  /** @throws EvregError `unavailable` */
+  save(rejects?: Rejects): void {
+    // Nothing is counted that a power cut could still take away.
+    rejects?.sync();
+    const { byte, counted } = this.#kept;
+    if (byte !== counted.bytes)
+      this.#kept = { ...this.#kept, counted: this.#source.frontPart(byte, counted) };
+    try {
+      replaceFile(this.path, `${JSON.stringify(this.#kept, null, 2)}\n`, { durable: true });
+    } catch (error) {
+      const [why] = (error as Error).message.split(", ");
+      const message = `The checkpoint ${this.path} could not be written (${why}). Name another place with --checkpoint, or make room; what is published stays so.`;
+      throw new EvregError("unavailable", message, {}, { cause: error });
+    }
+    this.#savedAtMs = this.#nowMs();
+  }
+}
+
+/** The form before had no `data_id`. */
+const FORM = 2;
+
+/** The checkpoint as it is written. */
+interface Kept {
+  readonly evreg_checkpoint: number;
+  readonly file: FileIdentity;
+  /** What the keys of its lines are made of: they stay when the file grows. */
+  readonly keys: string;
+  /** Of the data that it is published to. */
+  readonly data_id: string;
+  /** Where that was last, for a person. */
+  readonly target: string;
+  readonly line: number;
+  readonly byte: number;
+  /** The bytes up to there. */
+  readonly counted: FrontPart;
+  readonly accepted: number;
+  readonly replayed: number;
+  readonly refused: number;
+  /** Length of the file of refused lines. */
+  readonly rejects_bytes: number;
+}
+
+/** What a checkpoint must fit. */
+interface Publishing {
+  /** The file that is published. */
+  readonly source: BulkSource;
+  /** Of the data that it is published to. */
+  readonly dataId: string;
+  /** The address or the data folder. */
+  readonly target: string;
+}
+
+function keysOf({ digest }: FileIdentity): string {
+  return digest.slice(0, 16);
+}
+
+/**
+ * The checkpoint in a file; `undefined` where there is no such file.
+ * @throws EvregError `usage` for what is no checkpoint, or one of an older form
+ */
+async function readCheckpoint(path: string, source: BulkSource): Promise<Kept | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unreadable(path, error);
+  }
+  const kept = parsed(text);
+  if (kept === undefined) {
+    throw usage(
+      `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
+    );
+  }
+  if (kept.evreg_checkpoint < FORM) {
+    throw usage(
+      `The checkpoint ${path} is of an older evreg, and does not tell which data it is of. Name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
+    );
+  }
+  return kept;
+}
+
+function parsed(text: string): Kept | undefined {
+  try {
+    const kept = JSON.parse(text) as Kept;
+    const { evreg_checkpoint: form, file, counted } = kept;
+    const counts = [kept.line, kept.byte, kept.accepted, kept.replayed, kept.refused, kept.rejects_bytes];
+    const areCounts = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
+    if (!areCounts || typeof file.digest !== "string") return undefined;
+    if (form === 1) return { ...kept, keys: keysOf(file) };
+    const texts = [kept.keys, kept.data_id, kept.target, counted.blocks, counted.digest];
+    const isWhole = texts.every((one) => typeof one === "string") && counted.bytes === kept.byte;
+    return form === FORM && isWhole ? kept : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Answers where in the file it goes on.
+ * @param path of the checkpoint
+ * @throws EvregError `usage` for one of another file or other data
+ */
+function mustGoOn(kept: Kept, path: string, { source, dataId, target }: Publishing): number {
+  const { file } = source;
+  const place = placeIn(kept, source);
+  if (place === undefined) {
+    throw usage(
+      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(kept.file, file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to begin anew. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
+    );
+  }
+  if (kept.data_id !== dataId) {
+    const whose =
+      kept.target === target
+        ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
+        : `is of the data at ${kept.target}, and at ${target} there is other data`;
+    throw usage(
+      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
+    );
+  }
+  return place;
+}
+
+/** `undefined` for a file that was changed otherwise than by growing: all that was counted is looked at. */
+function placeIn({ file, byte, counted }: Kept, source: BulkSource): number | undefined {
+  const isSame = file.digest === source.file.digest;
+  const hasGrown = source.file.size > file.size && source.beginsWith(file);
+  if (!isSame && !hasGrown) return undefined;
+  if (source.frontPart(byte).digest !== counted.digest) return undefined;
+  return isSame ? byte : source.lineEnd(byte);
+}
+
+function difference(before: FileIdentity, now: FileIdentity): string {
+  if (before.size === now.size) return "its length is the same, and what it says is not";
+  const lengths = `it has ${inBytes(now.size)} now, and had ${inBytes(before.size)}`;
+  return now.size < before.size ? lengths : `${lengths}, which are not as they were`;
+}
+
+function fromItsBeginning({ keys }: Kept, { path, file }: BulkSource): string {
+  const published = `${path} is then published from its first line on.`;
+  return keys === keysOf(file)
+    ? `${published} What of it is there already is not stored twice; what a restore has lost is stored again.`
+    : `${published} It has grown, so what of it is there already is stored twice, except lines with an idempotency_key of their own.`;
+}
+
+function inBytes(count: number): string {
+  return `${count.toLocaleString("en")} bytes`;
+}

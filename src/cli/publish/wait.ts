@@ -1,0 +1,151 @@
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { type Delivery, isFinal } from "../../domain/delivery.ts";
+import type { NewReplay, Replay } from "../../domain/replay.ts";
+import type { EventsPort, Evreg, ReplaysPort } from "../../evreg.ts";
+import { interruption } from "../io/interruption.ts";
+import { note, type Output } from "../io/output.ts";
+import { progressBar } from "../io/progress.ts";
+import { printableLine } from "../io/text.ts";
+import { tellWhenPaused } from "../notes.ts";
+import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "../../resources/replays.ts";
+import { nextCommand, serveCommand } from "../target/next-command.ts";
+import { EXIT } from "../usage-errors.ts";
+
+const LONGEST_WAIT_MS = 1_000;
+const SLOWER_EACH_LOOK = 1.6;
+
+/** How long to wait after a look when the wait before it was so long: soon about once a second. */
+function longerWaitMs(waitMs: number): number {
+  return Math.min(LONGEST_WAIT_MS, waitMs * SLOWER_EACH_LOOK);
+}
+
+interface FollowOptions {
+  readonly signal: AbortSignal;
+  /** `undefined`: as long as it takes. */
+  readonly timeoutMs: number | undefined;
+  readonly nowMs: () => number;
+  /** Rejects when the signal aborts. */
+  readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  /** Called before each wait, with what it is waited for. */
+  readonly waiting?: (deliveries: readonly Delivery[]) => void;
+}
+
+export interface Followed {
+  readonly deliveries: readonly Delivery[];
+  /** `held`: what is left waits for a paused subscription, so nothing more happens by itself. */
+  readonly end: "final" | "held" | "timeout" | "interrupted";
+}
+
+const FIRST_DELIVERY_POLL_MS = 25;
+
+/** Looks at an event's deliveries until each has come to its end: often at first, then about once a second. */
+export async function followDeliveries(
+  events: Pick<EventsPort, "deliveries">,
+  eventId: number,
+  options: FollowOptions,
+): Promise<Followed> {
+  const { signal, timeoutMs, nowMs, sleep } = options;
+  const endsAtMs = timeoutMs === undefined ? Infinity : nowMs() + timeoutMs;
+  let waitMs = FIRST_DELIVERY_POLL_MS;
+  for (;;) {
+    const { data: deliveries } = await events.deliveries(eventId);
+    const open = deliveries.filter((delivery) => !isFinal(delivery.status));
+    if (open.length === 0) return { deliveries, end: "final" };
+    if (open.every((delivery) => delivery.status === "held")) return { deliveries, end: "held" };
+    const leftMs = endsAtMs - nowMs();
+    if (leftMs <= 0) return { deliveries, end: "timeout" };
+    options.waiting?.(deliveries);
+    try {
+      await sleep(Math.min(waitMs, leftMs), signal);
+    } catch {
+      return { deliveries, end: "interrupted" };
+    }
+    waitMs = longerWaitMs(waitMs);
+  }
+}
+
+const FIRST_REPLAY_POLL_MS = 50;
+
+/** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
+async function followReplay(
+  replays: Pick<ReplaysPort, "get">,
+  begun: Replay,
+  signal: AbortSignal,
+): Promise<Replay> {
+  const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(begun) });
+  let waitMs = FIRST_REPLAY_POLL_MS;
+  try {
+    for (let replay = begun; ;) {
+      if (replay.status !== "running") return replay;
+      bar?.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
+      try {
+        await sleepFor(waitMs, undefined, { signal });
+      } catch {
+        return replay;
+      }
+      waitMs = longerWaitMs(waitMs);
+      replay = (await replays.get(replay.rowid)).data;
+    }
+  } finally {
+    bar?.stop();
+  }
+}
+
+function countsOf({ queued, total }: Replay): string {
+  if (total === null) return "counting";
+  return `${queued.toLocaleString("en")} of ${total.toLocaleString("en")} handed to delivery`;
+}
+
+interface ReplayMany {
+  readonly subscription: number;
+  readonly input: NewReplay;
+  readonly dryRun: boolean;
+  readonly wait: boolean;
+  readonly output: Output;
+}
+
+export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<number> {
+  const { subscription, input, dryRun, wait, output } = options;
+  if (dryRun) {
+    await output.record(await evreg.replays.count(subscription, input), REPLAY_COUNT_RECORD);
+    return EXIT.done;
+  }
+  const { data: begun } = await evreg.replays.start(subscription, input);
+  await tellWhatItWaitsFor(evreg, begun);
+  if (!wait) {
+    await output.record({ data: begun }, REPLAY_RECORD);
+    if (output.format === "table") note(`It goes on in the background. ${look(begun)}`);
+    return EXIT.done;
+  }
+  const signal = interruption();
+  const last = await followReplay(evreg.replays, begun, signal).catch((error: unknown) => {
+    note(`Replay ${begun.rowid} has begun; only it cannot be followed. ${look(begun)}`);
+    throw error;
+  });
+  await output.record({ data: last }, REPLAY_RECORD);
+  if (last.status === "running") {
+    note(
+      `Interrupted; replay ${last.rowid} is not: the server goes on with it, or the next one on its data folder. ${look(last)}`,
+    );
+    return EXIT.interrupted;
+  }
+  if (last.status === "done") return EXIT.done;
+  const why =
+    last.reason === null
+      ? ". What was not sent, another one sends: evreg subscriptions replay --help"
+      : `: ${printableLine(last.reason)}`;
+  note(`Replay ${last.rowid} did not get to its end${why}`);
+  return EXIT.failed;
+}
+
+/** Into a folder without a server, and to a paused subscription, nothing is sent yet. */
+async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay): Promise<void> {
+  const health = await evreg.health().catch(() => undefined);
+  if (health?.data.engine === "stopped")
+    note(`It begins with the next server on this data folder: ${serveCommand()}`);
+  await tellWhenPaused(evreg, [id]);
+}
+
+function look({ rowid }: Replay): string {
+  return `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
+}

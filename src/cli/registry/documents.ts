@@ -1,0 +1,275 @@
+import { readdir, realpath, stat } from "node:fs/promises";
+import { dirname, extname, join, resolve, sep } from "node:path";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type ParsedNode,
+  parseDocument,
+  type Scalar,
+  type YAMLError,
+  type YAMLMap,
+} from "yaml";
+import { MOST_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
+import { EvregError } from "../../domain/error.ts";
+import { readInput, readRegularFile, textFault } from "../io/input.ts";
+import { parseJson } from "../../json/raw-json.ts";
+import { type FieldPath, pointerSteps } from "../../schema/pointers.ts";
+import { usage } from "../usage-errors.ts";
+
+/** One document of a file: a JSON value, and where in the file each part of it stands. */
+export interface ParsedDocument {
+  readonly value: unknown;
+  /** `shop.yaml:12`; of what is not there, the line of what it would be in. */
+  readonly place: (path: FieldPath) => string;
+}
+
+/** A mistake in a file, with its place. */
+export interface Problem {
+  readonly place: string;
+  readonly message: string;
+}
+
+/** Levels of a value; a payload's limit with what a file puts around it. */
+const MOST_LEVELS = 100;
+
+/**
+ * The documents of a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
+ * @param name as it is told to a person
+ * @returns problems in its syntax, and the documents only if there are none
+ */
+export function parseDocuments(
+  name: string,
+  bytes: Uint8Array,
+): { documents: ParsedDocument[]; problems: Problem[] } {
+  const message = textFault(bytes);
+  if (message !== undefined) return { documents: [], problems: [{ place: name, message }] };
+  const text = Buffer.from(bytes).toString("utf8");
+  const isJson = /\.json$/i.test(name) || (!/\.ya?ml$/i.test(name) && /^\s*[{[]/.test(text));
+  return isJson ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);
+}
+
+function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType<typeof parseDocuments> {
+  try {
+    const value = parseJson(bytes);
+    let places: ((path: FieldPath) => string) | undefined;
+    const place = (path: FieldPath): string => {
+      // JSON is YAML too, whose reader knows lines; it takes its time, and most files have no mistakes.
+      places ??= placesIn(name, text);
+      return places(path);
+    };
+    return { documents: [{ value, place }], problems: [] };
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    const line = error.details["line"];
+    const place = typeof line === "number" ? `${name}:${line}` : name;
+    return { documents: [], problems: [{ place, message: error.message }] };
+  }
+}
+
+function placesIn(name: string, text: string): (path: FieldPath) => string {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
+  return (path) => placeOf(name, document, lines, path);
+}
+
+function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
+  const lines = new LineCounter();
+  const parsed: readonly Document[] = [
+    parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, merge: true, ...UNCHECKED_KEYS }),
+  ].flat();
+  const faults = [
+    ...firstOf(parsed.flatMap(({ errors, warnings }) => [...errors, ...warnings])),
+    ...parsed.flatMap(yamlFaults),
+  ];
+  const problems = faults.map(({ offset, message }) => ({
+    place: `${name}:${lines.linePos(offset).line}`,
+    message: `this is not the YAML evreg reads: ${message}`,
+  }));
+  if (problems.length > 0) return { documents: [], problems };
+  const documents: ParsedDocument[] = [];
+  for (const document of parsed) {
+    const place = (path: FieldPath): string => placeOf(name, document, lines, path);
+    try {
+      const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASES });
+      const odd = notJson(value, []);
+      if (odd !== undefined) problems.push({ place: place(odd), message: "must be a value that JSON has" });
+      // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
+      else documents.push({ value: JSON.parse(JSON.stringify(value)) as unknown, place });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      problems.push({ place: place([]), message: `this is not the YAML evreg reads: ${message}` });
+    }
+  }
+  return { documents: problems.length > 0 ? [] : documents, problems };
+}
+
+/** What the parser says behind its first error mostly follows from that: a file that is no YAML has hundreds. */
+function firstOf(errors: readonly YAMLError[]): readonly { offset: number; message: string }[] {
+  const [first, ...others] = errors;
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
+  return [{ offset: first.pos[0], message: `${first.message}${more}` }];
+}
+
+/** The first part that is no JSON: `.nan`, `!!binary`, an alias of what it stands in. */
+function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
+  if (typeof value !== "object" || path.length > MOST_LEVELS) return path;
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return path;
+  for (const [step, inner] of Object.entries(value)) {
+    const odd = notJson(inner, [...path, Array.isArray(value) ? Number(step) : step]);
+    if (odd !== undefined) return odd;
+  }
+  return undefined;
+}
+
+/** Members by their names: a document with many is asked for the place of each. */
+const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+
+function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+  let known = pairs.get(map);
+  if (known === undefined) {
+    const named = map.items.filter(({ key }) => isScalar(key));
+    known = new Map(named.map((pair) => [String((pair.key as Scalar).value), pair]));
+    pairs.set(map, known);
+  }
+  return known;
+}
+
+function placeOf(name: string, document: Document, lines: LineCounter, path: FieldPath): string {
+  let node: unknown = document.contents;
+  let offset = document.contents?.range?.[0] ?? 0;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = pairsOf(node).get(String(step));
+      if (pair === undefined) break;
+      offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)];
+      if (node === undefined) break;
+      offset = (node as { range?: readonly number[] }).range?.[0] ?? offset;
+    } else break;
+  }
+  return `${name}:${lines.linePos(offset).line}`;
+}
+
+/** A file that declares, or one that such a file refers to. */
+export interface RegistryFile {
+  /** As it was reached from what was typed. */
+  readonly name: string;
+  /** Absolute, links resolved; of stdin, the working directory. */
+  readonly path: string;
+  /** Where paths in it start. */
+  readonly folder: string;
+  /** What it may refer to lies in here: the folder typed, or that of the file typed. */
+  readonly within: string;
+  readonly documents: readonly ParsedDocument[];
+}
+
+const EXTENSIONS = new Set([".yaml", ".yml", ".json"]);
+/** By this name a file in a folder is a schema, whoever refers to it. */
+const SCHEMA_FILE = /\.schema\.(?:ya?ml|json)$/i;
+
+/**
+ * The files that `-f` names, a folder's in the order of their names.
+ * @throws `usage` for what cannot be read
+ */
+export async function readFiles(
+  typed: readonly string[],
+): Promise<{ files: RegistryFile[]; problems: Problem[] }> {
+  const files: RegistryFile[] = [];
+  const problems: Problem[] = [];
+  for (const start of typed) {
+    const isFolder = start !== "-" && (await isDirectory(start));
+    const names = isFolder ? await filesIn(start) : [start];
+    if (names.length === 0) throw usage(`There is no .yaml, .yml or .json file in ${start}.`);
+    for (const name of names) {
+      const path = name === "-" ? process.cwd() : await realpath(name).catch(() => resolve(name));
+      const folder = name === "-" ? path : dirname(resolve(name));
+      const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
+      const bytes = isFolder ? await readRegularFile(name) : await readInput(name);
+      const read = parseDocuments(name === "-" ? "stdin" : name, bytes);
+      problems.push(...read.problems);
+      files.push({ name, path, folder, within, documents: read.documents });
+    }
+  }
+  return { files, problems };
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+}
+
+/** Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const found: string[] = [];
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(folder, entry.name);
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    if (entry.isDirectory()) found.push(...(await filesIn(path)));
+    else if (EXTENSIONS.has(extname(entry.name).toLowerCase()) && !SCHEMA_FILE.test(entry.name)) {
+      if (!(await isDirectory(path))) found.push(path);
+    }
+  }
+  return found;
+}
+
+/**
+ * A file that another refers to by `path`.
+ * @param within what it must lie in, links resolved
+ * @throws `usage` for one elsewhere: whoever may write registry files must not get others' files read by them
+ */
+export async function referredFile(path: string, from: string, within: string): Promise<string> {
+  const wanted = resolve(from, path);
+  const real = await realpath(wanted).catch(() => undefined);
+  if (real === undefined) throw usage(`There is no file ${path} in ${from}.`);
+  if (real !== within && !real.startsWith(within.endsWith(sep) ? within : within + sep)) {
+    throw usage(`${path} lies outside ${within}; a file may only refer to those in there.`);
+  }
+  return real;
+}
+
+/**
+ * The line, from 1, on which the place of a JSON pointer begins in a schema's source: that of its name, for a member. Of a
+ * place that is not there, the line of the nearest one around it.
+ * @param source JSON or YAML, of which JSON is a part
+ */
+export function lineFinder(source: string): (pointer: string) => number {
+  const lines = new LineCounter();
+  const document = parseDocument(source, { lineCounter: lines });
+  return (pointer) => {
+    let node: unknown = document.contents;
+    let start = startOf(node) ?? 0;
+    for (const step of pointerSteps(pointer)) {
+      const target: unknown = isAlias(node) ? node.resolve(document) : node;
+      if (isMap(target)) {
+        const pair = target.items.find(
+          ({ key }) => String((key as { value?: unknown } | null)?.value) === step,
+        );
+        if (pair === undefined) break;
+        start = startOf(pair.key) ?? start;
+        node = pair.value;
+      } else if (isSeq(target)) {
+        if (target.items[Number(step)] === undefined) break;
+        node = target.items[Number(step)];
+        start = startOf(node) ?? start;
+      } else break;
+    }
+    return Math.max(1, lines.linePos(start).line);
+  };
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Partial<Node | ParsedNode> | null)?.range?.[0];
+}

@@ -1,0 +1,182 @@
+import type { CompatibilityMode, NewAction, Schemata, SchemaWarning } from "../../domain/action.ts";
+import { asEvregError, type EvregError } from "../../domain/error.ts";
+import { nextVersionName } from "../../domain/names.ts";
+import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
+import type { ActionsPort, Evreg } from "../../evreg.ts";
+import type { Output } from "../io/output.ts";
+import { type Plan, type Registry, stateCalls, type Step } from "./plan.ts";
+
+export interface ApplyOptions {
+  readonly dryRun: boolean;
+  /** With `dryRun`: differences have an exit code of their own. */
+  readonly exitCode: boolean;
+  readonly prune: boolean;
+  /** Deletes without asking. */
+  readonly yes: boolean;
+  /** Applies schemas that break someone as well. */
+  readonly force: boolean;
+  readonly keepGoing: boolean;
+  /** Where secrets of created subscriptions go; `-` is stdout. */
+  readonly secretsFile: string | undefined;
+  readonly output: Output;
+}
+
+interface Done {
+  /** Of the record created or changed. */
+  readonly rowid: number;
+  /** What its schema says to no effect. */
+  readonly warnings: readonly SchemaWarning[];
+}
+
+/** What became of a step. `not_tried`: one before it failed, or the command was interrupted. */
+export type Outcome =
+  | (Done & { readonly result: "done" })
+  | { readonly result: "failed"; readonly error: EvregError }
+  | { readonly result: "not_tried" };
+
+export interface CarryOutOptions {
+  /** Applies schemas that break someone as well; else their steps are not tried. */
+  readonly force: boolean;
+  readonly keepGoing: boolean;
+  readonly signal: AbortSignal;
+  /** Called as soon as a subscription is created: its secret is in no other answer. */
+  readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
+}
+
+/** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
+const CONCURRENT_CALLS = 8;
+/** After one of these every further call would fail alike. */
+const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
+
+/**
+ * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
+ * else is done. Whether actions go on is told when all of them are there. Carried out again after whatever end, a new plan leads to the same.
+ */
+export async function carryOut(
+  evreg: Evreg,
+  { steps }: Plan,
+  options: CarryOutOptions,
+): Promise<ReadonlyMap<Step, Outcome>> {
+  const outcomes = new Map<Step, Outcome>(steps.map((step) => [step, { result: "not_tried" }]));
+  /** What is done but for the state, without which it is not. */
+  const stateless = new Map<Step, Done>();
+  let stopped = false;
+  const fail = (step: Step, thrown: unknown): void => {
+    const error = asEvregError(thrown);
+    outcomes.set(step, { result: "failed", error });
+    if (!options.keepGoing || HOPELESS.has(error.code)) stopped = true;
+  };
+  const inTurn = async (queue: Iterator<Step>): Promise<void> => {
+    for (let next = queue.next(); next.done !== true; next = queue.next()) {
+      if (stopped || options.signal.aborted) return;
+      const step = next.value;
+      try {
+        const done = await carryOutOne(evreg, step, options);
+        if (Object.keys(step.state).length > 0) stateless.set(step, done);
+        else outcomes.set(step, { result: "done", ...done });
+      } catch (thrown) {
+        fail(step, thrown);
+      }
+    }
+  };
+  const inStates = async (some: readonly Step[]): Promise<void> => {
+    for (const { step, body, isLast } of stateCalls(some)) {
+      if (stopped || options.signal.aborted) return;
+      const begun = stateless.get(step);
+      if (outcomes.get(step)?.result === "failed" || (hasBody(step) && begun === undefined)) continue;
+      try {
+        const { data } = await evreg.actions.update(step.name, body);
+        if (isLast)
+          outcomes.set(step, { result: "done", rowid: data.rowid, warnings: begun?.warnings ?? [] });
+      } catch (thrown) {
+        fail(step, thrown);
+      }
+    }
+  };
+  const possible = options.force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
+  const [deletions, others] = partition(possible, ({ operation }) => operation === "delete");
+  const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
+  const all = async (some: readonly Step[]): Promise<void> => {
+    const queue = some.values();
+    await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => inTurn(queue)));
+  };
+  await all(actions.filter(hasBody));
+  await inStates(actions);
+  await all(subscriptions);
+  // What is deleted may be what something that failed was to replace.
+  const isRestDone = steps.every(
+    (step) => step.operation === "delete" || outcomes.get(step)?.result === "done",
+  );
+  if (isRestDone) await all(deletions);
+  return outcomes;
+}
+
+function hasBody({ body }: Step): boolean {
+  return Object.keys(body).length > 0;
+}
+
+function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[], Step[]] {
+  return [steps.filter(is), steps.filter((step) => !is(step))];
+}
+
+async function carryOutOne(
+  { actions, subscriptions }: Evreg,
+  step: Step,
+  { force, created }: CarryOutOptions,
+): Promise<Done> {
+  const { noun, operation, body, bearerToken } = step;
+  if (noun === "action") {
+    const options = force && step.breaks.length > 0 ? ({ compatibility: "none" } as const) : {};
+    const answer =
+      operation === "create"
+        ? await actions.create(body as unknown as NewAction)
+        : await actions.update(step.name, body, options);
+    return { rowid: answer.data.rowid, warnings: answer.meta?.warnings ?? [] };
+  }
+  const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };
+  if (operation === "create") {
+    const { data } = await subscriptions.create(members as unknown as NewSubscription);
+    await created(data);
+    return { warnings: [], rowid: data.rowid };
+  }
+  const rowid = step.rowid!;
+  if (operation === "change") await subscriptions.update(rowid, members);
+  else await subscriptions.delete(rowid);
+  return { rowid, warnings: [] };
+}
+
+/** Schemas asked about at a time. */
+const CONCURRENT_CHECKS = 8;
+
+/** The plan, with what each changed schema would break and under which free name it would not, before anything is done. */
+export async function judged(
+  plan: Plan,
+  { actions }: Pick<Registry, "actions">,
+  port: Pick<ActionsPort, "check">,
+): Promise<Plan> {
+  const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
+  const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
+  const steps: Step[] = [];
+  for (let at = 0; at < plan.steps.length; at += CONCURRENT_CHECKS) {
+    const some = plan.steps.slice(at, at + CONCURRENT_CHECKS);
+    steps.push(...(await Promise.all(some.map((step) => judgedStep(step, taken, port)))));
+  }
+  return { ...plan, steps };
+}
+
+async function judgedStep(
+  step: Step,
+  taken: ReadonlySet<string>,
+  port: Pick<ActionsPort, "check">,
+): Promise<Step> {
+  const change = step.changes.find(({ member }) => member === "schemata");
+  if (step.operation !== "change" || change === undefined) return step;
+  // A mode that comes with the schema holds for it already.
+  const mode = step.body["compatibility"] as CompatibilityMode | undefined;
+  const candidate = { schemata: change.to as Schemata, ...(mode === undefined ? {} : { mode }) };
+  const { breaks } = (await port.check(step.name, candidate)).data;
+  if (breaks.length === 0) return step;
+  let suggestion = nextVersionName(step.name);
+  while (taken.has(suggestion)) suggestion = nextVersionName(suggestion);
+  return { ...step, breaks, suggestion };
+}

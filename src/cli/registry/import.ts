@@ -1,0 +1,137 @@
+import { resolve } from "node:path";
+import { EvregError } from "../../domain/error.ts";
+import { checkActionName, checkLabel, NAME_LENGTH } from "../../domain/names.ts";
+import { actionsIn, type ImportedAction } from "../../import/actions.ts";
+import { type Omitted, readCatalogue } from "../../import/catalogue.ts";
+import { readInput } from "../io/input.ts";
+import { note } from "../io/output.ts";
+import { flagWords, printableLine } from "../io/text.ts";
+import { pathOf } from "../../schema/pointers.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { usage } from "../usage-errors.ts";
+import { mistakes } from "./declarations.ts";
+import { type ParsedDocument, parseDocuments } from "./documents.ts";
+import { type ExportFormat, type RegistryTarget, writeRegistry } from "./export.ts";
+
+export interface ImportChoices {
+  readonly application: string | undefined;
+  readonly prefix: string | undefined;
+  readonly loosen: boolean;
+  readonly format: ExportFormat;
+  readonly target: RegistryTarget;
+}
+
+/** Omissions told in an error. */
+const MOST_TOLD = 50;
+
+/**
+ * Writes registry files of what a document declares, and tells on stderr what is different there.
+ * @returns whether there is an action for each message
+ * @throws `usage` for a document that is not read, `invalid` where no action comes of it
+ */
+export async function importDocument(path: string, choices: ImportChoices): Promise<boolean> {
+  const { loosen, format, target } = choices;
+  const name = path === "-" ? "stdin" : path;
+  const prefix = choices.prefix === undefined ? undefined : prefixOf(choices.prefix);
+  const into = target["output-file"];
+  if (path !== "-" && into !== undefined && resolve(into) === resolve(path)) {
+    throw usage(`--output-file: ${path} is the document itself; name another file.`);
+  }
+  const document = parsed(name, await readInput(path));
+  const catalogue = readCatalogue(document.value, name);
+  const application = applicationOf(choices.application, catalogue.title);
+  const { actions, omitted } = actionsIn(catalogue, { prefix, loosen });
+  const placeOf = placesIn(document);
+  const omissions = omissionsOf(omitted, placeOf);
+  if (actions.length === 0) throw nothingIn(name, omissions);
+  for (const action of actions) tellNotes(action, placeOf);
+  for (const line of omissions) note(`Left out: ${line}`);
+  const declared = actions.map(({ action, schemata, deprecated }) => ({
+    action,
+    application,
+    schemata,
+    ...(deprecated ? { deprecated } : {}),
+  }));
+  const registry = { actions: declared, subscriptions: [] };
+  const isInFiles = await writeRegistry(registry, new Map([[application, registry]]), format, target);
+  if (isInFiles) {
+    const count = actions.length === 1 ? "1 action" : `${actions.length.toLocaleString("en")} actions`;
+    const file = target["output-dir"] ?? target["output-file"];
+    const next = nextCommand(`apply${flagWords({ file })} --dry-run`);
+    note(`${count} of ${printableLine(application)}. What they would change: ${next}`);
+  }
+  return omissions.length === 0;
+}
+
+function parsed(name: string, bytes: Uint8Array): ParsedDocument {
+  const { documents, problems } = parseDocuments(name, bytes);
+  if (problems.length > 0) throw mistakes(problems);
+  const [document, ...more] = documents;
+  if (document !== undefined && more.length === 0) return document;
+  throw usage(`${name} must hold one document, not ${documents.length}.`);
+}
+
+function nothingIn(name: string, omissions: readonly string[]): EvregError {
+  if (omissions.length === 0) {
+    return new EvregError("invalid", `${name} declares no webhooks (OpenAPI 3.1) or messages (AsyncAPI 3).`);
+  }
+  const lines = omissions.slice(0, MOST_TOLD);
+  const more = omissions.length - lines.length;
+  if (more > 0) lines.push(`and ${more.toLocaleString("en")} more`);
+  return new EvregError(
+    "invalid",
+    `No action comes of ${name}:\n  ${lines.join("\n  ")}\nNothing was written.`,
+  );
+}
+
+/** The name typed, else the title of the document, in so far as that is a name. */
+function applicationOf(typed: string | undefined, title: string | undefined): string {
+  const said = typed === undefined ? "the document's info.title" : "it";
+  try {
+    return checkLabel("application", typed ?? title ?? "");
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    const why = `${said} ${String(error.details["message"])}`;
+    throw usage(
+      typed === undefined ? `Name the owner with --application NAME: ${why}.` : `--application: ${why}.`,
+    );
+  }
+}
+
+function prefixOf(typed: string): string {
+  try {
+    return checkActionName("prefix", typed.replace(/\.$/, ""));
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    throw usage(`--prefix: it ${String(error.details["message"])}.`);
+  }
+}
+
+/** Further lines of the same note that are named before they are only counted. */
+const MOST_LINES = 4;
+
+/** Finds the places in the file that JSON pointers lead to: `shop.yaml:12`. */
+export function placesIn({ value, place }: ParsedDocument): (pointer: string) => string {
+  return (pointer) => place(pathOf(pointer, value));
+}
+
+/** What is different in an action from the document, each note once with all its lines. */
+function tellNotes({ action, notes }: ImportedAction, placeOf: (pointer: string) => string): void {
+  const byMessage = Map.groupBy(notes, ({ message }) => message);
+  for (const [message, all] of byMessage) {
+    const [first = "", ...more] = new Set(all.map(({ pointer }) => placeOf(pointer)));
+    const lines = more.slice(0, MOST_LINES).map((place) => place.slice(place.lastIndexOf(":") + 1));
+    const rest = more.length - lines.length;
+    if (rest > 0) lines.push(`${rest.toLocaleString("en")} more`);
+    const also = lines.length === 0 ? "" : ` (also ${lines.join(", ")})`;
+    note(printableLine(`${first}: ${action}: ${message}${also}`));
+  }
+}
+
+/** A line for each message there is no action for. */
+export function omissionsOf(omitted: readonly Omitted[], placeOf: (pointer: string) => string): string[] {
+  return omitted.map(({ name, place, message }) => {
+    const shown = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH).toWellFormed()}…` : name;
+    return printableLine(`${placeOf(place)}: ${shown}: ${message}`);
+  });
+}

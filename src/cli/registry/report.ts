@@ -1,0 +1,252 @@
+import { appendFileSync, closeSync, fchmodSync, fstatSync, openSync } from "node:fs";
+import { styleText } from "node:util";
+import { EvregError, EXIT_CODE } from "../../domain/error.ts";
+import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { note, type Output, writeOut } from "../io/output.ts";
+import { printableLine } from "../io/text.ts";
+import { breakLines } from "../report-error.ts";
+import { syncFile } from "../../runtime/files.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { EXIT, usage } from "../usage-errors.ts";
+import { nameOf } from "./declarations.ts";
+import type { ApplyOptions, Outcome } from "./execute.ts";
+import { SUBSCRIPTION, type Values } from "./members.ts";
+import type { Change, Plan, Step } from "./plan.ts";
+
+/** Longest value shown on a line; of a longer one only that it changes. */
+const LONGEST_VALUE = 60;
+
+const TONES = { "+": "green", "~": "yellow", "-": "red", "!": "red" } as const;
+
+/** One step a line, with what changes; a breaking one with each break and the way out. */
+export function planText({ steps, unchanged }: Plan, { force }: { readonly force: boolean }): string {
+  const lines = steps.flatMap((step) => stepLines(step, force));
+  return [...lines, summary(steps, unchanged)].map((line) => `${line}\n`).join("");
+}
+
+/** What a step is in one character: `+ ~ -`, and `!` for one that breaks someone. */
+function signOf({ operation, breaks }: Step): keyof typeof TONES {
+  if (breaks.length > 0) return "!";
+  return ({ create: "+", change: "~", delete: "-" } as const)[operation];
+}
+
+/** A step without what it changes: `~ action order.created`. */
+function stepTitle(step: Step): string {
+  return `${signOf(step)} ${step.noun} ${printableLine(step.name)}`;
+}
+
+function stepLines(step: Step, force: boolean): string[] {
+  const tone = TONES[signOf(step)];
+  const what = step.operation === "change" ? `: ${step.changes.map(shown).join(", ")}` : "";
+  const title = styleText(tone, stepTitle(step), { stream: process.stdout }) + what;
+  const breaks = step.breaks.flatMap((broken) => [
+    `    ${printableLine(broken.pointer || "(root)")}: ${printableLine(broken.message)}`,
+    ...breakLines(broken).map((line) => `      ${line}`),
+  ]);
+  return breaks.length === 0 ? [title] : [title, ...breaks, `    ${wayOut(step, force)}`];
+}
+
+function wayOut({ name, suggestion = name }: Step, force: boolean): string {
+  if (force) return "Applied all the same, as --compatibility none says.";
+  return `This would break someone. Declare it as ${suggestion} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
+}
+
+function shown({ member, from, to }: Change): string {
+  const texts = [from, to].map((value) => JSON.stringify(value) ?? "");
+  if (texts.some((text) => text.length > LONGEST_VALUE || /^[{[]/.test(text))) return member;
+  return `${member} ${texts.map(printableLine).join(" → ")}`;
+}
+
+function summary(steps: readonly Step[], unchanged: number): string {
+  const count = (operation: Step["operation"]) =>
+    steps.filter((step) => step.operation === operation && step.breaks.length === 0).length;
+  const breaking = steps.filter(({ breaks }) => breaks.length > 0).length;
+  const counts: readonly (readonly [number, string])[] = [
+    [count("create"), "to create"],
+    [count("change"), "to change"],
+    [count("delete"), "to delete"],
+    [breaking, breaking === 1 ? "that breaks someone" : "that break someone"],
+  ];
+  const parts = counts.filter(([number]) => number > 0).map(([number, what]) => `${many(number)} ${what}`);
+  const rest = `${many(unchanged)} as declared`;
+  return parts.length === 0 ? `Nothing to do; ${rest}.` : `Plan: ${parts.join(", ")}; ${rest}.`;
+}
+
+function many(number: number): string {
+  return number.toLocaleString("en");
+}
+
+/** What carrying a plan out has come to. */
+export interface Run {
+  readonly outcomes: ReadonlyMap<Step, Outcome>;
+  /** Secrets that the document is to hold, by rowid. */
+  readonly secrets: ReadonlyMap<number, string>;
+  readonly interrupted: boolean;
+}
+
+/** Lines of one sort before the rest is only counted. */
+const MOST_LINES = 20;
+
+/** 5 for what breaks, 7 where some was done and some failed, and each failure's own where nothing was. */
+export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptions): number {
+  const blocked = !options.force && plan.steps.some(({ breaks }) => breaks.length > 0);
+  if (run === undefined) {
+    if (blocked) return EXIT_CODE.conflict;
+    return options.dryRun && options.exitCode && plan.steps.length > 0 ? EXIT.someFailed : EXIT.done;
+  }
+  const outcomes = [...run.outcomes.values()];
+  const failures = outcomes.filter((outcome) => outcome.result === "failed");
+  const unreachable = failures.some(({ error }) => error.code === "unreachable");
+  if (unreachable) return EXIT_CODE.unreachable;
+  if (run.interrupted && outcomes.some(({ result }) => result === "not_tried")) return EXIT.interrupted;
+  const [first] = failures;
+  if (first === undefined) return blocked ? EXIT_CODE.conflict : EXIT.done;
+  return outcomes.some(({ result }) => result === "done") ? EXIT.someFailed : EXIT_CODE[first.error.code];
+}
+
+/** What there is beside the declarations, on stderr. */
+export function tellUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
+  const { actions, subscriptions } = undeclared;
+  if (actions.length > 0) tellMany("Not declared, and left alone as actions always are:", actions);
+  if (subscriptions.length > 0 && !prune) {
+    tellMany("Not declared, and left alone without --prune:", subscriptions);
+  }
+}
+
+/** For a person what was done and what was not, on stderr; for a program the whole plan with its results, on stdout. */
+export async function tellResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
+  const { output } = options;
+  if (output.format === "jsonl") return output.lines(plan.steps.map((step) => record(step, run)));
+  if (output.format === "json") {
+    const { unchanged, undeclared } = plan;
+    const data = plan.steps.map((step) => record(step, run));
+    return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
+  }
+  if (run !== undefined) return tellRun(run, options);
+  if (options.dryRun) for (const step of plan.steps) tellWarnings(step);
+  if (options.dryRun || plan.steps.length === 0) return;
+  note("Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.");
+}
+
+function record(step: Step, run: Run | undefined): object {
+  const { operation, noun, identity, rowid, changes, breaks, suggestion } = step;
+  const outcome = run?.outcomes.get(step);
+  const done = outcome?.result === "done" ? outcome : undefined;
+  return {
+    operation,
+    noun,
+    ...identity,
+    rowid: done?.rowid ?? rowid,
+    changes,
+    breaks,
+    suggestion,
+    result: outcome?.result ?? "planned",
+    // Of what is done the service's own; they have no place in the files.
+    warnings: done?.warnings ?? step.warnings,
+    error: outcome?.result === "failed" ? outcome.error.body() : undefined,
+    secret: done === undefined || noun !== "subscription" ? undefined : run?.secrets.get(done.rowid),
+  };
+}
+
+function tellWarnings({ name, warnings }: Step): void {
+  for (const { place, pointer, message } of warnings) {
+    note(`Warning: ${printableLine(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
+  }
+}
+
+function tellRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
+  const done = { create: 0, change: 0, delete: 0 };
+  const failed: string[] = [];
+  const notTried: string[] = [];
+  for (const [step, outcome] of outcomes) {
+    if (outcome.result === "not_tried") notTried.push(stepTitle(step));
+    else if (outcome.result === "failed") {
+      failed.push(`${stepTitle(step)}: ${printableLine(outcome.error.message)}`);
+    } else {
+      done[step.operation] += 1;
+      for (const { pointer, message } of outcome.warnings) {
+        note(`Warning: ${printableLine(`${step.name} ${pointer}`.trim())}: ${printableLine(message)}`);
+      }
+    }
+  }
+  if (failed.length > 0) tellMany("Failed:", failed);
+  if (notTried.length > 0) tellMany(interrupted ? "Interrupted. Not tried:" : "Not tried:", notTried);
+  const counts = `${done.create} created, ${done.change} changed, ${done.delete} deleted`;
+  const rest = failed.length + notTried.length;
+  if (rest === 0) return note(`Done: ${counts}.`);
+  const breaking = force ? 0 : [...outcomes.keys()].filter(({ breaks }) => breaks.length > 0).length;
+  const next = breaking < rest ? " the same command goes on with the rest." : "";
+  const left =
+    breaking === 0
+      ? ""
+      : ` What breaks someone is left undone until it is declared otherwise, or --compatibility none says to do it.`;
+  note(`${counts}. That stays${next === "" ? "." : `;${next}`}${left}`);
+}
+
+function tellMany(title: string, lines: readonly string[]): void {
+  note(title);
+  for (const line of lines.slice(0, MOST_LINES)) note(`  ${printableLine(line)}`);
+  const more = lines.length - MOST_LINES;
+  if (more > 0) note(`  and ${more.toLocaleString("en")} more`);
+}
+
+/**
+ * Where the secrets of created subscriptions go. No other answer holds one, so each is on the disk before anything else
+ * happens: what a kill or a cut of the power loses is at most the few under way.
+ */
+export class SecretsOut {
+  /** By the rowid; those that the document of `--json` is to hold. */
+  readonly shown = new Map<number, string>();
+  readonly #output: Output;
+  readonly #path: string;
+  readonly #file: number | undefined;
+
+  /**
+   * @param path of a file that takes one a line, readable by its owner only, what is in it stays; `-` is stdout
+   * @throws `usage` when it cannot be opened
+   */
+  constructor(path: string, output: Output) {
+    this.#output = output;
+    this.#path = path;
+    if (path === "-") return;
+    try {
+      this.#file = openSync(path, "a", 0o600);
+      // A device such as /dev/null has no mode to set.
+      if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
+    } catch (error) {
+      const [why] = (error as Error).message.split(", ");
+      throw usage(`--secrets-file: ${path} cannot be written (${why}). Nothing was changed.`);
+    }
+  }
+
+  /** @throws `unavailable` when it cannot be written, as then no further one could be */
+  async add(created: SubscriptionWithSecret): Promise<void> {
+    const { rowid } = created;
+    try {
+      await this.#write(created);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new EvregError(
+        "unavailable",
+        `It was created, but its secret could not be written (${code ?? message}). Make another: ${nextCommand(`subscriptions rotate-secret ${rowid}`)}`,
+        {},
+        { cause: error },
+      );
+    }
+  }
+
+  async #write(created: SubscriptionWithSecret): Promise<void> {
+    const { rowid, application, subscription, action, secret } = created;
+    if (this.#file !== undefined) {
+      appendFileSync(this.#file, `${JSON.stringify({ rowid, application, subscription, action, secret })}\n`);
+      syncFile(this.#file, this.#path);
+    } else if (this.#output.format === "table") {
+      const name = nameOf(SUBSCRIPTION, created as unknown as Values);
+      await writeOut(`secret of ${printableLine(name)}: ${secret}\n`);
+    } else this.shown.set(rowid, secret);
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+  }
+}

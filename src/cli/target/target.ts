@@ -1,0 +1,230 @@
+import { existsSync, realpathSync } from "node:fs";
+import { type Context, Contexts } from "../../config/contexts.ts";
+import type { LoadedConfig } from "../../config/load.ts";
+import type { Config } from "../../config/schema.ts";
+import { EvregError } from "../../domain/error.ts";
+import type { Evreg } from "../../evreg.ts";
+import { readInput } from "../io/input.ts";
+import { stderrLogger } from "../io/output.ts";
+import { agreed, canAsk, readHidden } from "../io/prompts.ts";
+import { findServer, readTokenFile } from "../../runtime/find-server.ts";
+import { EXIT, usage } from "../usage-errors.ts";
+import { nextCommand, serveCommand } from "./next-command.ts";
+import { contextFor, contextInUse, readSettings, type TargetFlags } from "./place.ts";
+
+export interface Target {
+  readonly evreg: Evreg;
+  readonly kind: "remote" | "local";
+  /** The address or the data folder, for a person. */
+  readonly where: string;
+  /** The same from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
+  readonly place: string;
+  /** The name of the context that led there, if one did. */
+  readonly context?: string;
+}
+
+export interface TargetNeeds {
+  /** That of this user's settings for evreg. */
+  readonly configFolder: string;
+  /** The command's words, for the owner file of a folder opened in-process. */
+  readonly command: string;
+  /** Of this program. */
+  readonly version: string;
+  /**
+   * Whether data are made where there are none yet, and their folder with them. A command that only looks, or acts on
+   * what is there, would else leave them wherever it is typed.
+   */
+  readonly creates?: "folder" | "data" | undefined;
+  /**
+   * What was asked for, such as `--wait`, is for a server: a folder without one is refused. A command that delivered
+   * would send what others have due too, by the settings of the shell it was typed in.
+   */
+  readonly serverFor?: string | undefined;
+}
+
+/** A data folder that no server runs on, with the configuration that names it. */
+export interface FolderTarget {
+  readonly kind: "folder";
+  readonly config: Config;
+  /** Whether a flag, the environment or a file names the folder, and it is not the default one. */
+  readonly isNamed: boolean;
+}
+
+/** A server that a command asks, with the token for it. */
+export interface Address {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly allowInsecureToken: boolean;
+  /** Of a server on a data folder: that folder. */
+  readonly folder?: string;
+  /** The name of the context that it is of. */
+  readonly context?: string;
+}
+
+/**
+ * Where a command acts, first match: `--url` or `--context`, `EVREG_URL` or `EVREG_CONTEXT`, `remote.url` of the
+ * configuration, the context in use, the server running on the data folder, the data folder itself. `--data` on the
+ * command line goes before an address that only the environment or the configuration names, a data folder that any of
+ * them names before the context in use. A server on the data folder gets the token that was typed, else the folder's own,
+ * else the configured one if it is not for another address.
+ */
+export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
+  const found = await findTarget(flags, needs.configFolder);
+  if (found.kind !== "folder") return found;
+  const { config } = found;
+  if (needs.creates !== "folder" && !existsSync(config.data)) throw noFolder(config.data);
+  if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
+  const { openLocal } = await import("../../app/server.ts");
+  const { command, version } = needs;
+  const needsData = needs.creates === undefined;
+  const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
+  return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
+}
+
+/** The same without opening a data folder. */
+export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
+  const tokenFile = flags["token-file"];
+  const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
+  const loaded = await readSettings({ ...flags, token });
+  const server = await serverFor({ ...flags, token }, loaded, configFolder, isMeant);
+  if (server !== undefined) return connected(server);
+  return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
+}
+
+/**
+ * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
+ * @param flags with the token that was typed, wherever it came from
+ * @param mayBeMeant asks the person about an address, or about a data folder instead of the context in use, that only a
+ * file names which was found by chance
+ * @throws EvregError `usage` when such a place is not meant: the file may have come with a cloned repository, and neither a
+ * payload nor a token goes where it says. The same for a server that only files of a found data folder name
+ */
+export async function serverFor(
+  flags: Omit<TargetFlags, "token-file">,
+  loaded: LoadedConfig,
+  configFolder: string,
+  mayBeMeant: (question: string) => Promise<boolean> = () => Promise.resolve(false),
+): Promise<Address | undefined> {
+  const { config, unnamedUrlPlace, unnamedDataPlace } = loaded;
+  const { url, token: configured, allowInsecureToken } = config.remote;
+  const context = contextFor(flags, loaded, configFolder);
+  if (context !== undefined) return addressOf(context, flags, loaded);
+  if (url !== undefined && flags.data === undefined) {
+    if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
+      const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`;
+      const found = `Only ${unnamedUrlPlace} names the server ${url}`;
+      await mustBeMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
+    }
+    return { url, token: configured, allowInsecureToken };
+  }
+  const inUse = unnamedDataPlace === undefined ? undefined : contextInUse(configFolder);
+  if (inUse !== undefined) {
+    const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
+    const found = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
+    await mustBeMeant({ found, inUse, remedy }, mayBeMeant);
+  }
+
+  const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
+  const server = await findServer(config.data, { isNamed });
+  if (server === undefined) return undefined;
+  // A token that came with another server's address is not this one's, and one that is lying about in the environment
+  // is not another user's to have.
+  const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
+  const own = readTokenFile(config.data, server.otherUser);
+  // It is on this machine, so nothing crosses a network, whichever address it listens at.
+  return {
+    url: server.url,
+    token: flags.token ?? own ?? ours,
+    allowInsecureToken: true,
+    folder: config.data,
+  };
+}
+
+/** Whether it is the address of the context in use, or of any where none is in use. */
+function isKnown(url: string, configFolder: string): boolean {
+  const contexts = new Contexts(configFolder);
+  const inUse = contexts.inUse();
+  const names = inUse === undefined ? contexts.names() : [inUse];
+  return names.some((name) => contexts.get(name).url === url);
+}
+
+interface FoundPlace {
+  /** Where it was found and what it is, as the beginning of a sentence. */
+  readonly found: string;
+  /** The context in use. */
+  readonly inUse: string | undefined;
+  /** What to do if it is meant. */
+  readonly remedy: string;
+}
+
+async function mustBeMeant(
+  { found, inUse, remedy }: FoundPlace,
+  mayBeMeant: (question: string) => Promise<boolean>,
+): Promise<void> {
+  const told = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
+  if (await mayBeMeant(`${told}. Act on it this once?`)) return;
+  throw usage(
+    `${told}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
+  );
+}
+
+async function isMeant(question: string): Promise<boolean> {
+  if (!canAsk()) return false;
+  const answer = await agreed(question);
+  if (answer === "interrupted") process.exit(EXIT.interrupted);
+  return answer === "yes";
+}
+
+/** @returns the context's own token where the context was typed, else what the environment has instead of it */
+function addressOf(
+  { name, url, token, allowInsecureToken = false }: Context,
+  flags: TargetFlags,
+  loaded: LoadedConfig,
+): Address {
+  const { remote: configured } = loaded.config;
+  // What a file says is for the address in the same file.
+  const byVariable = (key: string) => loaded.places.get(key)?.source === "environment";
+  const variable = byVariable("remote.token") ? configured.token : undefined;
+  const others = flags.context === undefined ? [variable, token] : [token, variable];
+  return {
+    url,
+    token: [flags.token, ...others].find((one) => one !== undefined),
+    allowInsecureToken:
+      allowInsecureToken || (byVariable("remote.allowInsecureToken") && configured.allowInsecureToken),
+    context: name,
+  };
+}
+
+async function connected({ token, context, folder, ...address }: Address): Promise<Target> {
+  const { connect } = await import("../../client/client.ts");
+  const evreg = connect(token === undefined ? address : { ...address, token });
+  const place = folder === undefined ? address.url : realpathSync(folder);
+  const target: Target = { evreg, kind: "remote", where: address.url, place };
+  return context === undefined ? target : { ...target, context };
+}
+
+function noFolder(data: string): EvregError {
+  return new EvregError(
+    "not_found",
+    `There is no data folder ${data}. Name another with --data or a server with --url or --context; to begin here, start one with \`${serveCommand()}\` or create the first action with \`${nextCommand("actions create")}\`.`,
+  );
+}
+
+function noServer(flag: string, data: string): Error {
+  return usage(
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`, name another with --url, or leave ${flag} out.`,
+  );
+}
+
+/** `usage` for a file that cannot be read or holds nothing. */
+export async function tokenIn(path: string): Promise<string> {
+  const asked = path === "-" && process.stdin.isTTY;
+  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await fileText(path);
+  const token = text.trim();
+  if (token === "") throw usage(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
+  return token;
+}
+
+async function fileText(path: string): Promise<string> {
+  return Buffer.from(await readInput(path)).toString("utf8");
+}

@@ -1,0 +1,163 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { EvregError } from "../domain/error.ts";
+import { isOurs, othersMayWrite } from "../runtime/files.ts";
+import type { ConfigFile } from "./yaml.ts";
+
+interface Explorer {
+  search(from: string): Promise<{ filepath: string; config: unknown } | null>;
+  load(path: string): Promise<{ filepath: string; config: unknown } | null>;
+}
+
+const EXTENSIONS = new Set(["", ".yaml", ".yml", ".json"]);
+const OWN_NAMES = [
+  "evreg.config.yaml",
+  "evreg.config.yml",
+  "evreg.config.json",
+  ".evregrc",
+  ".evregrc.yaml",
+  ".evregrc.yml",
+  ".evregrc.json",
+];
+const GENERIC_NAMES = ["config.yaml"];
+
+/** Reads the file that was named, by `place` if that is worth telling. `usage` when it cannot be read or is of a kind that is not data. */
+export async function loadNamedFile(
+  path: string,
+  place: string | undefined,
+  cwd: string,
+): Promise<ConfigFile> {
+  const prefix = place === undefined ? "" : `${place}: `;
+  const absolute = resolve(cwd, path);
+  if (!EXTENSIONS.has(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
+    throw new EvregError(
+      "usage",
+      `${prefix}${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
+    );
+  }
+  const explorer = await explorerFor(OWN_NAMES);
+  try {
+    return configFile(absolute, await explorer.load(absolute), false);
+  } catch (error) {
+    throw unreadable(error, absolute, prefix);
+  }
+}
+
+/** A file's content that did not come from a file. `usage` when it is not YAML. */
+export async function loadText(name: string, text: string): Promise<ConfigFile> {
+  return { path: name, parsed: text.trim() === "" ? undefined : await parse(name, text), generic: false };
+}
+
+const OTHER_DATA = "Run evreg as the user it belongs to, or name another folder with --data.";
+
+/**
+ * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
+ * beside it. The first found is the only one read; folders further up are not looked at.
+ */
+export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
+  const places = [
+    { folder: cwd, names: OWN_NAMES, generic: false, remedy: "Start evreg in another folder." },
+    { folder: data, names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
+    { folder: dirname(data), names: GENERIC_NAMES, generic: true, remedy: OTHER_DATA },
+  ];
+  for (const { folder, names, generic, remedy } of places) {
+    for (const name of names) refuseUnreadable(folder, name, remedy);
+    try {
+      const explorer = await explorerFor(names);
+      const result = await explorer.search(folder);
+      if (result === null) continue;
+      refuseForeign(result.filepath);
+      return configFile(result.filepath, result, generic);
+    } catch (error) {
+      // A data folder below something that is a file: for the store to complain about.
+      if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
+      throw unreadable(error, folder, "", ELSEWHERE);
+    }
+  }
+  return undefined;
+}
+
+/**
+ * cosmiconfig without its front door: `cosmiconfig()` itself first looks in the working directory for
+ * `.config/config.js` and its like, and runs it. The class behind only does what it is told here.
+ */
+async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
+  const module = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
+    Explorer: new (options: object) => Explorer;
+  };
+  return new module.Explorer({
+    moduleName: "evreg",
+    searchPlaces,
+    searchStrategy: "none",
+    ignoreEmptySearchPlaces: false,
+    cache: false,
+    transform: (result: unknown) => result,
+    metaConfigFilePath: null,
+    mergeImportArrays: false,
+    mergeSearchPlaces: false,
+    loaders: { ".yaml": parse, ".yml": parse, ".json": parse, noExt: parse },
+  });
+}
+
+/** JSON is YAML too, so one reader gives places for both. The wrapper also keeps `$import` from being followed. */
+async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
+  const { LineCounter, parseDocument } = await import("yaml");
+  const lines = new LineCounter();
+  const { UNCHECKED_KEYS, yamlFaults } = await import("./yaml.ts");
+  const document = parseDocument(content, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
+  const read = [...document.errors, ...document.warnings];
+  const [slip] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];
+  if (slip !== undefined) {
+    const { line, col } = lines.linePos(slip.offset);
+    throw new EvregError(
+      "usage",
+      `${path}:${line}:${col}: this is not the YAML evreg reads: ${slip.message}`,
+    );
+  }
+  return { document, lines };
+}
+
+function configFile(path: string, result: { config: unknown } | null, generic: boolean): ConfigFile {
+  return { path, parsed: result?.config as ConfigFile["parsed"], generic };
+}
+
+/** A search passes over what it may not read; a configuration that is there must not be left out in silence. */
+function refuseUnreadable(folder: string, name: string, remedy: string): void {
+  const path = join(folder, name);
+  if (!isDenied(path, constants.R_OK)) return;
+  // Whether there is such a file cannot be told then.
+  if (isDenied(folder, constants.X_OK)) {
+    throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
+  }
+  throw new EvregError("usage", `The configuration file ${path} cannot be read (EACCES).${ELSEWHERE}`);
+}
+
+function isDenied(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EACCES";
+  }
+}
+
+/** In a folder where others may write (`/tmp`), a file of somebody else's is not taken up unasked. */
+function refuseForeign(path: string): void {
+  const file = statSync(path);
+  if (isOurs(file) || !othersMayWrite(statSync(dirname(path)))) return;
+  throw new EvregError(
+    "usage",
+    `${path} belongs to another user (${file.uid}), in a folder where others may write. Name it with --config if it is meant.`,
+  );
+}
+
+const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
+
+function unreadable(error: unknown, path: string, prefix: string, remedy = ""): EvregError {
+  if (error instanceof EvregError) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
+  const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
+  const subject = prefix === "" ? "The" : `${prefix}the`;
+  const message = `${subject} configuration file ${path} ${why}.${remedy}`;
+  return new EvregError("usage", message, {}, { cause: error });
+}

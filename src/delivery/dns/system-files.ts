@@ -1,0 +1,107 @@
+import { readFile, stat } from "node:fs/promises";
+import { isIP } from "node:net";
+import type { Clock } from "../../runtime/clock.ts";
+
+export const HOSTS_FILE =
+  process.platform === "win32" ? String.raw`C:\Windows\System32\drivers\etc\hosts` : "/etc/hosts";
+
+/** Addresses by name, in lower case, of a text in the form of `/etc/hosts`. */
+export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
+    if (isIP(address) === 0) continue;
+    for (const name of names) {
+      const key = name.toLowerCase().replace(/\.$/, "");
+      const known = found.get(key);
+      if (known === undefined) found.set(key, [address]);
+      else if (!known.includes(address)) known.push(address);
+    }
+  }
+  return found;
+}
+
+/** How short names are completed, as `/etc/resolv.conf` says: containers and clusters name their services so. */
+interface SearchList {
+  readonly domains: readonly string[];
+  /** A name with fewer dots is completed first, and asked for as it is last. */
+  readonly ndots: number;
+}
+
+export const RESOLVER_FILE = "/etc/resolv.conf";
+/** Each is another question, and all have to be answered before a name is known not to exist. */
+const MOST_DOMAINS = 6;
+const MOST_NDOTS = 15;
+
+export function parseSearchList(text: string): SearchList {
+  let domains: readonly string[] = [];
+  let ndots = 1;
+  for (const line of text.split("\n")) {
+    const [keyword, ...values] = line
+      .replace(/[#;].*/, "")
+      .trim()
+      .split(/\s+/);
+    // Of several lines the last counts.
+    if (keyword === "search" || keyword === "domain") {
+      domains = values.map((value) => value.toLowerCase().replace(/\.$/, "")).filter((value) => value !== "");
+    } else if (keyword === "options") {
+      const told = values.map((value) => /^ndots:(\d{1,3})$/.exec(value)?.[1]).findLast(Boolean);
+      if (told !== undefined) ndots = Math.min(MOST_NDOTS, Number(told));
+    }
+  }
+  return { domains: domains.slice(0, MOST_DOMAINS), ndots };
+}
+
+/** The names to ask for, in turn, until one has addresses. A name that ends in a dot is complete. */
+export function namesToAsk(hostname: string, { domains, ndots }: SearchList): readonly string[] {
+  if (hostname.endsWith(".")) return [hostname.slice(0, -1)];
+  const completed = domains.map((domain) => `${hostname}.${domain}`);
+  const dots = hostname.split(".").length - 1;
+  return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
+}
+
+/** How long a file is taken to be as it was. */
+const LOOK_AFTER_MS = 5_000;
+
+/** What a small text file of the system says, read anew when it has changed. One that cannot be read says nothing. */
+export class KeptFile<T> {
+  readonly #clock: Clock;
+  readonly #path: string;
+  readonly #parse: (text: string) => T;
+  #version = "";
+  #value: T;
+  #lookedAtMs = -Infinity;
+  #looking: Promise<void> | undefined;
+
+  constructor(clock: Clock, path: string, parse: (text: string) => T) {
+    this.#clock = clock;
+    this.#path = path;
+    this.#parse = parse;
+    this.#value = parse("");
+  }
+
+  async read(): Promise<T> {
+    // The clock may have been set back meanwhile.
+    if (Math.abs(this.#clock.now() - this.#lookedAtMs) >= LOOK_AFTER_MS) {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = undefined;
+        this.#lookedAtMs = this.#clock.now();
+      });
+      await this.#looking;
+    }
+    return this.#value;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const { mtimeMs, size, ino } = await stat(this.#path);
+      const version = `${mtimeMs} ${size} ${ino}`;
+      if (version === this.#version) return;
+      this.#value = this.#parse(await readFile(this.#path, "utf8"));
+      this.#version = version;
+    } catch {
+      this.#value = this.#parse("");
+      this.#version = "";
+    }
+  }
+}

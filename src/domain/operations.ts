@@ -1,0 +1,54 @@
+export interface Health {
+  readonly status: "ok" | "unavailable";
+  readonly version: string;
+  /** Why it is unavailable; absent while it is ok. */
+  readonly reason?: string;
+  readonly store: "ok" | "unavailable";
+  /** `failing`: it runs, and has not been able to read what is due for some time. */
+  readonly engine: "running" | "failing" | "stopped";
+  /** Made anew at each start: tells a command that the server it found is the one that wrote the data folder's owner file. */
+  readonly instance: string;
+}
+
+/** What was found when one thing was looked at. */
+export interface Finding {
+  /** What was looked at, in a word or two. */
+  readonly check: string;
+  /** A `warning` will become a problem, or is one that may be meant. */
+  readonly status: "ok" | "warning" | "problem";
+  /** A sentence, without secrets. */
+  readonly found: string;
+  /** What to do about it; `null` when all is well. */
+  readonly remedy: string | null;
+}
+
+export interface FindingsMeta {
+  /** When it was looked, by the clock of whoever looked; ISO 8601 UTC. */
+  readonly time: string;
+}
+
+export function fine(check: string, found: string): Finding {
+  return { check, status: "ok", found, remedy: null };
+}
+
+export function warning(check: string, found: string, remedy: string): Finding {
+  return { check, status: "warning", found, remedy };
+}
+
+export function problem(check: string, found: string, remedy: string): Finding {
+  return { check, status: "problem", found, remedy };
+}
+
+/**
+ * A copy of all that is stored, as it was at one moment after it was asked for: what was acknowledged before is in it. It
+ * is a data file by itself, with its secrets as they are kept, encrypted or not.
+ */
+export interface Backup {
+  readonly bytes: number;
+  /** Of all its bytes, in hex. */
+  readonly sha256: string;
+  /** Its bytes, to be read once. Fails when they are not those that were copied. */
+  content(): AsyncIterable<Uint8Array>;
+  /** Gives back what it holds; needed also after its content was read. Safe to call twice. */
+  close(): Promise<void>;
+}

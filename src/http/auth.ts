@@ -1,0 +1,113 @@
+import { EvregError } from "../domain/error.ts";
+import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+import type { Incoming } from "./request.ts";
+import type { Access, HttpConfig, HttpService } from "./routes/route.ts";
+
+const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
+
+/** May ask for what is open to everyone, and nothing else. */
+const NOBODY: Principal = { name: "nobody", scopes: [] };
+const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
+
+/** As nearly every caller writes it, which is told without an expression. */
+const USUAL = "Bearer ";
+
+function tokenOf(header: string): string | undefined {
+  if (header.length === USUAL.length + TOKEN_LENGTH && header.startsWith(USUAL))
+    return header.slice(USUAL.length);
+  return BEARER.exec(header)?.[1];
+}
+
+const WITHOUT_TOKEN =
+  "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
+
+/** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
+type Authenticate = (incoming: Incoming, access: Access) => Evreg | Promise<Evreg>;
+
+export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
+  const ports = new WeakMap<Principal, Evreg>();
+  const withoutToken = config.dev || config.auth.mode === "off";
+
+  function portOf(principal: Principal): Evreg {
+    let port = ports.get(principal);
+    if (port === undefined) ports.set(principal, (port = service.as(principal)));
+    return port;
+  }
+
+  function byToken(header: string): Evreg | Promise<Evreg> {
+    const token = tokenOf(header);
+    if (token === undefined) {
+      throw new EvregError(
+        "unauthorized",
+        "The `Authorization` header is not `Bearer <token>`; send a token in that form.",
+      );
+    }
+    const found = service.authenticate(token);
+    return found instanceof Promise ? found.then(portFor) : portFor(found);
+  }
+
+  function portFor(principal: Principal | undefined): Evreg {
+    if (principal !== undefined) return portOf(principal);
+    throw new EvregError(
+      "unauthorized",
+      withoutToken
+        ? "The token is not one of this server's. It asks for none: leave the `Authorization` header out."
+        : `The token is unknown, expired or revoked. With an admin token, \`evreg tokens\` lists those that are valid and \`evreg tokens create\` makes one${WITHOUT_TOKEN}`,
+    );
+  }
+
+  return (incoming, access) => {
+    if (withoutToken) checkLoopbackCaller(incoming, access === "open");
+    if (access === "open") return portOf(NOBODY);
+    const header = incoming.header("authorization");
+    // A bad token is never taken for no token: whoever sends one means to be held to it.
+    if (header !== undefined) return byToken(header);
+    if (withoutToken) return portOf(LOCAL_OWNER);
+    if (access === "publish" && config.auth.anonymousPublish) return portOf(ANONYMOUS_PUBLISHER);
+    throw new EvregError(
+      "unauthorized",
+      config.hasTokenFile
+        ? "This needs a token: send `Authorization: Bearer <token>`. The first one is in the file `token` of the server's data folder."
+        : `This needs a token: send \`Authorization: Bearer <token>\`. With an admin token, \`evreg tokens create\` makes one${WITHOUT_TOKEN}`,
+    );
+  };
+}
+
+const LOOPBACK_AUTHORITY = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+
+/**
+ * Where no token is asked for, a web page in this machine's browser must not be able to act: a name of its own that it
+ * points at 127.0.0.1 shows in `Host`, a form or script it sends from elsewhere shows in `Origin`, and what it only loads,
+ * as an image or by a link, in `Sec-Fetch-Site`. `forbidden` for each of them.
+ * @param isOpen for what anybody may load, and which costs nothing
+ */
+function checkLoopbackCaller(incoming: Incoming, isOpen: boolean): void {
+  const host = incoming.header("host");
+  if (host === undefined || !LOOPBACK_AUTHORITY.test(host)) {
+    throw new EvregError(
+      "forbidden",
+      "This server asks for no token, so it answers only requests for localhost, 127.0.0.1 or [::1]: address it by one of these, or turn token authentication on.",
+      { host: (host ?? "").slice(0, 255) },
+    );
+  }
+  const origin = incoming.header("origin");
+  if (origin !== undefined && !isOriginOf(origin, host)) {
+    throw new EvregError("forbidden", "A web page of another origin may not use this server.", {
+      origin: origin.slice(0, 255),
+    });
+  }
+  if (!isOpen && FOREIGN_SITES.has(incoming.header("sec-fetch-site"))) {
+    throw new EvregError(
+      "forbidden",
+      "A web page of another site may not use this server. Type the address into the browser yourself, or use a program.",
+    );
+  }
+}
+
+/** `none` is what a person typed, and programs send nothing. A page of another port is `same-site`, and no less foreign. */
+const FOREIGN_SITES: ReadonlySet<string | undefined> = new Set(["cross-site", "same-site"]);
+
+function isOriginOf(origin: string, host: string): boolean {
+  return origin.toLowerCase() === `http://${host.toLowerCase()}`;
+}

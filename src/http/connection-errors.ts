@@ -1,0 +1,117 @@
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../runtime/clock.ts";
+
+/**
+ * What node's parser met on a connection: not HTTP, too large a head, too slow a sender. No request came of it.
+ * @param newest the answer to the connection's last request
+ */
+export function answerParserError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  newest: ServerResponse | undefined,
+  clock: Clock,
+): void {
+  // Every further piece of a broken request is an error again.
+  if (isEnding(socket)) return;
+  const open = newest !== undefined && !newest.writableFinished;
+  if (error.code === "ECONNRESET" || !socket.writable) socket.destroy(error);
+  else if (!open) endWith(socket, failureText(error.code), clock);
+  // The requests before this one were whole: their answers still go out, then the connection ends.
+  else if (newest.req.complete) newest.shouldKeepAlive = false;
+  // The body of the newest is what broke. Its failure may only be written when it is its turn, and not begun.
+  else if (newest.socket === socket && !newest.headersSent) endWith(socket, failureText(error.code), clock);
+  else socket.destroy(error);
+}
+
+/**
+ * `CONNECT` makes a server a proxy, which this one is not.
+ * @param newest the answer to the connection's last request before this one
+ */
+export function answerConnect(socket: Duplex, newest: ServerResponse | undefined, clock: Clock): void {
+  // An answer before it is still to come, and node no longer sends those of this connection: the one to this must not be
+  // taken for it.
+  if (newest !== undefined && !newest.writableFinished) socket.destroy();
+  const headers = "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n";
+  endWith(socket, rawAnswer(405, "CONNECT is not possible here.", headers), clock);
+}
+
+/** A failure answered before there was an app to answer it. */
+export function rawFailure(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const body = failureBody(status, message);
+  response.writeHead(status, {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    connection: "close",
+  });
+  response.end(body);
+}
+
+function failureText(code: string | undefined): string {
+  return rawAnswer(...describe(code));
+}
+
+function describe(code: string | undefined): [status: number, message: string] {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [431, "The request's headers are too large."];
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "The extensions of the body's chunks are too large."];
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "The request did not arrive in time."];
+    case undefined:
+    default:
+      return [400, "This is not a valid HTTP/1.1 request."];
+  }
+}
+
+function failureBody(status: number, message: string): string {
+  return JSON.stringify({ error: message, details: {}, code: status });
+}
+
+function rawAnswer(status: number, message: string, headers = ""): string {
+  const body = failureBody(status, message);
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
+    `content-length: ${Buffer.byteLength(body)}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n` +
+    `${headers}connection: close\r\n\r\n${body}`
+  );
+}
+
+/** How long a peer may take to read a connection's last words before the connection is cut. */
+const LINGER_MS = 2_000;
+
+const ending = new WeakSet<Duplex>();
+
+/**
+ * Sends a connection's last words and ends it: once the peer has closed its side too, or after a short wait. What the
+ * peer still sends is read away in between, as a close with unread bytes would reset the connection and could take the
+ * words from the peer (RFC 9112, 9.6).
+ */
+function endWith(socket: Duplex, text: string, clock: Clock): void {
+  // Node takes its own listener off a `CONNECT` socket, and a peer that resets would then end the process.
+  socket.on("error", ignore);
+  if (socket.destroyed || ending.has(socket)) return;
+  ending.add(socket);
+  socket.once(
+    "close",
+    clock.setTimer(() => socket.destroy(), LINGER_MS),
+  );
+  socket.end(text);
+  socket.resume();
+}
+
+/** Whether its last words were said. Nothing that still arrives on it may be acted on: the peer was told that it failed. */
+export function isEnding(socket: Duplex): boolean {
+  return ending.has(socket);
+}
+
+function ignore(): void {}

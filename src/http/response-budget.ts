@@ -1,0 +1,147 @@
+import { ByteBudget, type Share } from "../runtime/byte-budget.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Incoming } from "./request.ts";
+import { isFlow, type Reply, sizeOf } from "./response.ts";
+
+export interface AnswerLimits {
+  /** What answers may come to that are made at once, each taken at its largest. */
+  readonly readBytes: number;
+  /** What large answers hold at once until their callers have taken them. */
+  readonly heldBytes: number;
+  /** An answer up to this size is small: it is not held against `heldBytes`. */
+  readonly smallBytes: number;
+  /** How long a request waits for either. */
+  readonly waitMs: number;
+}
+
+const MIB = 1024 * 1024;
+const ANSWER_LIMITS: AnswerLimits = {
+  readBytes: 128 * MIB,
+  heldBytes: 96 * MIB,
+  smallBytes: 16 * 1024,
+  waitMs: 10_000,
+};
+
+/** Reads come to their turn soon, and what waits for one costs next to nothing. */
+const READS_WAITING = { maxWaiting: 4_096, tokenWaiting: 4_096 };
+/** For those whose answers nobody takes others would wait in vain. */
+const HELD_WAITING = { maxWaiting: 512, tokenWaiting: 128 };
+
+/** What an answer comes to at most, as far as can be said before it is made: schemas and filters of a whole registry. */
+export const REGISTRY_BYTES = 64 * MIB;
+/** The same of a page of deliveries, of one with its attempts, and of anything smaller. */
+export const PAGE_BYTES = MIB;
+
+const TOO_MUCH =
+  "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
+
+/** Of a request, what its answer needs it for. */
+export type Asking = Pick<Incoming, "taking" | "whileThere" | "nodeRequest">;
+
+/**
+ * Bounds the memory that answers take over all requests: a page may come to hundreds of megabytes, and a caller that does
+ * not read its answer keeps it there. One page that is larger than a bound has it to itself. No token has more than half
+ * of what is held, and no address more than three quarters.
+ */
+export class AnswerMemory {
+  readonly #clock: Clock;
+  readonly #limits: AnswerLimits;
+  readonly #reading: ByteBudget;
+  readonly #held: ByteBudget;
+
+  constructor(clock: Clock, limits: Partial<AnswerLimits> = {}) {
+    this.#clock = clock;
+    this.#limits = { ...ANSWER_LIMITS, ...limits };
+    const { readBytes, heldBytes } = this.#limits;
+    // Reading takes as long as evreg does, and no caller can make it longer.
+    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...READS_WAITING };
+    this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
+    const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
+    this.#held = new ByteBudget(clock, { ...held, ...HELD_WAITING }, TOO_MUCH);
+  }
+
+  /**
+   * Makes an answer when there is room for it. What is too large to be held now is let go of, and made again when there
+   * is room for that. `unavailable` when there is none in time.
+   * @param largestBytes what the answer can come to at most
+   */
+  async answer(incoming: Asking, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+    const untilMs = this.#clock.now() + this.#limits.waitMs;
+    let share: Share | undefined;
+    try {
+      for (;;) {
+        const reading = await this.#take(this.#reading, incoming, largestBytes, untilMs);
+        const outcome = await this.#makeOnce(incoming, make, share).finally(() => reading.giveBack());
+        if (typeof outcome === "object") {
+          share = undefined;
+          return outcome;
+        }
+        share?.giveBack();
+        share = await this.#take(this.#held, incoming, outcome, untilMs);
+      }
+    } finally {
+      share?.giveBack();
+    }
+  }
+
+  /**
+   * An answer that is made already and cannot be made again, with its room; `undefined` where there is none right now.
+   * Nothing waits and nothing fails here, as what it tells of has been done.
+   */
+  tryHold(incoming: Asking, reply: Reply): Reply | undefined {
+    const bytes = sizeOf(reply.body);
+    if (bytes <= this.#limits.smallBytes) return reply;
+    const share = this.#held.tryTake(incoming.taking(bytes));
+    share?.expect(bytes);
+    return share && { ...reply, release: () => share.giveBack() };
+  }
+
+  /**
+   * The answer, which then has the share; or how many bytes it needs to be held, where they are not free. A function of
+   * its own, as otherwise what was let go of would stay in memory for as long as its request waits.
+   */
+  async #makeOnce(
+    incoming: Asking,
+    make: () => Promise<Reply>,
+    held: Share | undefined,
+  ): Promise<Reply | number> {
+    const reply = await make();
+    const bytes = sizeOf(reply.body);
+    if (bytes <= this.#limits.smallBytes) {
+      held?.giveBack();
+      return reply;
+    }
+    // The page may have grown while its request waited.
+    const missing = bytes - (held?.taking.bytes ?? 0);
+    const more = missing > 0 ? this.#held.tryTake(incoming.taking(missing)) : undefined;
+    if (missing > 0 && more === undefined) {
+      free(reply.body);
+      return bytes;
+    }
+    held?.expect(bytes);
+    more?.expect(bytes);
+    const release = (): void => {
+      held?.giveBack();
+      more?.giveBack();
+      if (incoming.nodeRequest !== undefined) free(reply.body);
+    };
+    return { ...reply, release };
+  }
+
+  async #take(budget: ByteBudget, incoming: Asking, bytes: number, untilMs: number): Promise<Share> {
+    const taking = incoming.taking(bytes);
+    return (
+      budget.tryTake(taking) ??
+      incoming.whileThere((gone) => budget.take(taking, untilMs - this.#clock.now(), gone))
+    );
+  }
+}
+
+/**
+ * Gives the memory of an answer back at once that is out, or let go of, and was made for one request alone. V8 would do so some time
+ * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
+ */
+function free(body: Reply["body"]): void {
+  if (typeof body === "string" || isFlow(body)) return;
+  for (const { buffer } of body) if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
+}

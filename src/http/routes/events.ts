@@ -1,0 +1,263 @@
+import { invalidField } from "../../domain/error.ts";
+import {
+  BATCH,
+  BATCH_QUERY,
+  type BatchResult,
+  EVENT_LIMITS,
+  EVENT_QUERY,
+  type EventQuery,
+  NEW_EVENT,
+  type NewEvent,
+} from "../../domain/event.ts";
+import {
+  checkIdempotencyKey,
+  parseBatchBody,
+  parsePublishBody,
+  parsePublishBodySlowly,
+} from "../../domain/publish-body.ts";
+import {
+  APPLIED_HEADERS,
+  batchReply,
+  DEPRECATION_HEADERS,
+  deprecationHeaders,
+  eventListReply,
+  eventReply,
+  MINIMAL_APPLIED,
+  PREFER_HEADERS,
+  prefersMinimal,
+} from "../event-json.ts";
+import { REGISTRY_BYTES } from "../response-budget.ts";
+import { type HeaderPair, reply, type Reply } from "../response.ts";
+import { loopPace } from "../../runtime/yielding.ts";
+import { brief } from "../../service/publish-checks.ts";
+import {
+  count,
+  ENVELOPE_BYTES,
+  failure,
+  type JsonSchema,
+  many,
+  one,
+  record,
+  ref,
+  type Route,
+  rowid,
+  text,
+  timestamp,
+} from "./route.ts";
+
+/** Events as they are answered, and the answer to a batch. */
+export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Event: record({
+    rowid,
+    action: text,
+    payload: {
+      type: ["object", "null"],
+      description:
+        "Exactly as published, byte for byte. `null` only in a listing whose `meta.damaged` names the event.",
+      additionalProperties: true,
+    },
+    revision: {
+      type: "integer",
+      minimum: 1,
+      description: "The schema revision the payload was validated against.",
+    },
+    timestamped: timestamp,
+  }),
+  PageMeta: record(
+    {
+      total: count,
+      page: { type: "integer", minimum: 1 },
+      per_page: { type: "integer", minimum: 1 },
+      damaged: {
+        type: "array",
+        items: rowid,
+        description:
+          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent when there is none.",
+      },
+    },
+    ["damaged"],
+  ),
+  BatchItemError: record({ index: { ...count, description: "Place in the batch, from 0." }, ...failure }),
+};
+
+/** The answer to a batch; with `failed`, also the members that every failure has. */
+function batch(failed: boolean): JsonSchema {
+  return record({
+    data: {
+      type: "array",
+      items: { oneOf: [ref("Event"), { type: "null" }] },
+      description: "In the order sent, `null` where it was refused; empty with `Prefer: return=minimal`.",
+    },
+    errors: { type: "array", items: ref("BatchItemError") },
+    meta: record(
+      {
+        accepted: count,
+        rejected: count,
+        replayed: {
+          ...count,
+          description: "Of the accepted: their idempotency key stands for an event accepted before.",
+        },
+        deprecated: {
+          type: "array",
+          items: ref("Deprecation"),
+          description: "The deprecated actions of the accepted; absent when there is none.",
+        },
+      },
+      ["deprecated"],
+    ),
+    ...(failed ? failure : {}),
+  });
+}
+
+const tag = "events";
+/** What can be read at once: two milliseconds. */
+const LONG_BODY_BYTES = 64 * 1024;
+const KEY_HEADER = "idempotency-key";
+const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
+const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
+
+export const EVENT_ROUTES: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/v1/events",
+    operationId: "publishEvent",
+    tag,
+    summary: "Publish an event",
+    description:
+      "Answered once the event and its deliveries are durable. An idempotency key is kept as long as its event: for good, or as `retention.events` of the configuration says.",
+    access: "publish",
+    scope: "publish",
+    headers: {
+      "Idempotency-Key": { type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]*$" },
+    },
+    body: NEW_EVENT,
+    answers: {
+      201: { description: "The event.", schema: one("Event"), headers: DEPRECATION_HEADERS },
+      200: {
+        description: "The earlier event that the same key stands for; nothing was stored.",
+        schema: one("Event"),
+        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] }, ...DEPRECATION_HEADERS },
+      },
+    },
+    failures: [404, 409, 410],
+    async handle(evreg, incoming, { limits }) {
+      const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
+      const body =
+        bytes.length > LONG_BODY_BYTES
+          ? await parsePublishBodySlowly(bytes, limits, loopPace)
+          : parsePublishBody(bytes, limits);
+      const input = withKey(body, incoming.header(KEY_HEADER));
+      const { data, replayed, deprecation } = await evreg.events.publish(input);
+      if (deprecation === undefined) {
+        return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
+      }
+      const told = deprecationHeaders(deprecation);
+      return replayed ? eventReply(200, data, [...REPLAYED, ...told]) : eventReply(201, data, told);
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/events/batch",
+    operationId: "publishBatch",
+    tag,
+    summary: "Publish up to 1,000 events",
+    description: "The valid items are accepted and the others reported, unless `atomic` says all or nothing.",
+    access: "publish",
+    scope: "publish",
+    query: BATCH_QUERY,
+    headers: PREFER_HEADERS,
+    body: BATCH,
+    answers: {
+      201: { description: "All were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      207: { description: "Some were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      422: {
+        description: "None was accepted, or the body is no batch.",
+        schema: { oneOf: [batch(true), ref("Error")] },
+        headers: APPLIED_HEADERS,
+      },
+    },
+    failures: [409],
+    async handle(evreg, incoming, { limits, counts, memory }) {
+      const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
+      const minimal = prefersMinimal(incoming.header("prefer"));
+      const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
+      const result = await incoming.whileThere((gone) =>
+        evreg.events.publishBatch(items, { ...query, minimal }, gone),
+      );
+      counts.refuseItems(result);
+      if (!loopPace.mayGoOn()) await loopPace.breathe();
+      const replyOf = (told: BatchResult): Reply =>
+        minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);
+      const whole = replyOf(result);
+      // What was accepted is in the body, which has its room already; why the others were not may be far more.
+      if (result.errors.length === 0) return whole;
+      return memory.tryHold(incoming, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events",
+    operationId: "listEvents",
+    tag,
+    summary: "Events, newest first unless told otherwise",
+    description: "`after` walks any length at a cost that does not grow; it replaces `page`.",
+    access: "token",
+    scope: "read",
+    query: EVENT_QUERY,
+    answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
+    failures: [],
+    async handle(evreg, incoming, { limits, memory }) {
+      const query: EventQuery = incoming.query(EVENT_QUERY);
+      const largestBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
+      return memory.answer(incoming, largestBytes, async () => {
+        const { data, meta } = await evreg.events.list(query);
+        return eventListReply(data, meta);
+      });
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events/:id",
+    operationId: "getEvent",
+    tag,
+    summary: "One event",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "The event.", schema: one("Event") } },
+    failures: [404],
+    async handle(evreg, incoming, { limits, memory }) {
+      const id = incoming.id();
+      return memory.answer(incoming, limits.payloadBytes, async () => {
+        const { data } = await evreg.events.get(id);
+        return eventReply(200, data);
+      });
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/events/:id/deliveries",
+    operationId: "listEventDeliveries",
+    tag,
+    summary: "Where one event went",
+    access: "token",
+    scope: "read",
+    answers: { 200: { description: "Its deliveries.", schema: many("Delivery") } },
+    failures: [404],
+    async handle(evreg, incoming, { memory }) {
+      const id = incoming.id();
+      return memory.answer(incoming, REGISTRY_BYTES, async () =>
+        reply(200, await evreg.events.deliveries(id)),
+      );
+    },
+  },
+];
+
+/** The key may be in the header or in the body; in both it must be the same. */
+function withKey(input: NewEvent, header: string | undefined): NewEvent {
+  if (header === undefined) return input;
+  const key = checkIdempotencyKey("Idempotency-Key", header);
+  if (input.idempotency_key !== undefined && input.idempotency_key !== key) {
+    throw invalidField("idempotency_key", "differs from the Idempotency-Key header", input.idempotency_key);
+  }
+  return { ...input, idempotency_key: key };
+}

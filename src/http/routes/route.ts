@@ -1,0 +1,154 @@
+import type { BodySchema, QuerySchema } from "../../domain/request.ts";
+import type { Principal } from "../../domain/token.ts";
+import type { Evreg } from "../../evreg.ts";
+import type { PublishCounts } from "../../metrics/counters.ts";
+import type { Incoming } from "../request.ts";
+import type { AnswerMemory } from "../response-budget.ts";
+import type { Reply } from "../response.ts";
+import type { Clock } from "../../runtime/clock.ts";
+
+/** `open` asks for no token, `publish` for none where anonymous publishing is on, `token` always. */
+export type Access = "open" | "publish" | "token";
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/**
+ * One route: what it does, and all that is told about it. The table of these registers the routes and is the OpenAPI
+ * document, so neither can be without the other.
+ */
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Has HEAD refused, where even the headers cost as much as the whole answer. */
+  readonly headless?: boolean;
+  /** With parameters as `:name`. */
+  readonly path: string;
+  /** Unique; also the name generated clients give it. */
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** The scope its caller needs, in words. */
+  readonly scope?: string;
+  readonly query?: QuerySchema;
+  /** Request headers it reads beside the usual ones, each with its schema. */
+  readonly headers?: Readonly<Record<string, JsonSchema>>;
+  readonly body?: BodySchema;
+  /** What it answers when all went well, by status. */
+  readonly answers: Readonly<Record<number, DocumentedAnswer>>;
+  /** The failures of its own, beside those every route has. */
+  readonly failures: readonly number[];
+  handle(evreg: Evreg, incoming: Incoming, context: RouteContext): Reply | Promise<Reply>;
+}
+
+export interface DocumentedAnswer {
+  readonly description: string;
+  /** JSON unless said. */
+  readonly mediaType?: string;
+  readonly schema: JsonSchema;
+  readonly headers?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** A body of any route but those below and the publishing ones: filters are the largest thing in it, and end at 64 KiB. */
+export const BODY_MAX_BYTES = 256 * 1024;
+
+/** A body with an action's schema, which ends at 256 KiB written without spaces. */
+export const SCHEMA_BODY_MAX_BYTES = 1024 * 1024;
+
+/** What a publish body may hold beside its payload: names, a key, white space. */
+export const ENVELOPE_BYTES = 64 * 1024;
+
+/** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
+export interface HttpService {
+  as(principal: Principal): Evreg;
+  /** `undefined` for a token that is unknown, expired or revoked. At once for one that was seen before. */
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
+}
+
+/** The slice of the configuration that the routes depend on. */
+export interface HttpConfig {
+  readonly auth: {
+    /** `off`: whoever reaches the listener may do everything. Only ever on loopback. */
+    readonly mode: "token" | "off";
+    /** Opens the two publish routes to callers without a token. */
+    readonly anonymousPublish: boolean;
+  };
+  /** Whether the data folder has the file `token`, with a token that holds. */
+  readonly hasTokenFile: boolean;
+  readonly limits: { readonly payloadBytes: number };
+  /** For one's own machine: no token needed, loopback callers only. */
+  readonly dev: boolean;
+}
+
+/** Whether a server asks for a token: on the two publish routes, and on all others. */
+export interface AsksForToken {
+  readonly publish: boolean;
+  readonly token: boolean;
+}
+
+/** What a route may know beside its request. */
+export interface RouteContext {
+  readonly limits: HttpConfig["limits"];
+  readonly version: string;
+  readonly asks: AsksForToken;
+  /** Through which large reads go. */
+  readonly memory: AnswerMemory;
+  /** Told of what is refused. */
+  readonly counts: PublishCounts;
+  readonly clock: Clock;
+  /** Aborted once the server is to stop, with what to say to whom would hold that up. */
+  readonly stopping: AbortSignal;
+}
+
+/** What records and answers are made of, for the OpenAPI document. */
+
+export const rowid: JsonSchema = {
+  type: "integer",
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "Assigned by the service; only grows, and after a restore far beyond 32 bits.",
+};
+export const timestamp: JsonSchema = {
+  type: "string",
+  format: "date-time",
+  description: "ISO 8601 UTC with milliseconds.",
+};
+export const nullableTimestamp: JsonSchema = { type: ["string", "null"], format: "date-time" };
+export const text: JsonSchema = { type: "string" };
+export const count: JsonSchema = { type: "integer", minimum: 0 };
+
+/** An object that has exactly these members. */
+export function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+export function ref(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `{ data: <record> }` */
+export function one(name: string, meta?: JsonSchema): JsonSchema {
+  return meta === undefined ? record({ data: ref(name) }) : record({ data: ref(name), meta }, ["meta"]);
+}
+
+/** `{ data: [<record>, …] }` */
+export function many(name: string, meta?: JsonSchema): JsonSchema {
+  const data: JsonSchema = { type: "array", items: ref(name) };
+  return meta === undefined ? record({ data }) : record({ data, meta });
+}
+
+/** What every failure has. */
+export const failure = {
+  error: { type: "string", description: "A sentence: what went wrong, and what to do." },
+  details: {
+    type: "object",
+    description:
+      "Where one field is at fault: `{ field, message, value }`. Where a payload does not conform to its action's schema also `errors`, a list of the same form: the rules that it breaks, at most 20 (of a batch for its first 20 such items; of others, and while evreg has much to check, the first alone), and no more than come to 16 KiB. A name of more than 128 characters in `field`, and a `field` of more than 2,048, have `…` for their middle; `message` and `value` are cut after 1 KiB. What a batch refuses past 1 MiB of such answers, or while too many large answers are on their way, has no `errors`, and each text is cut after 256 bytes.",
+    additionalProperties: true,
+  },
+  code: { type: "integer", description: "The HTTP status." },
+} as const;

@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from "node:util";
+import { EvregError } from "../domain/error.ts";
+import { checkNewActionName } from "../domain/names.ts";
+import { checkSchema } from "../schema/check.ts";
+import { isObject, type JsonObject } from "../schema/keywords.ts";
+import { fieldName, pathNamed, pathOf } from "../schema/pointers.ts";
+import { type Catalogue, type Message, type Omitted, refuse } from "./catalogue.ts";
+import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
+import { Untranslatable } from "./source.ts";
+
+/** An action as a registry file declares it. */
+export interface ImportedAction {
+  readonly action: string;
+  readonly schemata: JsonObject;
+  readonly deprecated: boolean;
+  /** Where the document has it. */
+  readonly place: string;
+  /** What is different in it from the document. */
+  readonly notes: readonly Note[];
+}
+
+export interface ImportOptions extends TranslateOptions {
+  /** Goes before each name, with a dot. */
+  readonly prefix: string | undefined;
+}
+
+/** An action for each message that can be one, sorted by name, and why there is none for the others. */
+export function actionsIn(
+  { source, messages, omitted }: Catalogue,
+  options: ImportOptions,
+): { readonly actions: readonly ImportedAction[]; readonly omitted: readonly Omitted[] } {
+  const left = [...omitted];
+  const byName = new Map<string, ImportedAction[]>();
+  for (const message of messages) {
+    try {
+      const action = actionName(message, options.prefix);
+      const { name, place, deprecated } = message;
+      const { schemata, notes } = checked(toDraft7(source, message.schema, options));
+      const was = { pointer: place, message: `named ${JSON.stringify(name)} in the document` };
+      const told = action.endsWith(name) ? notes : [was, ...notes];
+      const imported = { action, schemata, deprecated, place, notes: told };
+      byName.set(action, [...(byName.get(action) ?? []), imported]);
+    } catch (error) {
+      if (!(error instanceof Untranslatable)) throw error;
+      const way = error.isLoosenable ? "; --loosen leaves that out, so that more is accepted" : "";
+      left.push({ name: message.name, place: error.pointer, message: error.message + way });
+    }
+  }
+  const actions: ImportedAction[] = [];
+  for (const [name, all] of [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const isOne = all.every(({ schemata }) => isDeepStrictEqual(schemata, all[0]?.schemata));
+    if (isOne) actions.push(...all.slice(0, 1));
+    else {
+      const message = `${all.length} of the document come to the name ${name}, with different schemas; name them apart there`;
+      left.push(...all.map(({ place }) => ({ name, place, message })));
+    }
+  }
+  return { actions, omitted: left };
+}
+
+/** What an action's name cannot have becomes a dot where it parts words, as in `user/signed-up`, and else an underscore. */
+function actionName({ name, place }: Message, prefix: string | undefined): string {
+  const plain = name
+    .replaceAll(/[^A-Za-z0-9_.-]+/g, (odd) => (/[/:#.]/.test(odd) ? "." : "_"))
+    .replaceAll(/\.{2,}/g, ".")
+    .replaceAll(/^\.|\.$/g, "");
+  try {
+    return checkNewActionName("action", prefix === undefined || plain === "" ? plain : `${prefix}.${plain}`);
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    return refuse(place, `no action can be named so: it ${String(error.details["message"])}`);
+  }
+}
+
+function checked({ schemata, notes, sourceOf }: Translated): Pick<ImportedAction, "schemata" | "notes"> {
+  const types = isObject(schemata) ? [schemata["type"] ?? "object"].flat() : ["object"];
+  if (!types.includes("object")) {
+    refuse(sourceOf(["type"]), "a payload is always an object, which this schema refuses");
+  }
+  try {
+    const warnings = checkSchema(schemata).warnings.map(({ pointer, message }) => ({
+      pointer: sourceOf(pathOf(pointer, schemata)),
+      message,
+    }));
+    return { schemata: schemata as JsonObject, notes: [...notes, ...warnings] };
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    const { field, message } = error.details;
+    const path = pathNamed(String(field)).slice(1);
+    const which =
+      path.length === 0 ? "its schema, with all that it refers to," : `${fieldName(path.slice(-1))}:`;
+    return refuse(sourceOf(path), `${which} ${String(message)}`);
+  }
+}

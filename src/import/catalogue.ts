@@ -1,0 +1,205 @@
+import { EvregError } from "../domain/error.ts";
+import { isObject, type JsonObject } from "../schema/keywords.ts";
+import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { dialectAt, isFormatted, Source, Untranslatable } from "./source.ts";
+
+/** The events that a document declares. */
+export interface Catalogue {
+  readonly source: Source;
+  /** `info.title`, where it is a text. */
+  readonly title: string | undefined;
+  readonly messages: readonly Message[];
+  readonly omitted: readonly Omitted[];
+}
+
+/** Ten times those of the largest known; each takes its time to be said in Draft 7 and checked. */
+const MOST_MESSAGES = 5_000;
+
+/**
+ * The webhooks of an OpenAPI 3.1 document, or the messages of an AsyncAPI 3 one.
+ * @param name of the file, for a person
+ * @throws `usage` for another document
+ */
+export function readCatalogue(document: unknown, name: string): Catalogue {
+  const { source, find } = kindOf(document, name);
+  const messages: Message[] = [];
+  const omitted: Omitted[] = [];
+  for (const { read, ...known } of find(source, document as JsonObject)) {
+    if (messages.length + omitted.length >= MOST_MESSAGES) {
+      const most = MOST_MESSAGES.toLocaleString("en");
+      throw new EvregError(
+        "usage",
+        `${name} declares more than ${most} messages; cut it into documents of fewer.`,
+      );
+    }
+    try {
+      messages.push({ deprecated: false, ...known, ...read() });
+    } catch (error) {
+      if (!(error instanceof Untranslatable)) throw error;
+      omitted.push({ name: known.name, place: error.pointer, message: error.message });
+    }
+  }
+  const { info } = document as JsonObject;
+  const title = isObject(info) && typeof info["title"] === "string" ? info["title"] : undefined;
+  return { source, title, messages, omitted };
+}
+
+function kindOf(document: unknown, name: string): { readonly source: Source; readonly find: Finder } {
+  const { openapi, swagger, asyncapi, jsonSchemaDialect } = isObject(document) ? document : {};
+  if (/^3\.[12]\b/.test(String(openapi))) {
+    const dialect = typeof jsonSchemaDialect === "string" ? dialectAt(jsonSchemaDialect) : "2020-12";
+    if (dialect !== undefined) return { source: new Source(document, dialect), find: openApiMessages };
+    const given = JSON.stringify(jsonSchemaDialect);
+    throw new EvregError(
+      "usage",
+      `${name}: jsonSchemaDialect ${given} is none that is read: JSON Schema 2020-12 and draft-07 are.`,
+    );
+  }
+  if (/^3\b/.test(String(asyncapi))) {
+    return { source: new Source(document, "draft-07"), find: asyncApiMessages };
+  }
+  const version = String(openapi ?? swagger ?? asyncapi);
+  if (asyncapi !== undefined) {
+    throw new EvregError(
+      "usage",
+      `${name} is AsyncAPI ${version}; convert it to 3.0 first, with AsyncAPI's own tools.`,
+    );
+  }
+  if (openapi !== undefined || swagger !== undefined) {
+    throw new EvregError("usage", `${name} is OpenAPI ${version}, which has no webhooks; 3.1 has.`);
+  }
+  throw new EvregError(
+    "usage",
+    `${name} is neither an OpenAPI 3.1 document (openapi: 3.1.0) nor an AsyncAPI 3 one (asyncapi: 3.0.0).`,
+  );
+}
+
+/** The payloads of all messages, of channels and of `components`, each once. Headers are no part of a payload. */
+function* asyncApiMessages(source: Source, document: JsonObject): Generator<Candidate> {
+  const seen = new Set<string>();
+  for (const [name, place] of places(source)) {
+    const real = realPlace(source, place) ?? place;
+    if (seen.has(real)) continue;
+    seen.add(real);
+    yield { name, place, read: () => messageAt(source, source.follow(place), document) };
+  }
+}
+
+function* places(source: Source): Generator<readonly [name: string, place: string]> {
+  for (const [, channel] of membersAt(source, "/channels")) {
+    yield* membersAt(source, pointerTo(realPlace(source, channel) ?? channel, "messages"));
+  }
+  yield* membersAt(source, "/components/messages");
+}
+
+function messageAt(source: Source, place: string, document: JsonObject): Omit<Message, "deprecated"> {
+  const message = source.at(place);
+  if (!isObject(message)) return refuse(place, "it is no message");
+  // What a message says itself goes before its traits, and a later trait before an earlier one.
+  const traits = traitsOf(source, pointerTo(place, "traits")).toReversed();
+  const said = (member: string): unknown =>
+    [message, ...traits].find((one) => one[member] !== undefined)?.[member];
+  const type = said("contentType") ?? document["defaultContentType"];
+  if (typeof type === "string" && !isJsonType(type)) {
+    refuse(place, `it is ${JSON.stringify(type)}, and payloads are JSON`);
+  }
+  if (message["payload"] === undefined) refuse(place, "it has no payload");
+  const payload = source.follow(pointerTo(place, "payload"), "nothing");
+  const name = said("name");
+  return {
+    name: typeof name === "string" && name !== "" ? name : (pointerSteps(place).at(-1) ?? ""),
+    place,
+    schema: isFormatted(source.at(payload)) ? pointerTo(payload, "schema") : payload,
+  };
+}
+
+function traitsOf(source: Source, place: string): JsonObject[] {
+  const list = source.at(place);
+  if (!Array.isArray(list)) return [];
+  return [...list.keys()]
+    .map((index) => source.at(source.follow(pointerTo(place, index))))
+    .filter((trait) => isObject(trait));
+}
+
+const METHODS = ["post", "put", "patch", "delete", "get", "query", "head", "options", "trace"];
+
+/** The request bodies of `webhooks`. Parameters, headers and answers are no part of a payload. */
+function* openApiMessages(source: Source): Generator<Candidate> {
+  for (const [name, place] of membersAt(source, "/webhooks")) {
+    const item = realPlace(source, place) ?? place;
+    const operations = METHODS.map((method) => pointerTo(item, method)).filter((at) =>
+      isObject(source.at(at)),
+    );
+    for (const operation of operations) yield { name, place, read: () => bodyOf(source, operation) };
+    if (operations.length > 0) continue;
+    yield { name, place, read: () => refuse(source.follow(place), "it has no operation") };
+  }
+}
+
+function bodyOf(source: Source, operation: string): Pick<Message, "schema" | "deprecated"> {
+  const { requestBody, deprecated } = source.at(operation) as JsonObject;
+  if (requestBody === undefined) refuse(operation, "it has no request body");
+  const content = pointerTo(source.follow(pointerTo(operation, "requestBody")), "content");
+  const types = [...membersAt(source, content)].filter(([type]) => isJsonType(type));
+  const [, type] =
+    types.find(([name]) => name === "application/json") ??
+    types[0] ??
+    refuse(content, "its request body is never JSON");
+  const schema = pointerTo(source.follow(type), "schema");
+  if (source.at(schema) === undefined) refuse(type, "its request body has no schema");
+  return { schema, deprecated: deprecated === true };
+}
+
+/** What a document tells of one event. Places are JSON pointers into it. */
+export interface Message {
+  /** As the document has it. */
+  readonly name: string;
+  /** Where it stands, and where its payload's schema does. */
+  readonly place: string;
+  readonly schema: string;
+  readonly deprecated: boolean;
+}
+
+/** What there is no action for, and why. */
+export interface Omitted {
+  readonly name: string;
+  readonly place: string;
+  readonly message: string;
+}
+
+/** Where a message may be. */
+interface Candidate {
+  readonly name: string;
+  readonly place: string;
+  /** @throws `Untranslatable` where there is none that can be an action */
+  readonly read: () => Pick<Message, "schema"> & Partial<Message>;
+}
+
+/** Finds what may be a message in a document of one kind. */
+type Finder = (source: Source, document: JsonObject) => Iterable<Candidate>;
+
+/** The members of a map at a place, each with its own place; none where there is no map. */
+function* membersAt(source: Source, place: string): Generator<readonly [name: string, place: string]> {
+  const map = source.at(place);
+  if (!isObject(map)) return;
+  for (const name of Object.keys(map)) yield [name, pointerTo(place, name)];
+}
+
+/** Where references from a place lead, if anywhere; `Source.follow` tells why not. */
+function realPlace(source: Source, place: string): string | undefined {
+  try {
+    return source.follow(place);
+  } catch (error) {
+    if (error instanceof Untranslatable) return undefined;
+    throw error;
+  }
+}
+
+/** Whether it is a media type of bodies that are JSON, or may be. */
+function isJsonType(type: string): boolean {
+  return /^(?:\*|application)\/(?:\*|(?:[\w.-]+\+)?json)\s*(?:;|$)/i.test(type);
+}
+
+export function refuse(pointer: string, message: string): never {
+  throw new Untranslatable(pointer, message);
+}

@@ -1,0 +1,285 @@
+import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
+import { SCHEMA_LIMITS } from "../schema/limits.ts";
+import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import { type Source, Untranslatable } from "./source.ts";
+import { evaluatedBy, holds, isKept, isStructure, leftOutAs, misshapen, reversed } from "./vocabulary.ts";
+
+/** What was changed or left out, with its place in the source. */
+export interface Note {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+export interface Translated {
+  readonly schemata: unknown;
+  readonly notes: readonly Note[];
+  /** The place in the source of what stands at a path of `schemata`, or of the schema it stands in. */
+  readonly sourceOf: (path: readonly (string | number)[]) => string;
+}
+
+export interface TranslateOptions {
+  /** Leaves out what draft-07 cannot say, with a note, though the schema then accepts more. */
+  readonly loosen: boolean;
+}
+
+/**
+ * A schema of draft-07 by itself that accepts what one in a larger document accepts. What it refers to comes along as
+ * `definitions`.
+ * @throws `Untranslatable` for what would not mean the same
+ */
+export function toDraft7(source: Source, pointer: string, options: TranslateOptions): Translated {
+  return new Translation(source, options).run(pointer);
+}
+
+class Translation {
+  readonly #source: Source;
+  readonly #options: TranslateOptions;
+  readonly #notes: Note[] = [];
+  /** What was left out though it checks something. */
+  readonly #lost: Note[] = [];
+  readonly #references: { readonly from: string; readonly to: string }[] = [];
+  readonly #places = new WeakMap<object, string>();
+  /** Names of definitions, by the place in the source. */
+  readonly #names = new Map<string, string>();
+  #root = "";
+  #count = 0;
+
+  constructor(source: Source, options: TranslateOptions) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  run(pointer: string): Translated {
+    this.#root = this.#source.follow(pointer, "nothing");
+    const root = this.#schema(this.#root);
+    // Those that a definition refers to join the map while it is walked.
+    const definitions: [string, unknown][] = [];
+    for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
+    this.#checkLost();
+    if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
+    return {
+      schemata: root,
+      notes: this.#notes,
+      sourceOf: (path) => {
+        let [value, place, from]: [unknown, string, number] = [root, this.#root, 0];
+        for (const [index, step] of path.entries()) {
+          value = (value as Record<string, unknown> | undefined)?.[String(step)];
+          const known = typeof value === "object" && value !== null ? this.#places.get(value) : undefined;
+          if (known !== undefined) [place, from] = [known, index + 1];
+        }
+        return path.slice(from).reduce<string>(pointerTo, place);
+      },
+    };
+  }
+
+  #schema(pointer: string): unknown {
+    const schema = this.#source.at(pointer);
+    if (typeof schema === "boolean") return schema;
+    if (!isObject(schema)) throw new Untranslatable(pointer, "must be a schema: an object, true or false");
+    this.#count += 1;
+    if (this.#count > SCHEMA_LIMITS.subschemas) {
+      const most = SCHEMA_LIMITS.subschemas.toLocaleString("en");
+      throw new Untranslatable(this.#root, `needs more than ${most} schemas, with all that it refers to`);
+    }
+    const translated = this.#object(schema, pointer);
+    this.#places.set(translated, pointer);
+    return translated;
+  }
+
+  #object(schema: JsonObject, pointer: string): JsonObject {
+    const dialect = this.#source.dialectAt(pointer);
+    const hasReference = typeof schema["$ref"] === "string";
+    const entries: [string, unknown][] = [];
+    for (const [keyword, value] of Object.entries(schema)) {
+      const place = pointerTo(pointer, keyword);
+      const note = (message: string) => this.#notes.push({ pointer: place, message });
+      const misshaped = misshapen(keyword, value);
+      if (isStructure(keyword)) continue;
+      if (keyword === "$ref" && hasReference) {
+        entries.push([keyword, this.#reference(String(value), pointer)]);
+      } else if (keyword === "$dynamicRef" && dialect === "2020-12") {
+        throw new Untranslatable(place, "$dynamicRef has no counterpart in draft-07; use $ref");
+      } else if (hasReference && dialect === "draft-07" && !isAnnotation(keyword)) {
+        note(`left out: draft-07 ignores ${keyword} beside $ref`);
+      } else if (keyword === "example" && schema["examples"] === undefined) {
+        entries.push(["examples", [value]]);
+      } else if (misshaped !== undefined) {
+        note(misshaped);
+      } else if (holds(keyword, dialect) !== undefined) {
+        if (keyword === "dependencies" && dialect === "2020-12") {
+          note(
+            "dependencies is draft-07's, and checked as there; 2020-12 has dependentRequired and dependentSchemas",
+          );
+        }
+        entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
+      } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
+      else note(leftOutAs(keyword, schema, dialect));
+    }
+    const translated = Object.fromEntries(entries);
+    if (dialect === "draft-07") return translated;
+    return withoutNewer(translated, {
+      source: this.#source,
+      pointer,
+      lose: (keyword, message) => this.#lose(pointerTo(pointer, keyword), message),
+    });
+  }
+
+  /** The schemas that a keyword holds. What is none there is left for draft-07's own meta-schema to refuse. */
+  #inside(keyword: string, value: unknown, pointer: string, dialect: "draft-07" | "2020-12"): unknown {
+    const held = holds(keyword, dialect);
+    if (Array.isArray(value) && held === "schema") {
+      const hint = keyword === "items" ? "; in 2020-12 a list of schemas is prefixItems" : "";
+      throw new Untranslatable(pointer, `${keyword} must be one schema${hint}`);
+    }
+    if (Array.isArray(value)) return value.map((_, index) => this.#schema(pointerTo(pointer, index)));
+    if (held !== "map") return this.#schema(pointer);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [
+        name,
+        keyword === "dependencies" && Array.isArray(inner) ? inner : this.#schema(pointerTo(pointer, name)),
+      ]),
+    );
+  }
+
+  #reference(ref: string, from: string): string {
+    const place = this.#source.follow(this.#source.target(ref, from), "nothing");
+    this.#references.push({ from, to: place });
+    if (place === this.#root) return "#";
+    let name = this.#names.get(place);
+    if (name === undefined) {
+      name = freeName(pointerSteps(place).at(-1) ?? "", new Set(this.#names.values()));
+      this.#names.set(place, name);
+    }
+    return `#/definitions/${name}`;
+  }
+
+  #lose(pointer: string, message: string): void {
+    if (!this.#options.loosen)
+      throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`, true);
+    this.#lost.push({ pointer, message });
+    this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
+  }
+
+  /** Which places are turned round is known once all references are. */
+  #checkLost(): void {
+    if (this.#lost.length === 0) return;
+    const isTurned = reversed([this.#root, ...this.#names.keys()], this.#references);
+    for (const { pointer, message } of this.#lost) {
+      if (!isTurned(pointer)) continue;
+      const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
+      throw new Untranslatable(pointer, `${message}, ${why}`);
+    }
+  }
+}
+
+/** A name that needs no escaping in a reference. */
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  const stem = wanted.replaceAll(/[^A-Za-z0-9._-]+/g, "_") || "schema";
+  let name = stem;
+  for (let next = 2; taken.has(name); next++) name = `${stem}_${next}`;
+  return name;
+}
+
+interface Place {
+  readonly source: Source;
+  /** Of the schema in the source. */
+  readonly pointer: string;
+  /** Called for what has no counterpart; throws unless it is to be left out. */
+  readonly lose: (keyword: string, message: string) => void;
+}
+
+const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
+
+/**
+ * A schema of 2020-12 said with keywords of draft-07. The schemas inside are translated already.
+ *
+ * | 2020-12 | draft-07 |
+ * | --- | --- |
+ * | `prefixItems` and `items` | `items` and `additionalItems` |
+ * | `dependentRequired`, `dependentSchemas` | `dependencies` |
+ * | `minContains: 0` | no `contains` |
+ * | `unevaluatedProperties`, where each payload has the same members evaluated | `additionalProperties`, those members named |
+ * | `unevaluatedItems`, where nothing else looks at the list | `additionalItems` or `items` |
+ * | keywords beside `$ref` | `allOf` with the `$ref` |
+ */
+function withoutNewer(schema: JsonObject, place: Place): JsonObject {
+  const members = new Map(Object.entries(schema));
+  closeObject(members, place);
+  closeList(members, place);
+  boundContains(members, place);
+  const ordered = [...members].map(([keyword, value]): [string, unknown] => {
+    if (!members.has("prefixItems")) return [keyword, value];
+    if (keyword === "prefixItems") return ["items", value];
+    return [keyword === "items" ? "additionalItems" : keyword, value];
+  });
+  return referenceInside(Object.fromEntries(joinDependencies(ordered)));
+}
+
+function closeObject(members: Map<string, unknown>, { source, pointer, lose }: Place): void {
+  const rest = members.get("unevaluatedProperties");
+  members.delete("unevaluatedProperties");
+  if (rest === undefined || rest === true) return;
+  const { names, patterns, all, isSure } = evaluatedBy(source, pointer);
+  if (all) return;
+  if (!isSure) {
+    const message =
+      "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
+    return lose("unevaluatedProperties", message);
+  }
+  allow(members, "properties", names);
+  allow(members, "patternProperties", patterns);
+  members.set("additionalProperties", rest);
+}
+
+/** Names what is looked at elsewhere, so that `additionalProperties` leaves it alone. */
+function allow(members: Map<string, unknown>, keyword: string, names: ReadonlySet<string>): void {
+  if (names.size === 0) return;
+  const own = Object.entries((members.get(keyword) ?? {}) as JsonObject);
+  const named = new Set(own.map(([name]) => name));
+  const others = [...names].filter((name) => !named.has(name)).map((name): [string, unknown] => [name, true]);
+  members.set(keyword, Object.fromEntries([...own, ...others]));
+}
+
+function closeList(members: Map<string, unknown>, { lose }: Place): void {
+  const rest = members.get("unevaluatedItems");
+  members.delete("unevaluatedItems");
+  if (rest === undefined || rest === true || members.has("items")) return;
+  const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
+  if (beside !== undefined)
+    return lose("unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
+  members.set("items", rest);
+}
+
+function boundContains(members: Map<string, unknown>, { lose }: Place): void {
+  const [least, most] = [members.get("minContains") ?? 1, members.get("maxContains")];
+  members.delete("minContains");
+  members.delete("maxContains");
+  if (!members.has("contains")) return;
+  if (most !== undefined) lose("maxContains", "maxContains counts the items that fit");
+  if (least === 0) members.delete("contains");
+  else if (least !== 1) lose("minContains", "minContains counts the items that fit");
+}
+
+function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {
+  const keywords = new Set(["dependencies", "dependentRequired", "dependentSchemas"]);
+  const found = entries.filter(([keyword, value]) => keywords.has(keyword) && isObject(value));
+  if (found.length === 0) return [...entries];
+  const byName = new Map<string, unknown[]>();
+  for (const [name, needed] of found.flatMap(([, value]) => Object.entries(value as JsonObject))) {
+    byName.set(name, [...(byName.get(name) ?? []), needed]);
+  }
+  const joined = [...byName].map(([name, all]): [string, unknown] => {
+    const schemas = all.map((needed) => (Array.isArray(needed) ? { required: needed as unknown[] } : needed));
+    return [name, all.length === 1 ? all[0] : { allOf: schemas }];
+  });
+  return [...entries.filter((entry) => !found.includes(entry)), ["dependencies", Object.fromEntries(joined)]];
+}
+
+/** In draft-07 nothing beside a `$ref` counts. */
+function referenceInside(schema: JsonObject): JsonObject {
+  const { $ref, ...others } = schema;
+  if ($ref === undefined || Object.keys(others).every((keyword) => isAnnotation(keyword))) return schema;
+  const all = Array.isArray(others["allOf"]) ? (others["allOf"] as unknown[]) : [];
+  return { ...others, allOf: [{ $ref }, ...all] };
+}

@@ -1,0 +1,207 @@
+import {
+  closestKeyword,
+  insteadOfNullable,
+  isAnnotation,
+  isAssertion,
+  isObject,
+  type JsonObject,
+} from "../schema/keywords.ts";
+import { pointerSteps, pointerTo } from "../schema/pointers.ts";
+import type { Dialect, Source } from "./source.ts";
+
+type Holds = "schema" | "list" | "map" | "schema or list";
+
+const COMMON: readonly (readonly [string, Holds])[] = [
+  ["allOf", "list"],
+  ["anyOf", "list"],
+  ["oneOf", "list"],
+  ["not", "schema"],
+  ["if", "schema"],
+  ["then", "schema"],
+  ["else", "schema"],
+  ["properties", "map"],
+  ["patternProperties", "map"],
+  ["additionalProperties", "schema"],
+  ["propertyNames", "schema"],
+  ["contains", "schema"],
+  // No keyword of 2020-12 by the letter, which asks that nobody give it another meaning, and checked by most.
+  ["dependencies", "map"],
+];
+
+/** The keywords with schemas inside. */
+const HOLDS: Readonly<Record<Dialect, ReadonlyMap<string, Holds>>> = {
+  "draft-07": new Map([...COMMON, ["items", "schema or list"], ["additionalItems", "schema"]]),
+  "2020-12": new Map([
+    ...COMMON,
+    ["items", "schema"],
+    ["prefixItems", "list"],
+    ["dependentSchemas", "map"],
+    ["unevaluatedProperties", "schema"],
+    ["unevaluatedItems", "schema"],
+  ]),
+};
+
+/** Keywords of 2020-12 that check something, without schemas inside, and are not in draft-07. */
+const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
+
+/** Where schemas are kept, and how they are called. What is referred to comes along under a name of its own. */
+const STRUCTURE = new Set([
+  "$schema",
+  "$id",
+  "$anchor",
+  "$dynamicAnchor",
+  "$vocabulary",
+  "$defs",
+  "definitions",
+]);
+
+/** What no payload is checked by; the others have a sentence of their own. */
+const UNCHECKED: ReadonlyMap<string, string> = new Map([
+  ["discriminator", "discriminator only hints at a branch and checks nothing"],
+  ...["contentSchema", "deprecated", "externalDocs", "xml"].map(
+    (word) => [word, `${word} checks nothing`] as const,
+  ),
+]);
+
+/** What an annotation must be for draft-07 to let it pass; documents often have `description:` with nothing behind it. */
+const SHAPES: ReadonlyMap<string, string> = new Map([
+  ...["$comment", "contentEncoding", "contentMediaType", "description", "title"].map(
+    (word) => [word, "string"] as const,
+  ),
+  ["readOnly", "boolean"],
+  ["writeOnly", "boolean"],
+  ["examples", "list"],
+]);
+
+/** Why an annotation would get a schema refused; `undefined` for one that does not. */
+export function misshapen(keyword: string, value: unknown): string | undefined {
+  const shape = SHAPES.get(keyword);
+  const isShaped = shape === undefined || (Array.isArray(value) ? "list" : typeof value) === shape;
+  return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
+}
+
+export function holds(keyword: string, dialect: Dialect): Holds | undefined {
+  return HOLDS[dialect].get(keyword);
+}
+
+export function isStructure(keyword: string): boolean {
+  return STRUCTURE.has(keyword);
+}
+
+/** Whether it is taken over as it stands. What begins with `x-` is an extension, which every dialect lets pass. */
+export function isKept(keyword: string, dialect: Dialect): boolean {
+  const isNewer = dialect === "2020-12" && NEWER.has(keyword);
+  return isNewer || isAssertion(keyword) || isAnnotation(keyword) || keyword.startsWith("x-");
+}
+
+/** Why a keyword of a schema is left out that is none of the above. */
+export function leftOutAs(keyword: string, schema: JsonObject, dialect: Dialect): string {
+  if (keyword === "nullable") {
+    const instead = insteadOfNullable(schema);
+    const hint = instead === undefined ? "" : `, and the type rules null out; ${instead} lets it pass`;
+    return `left out: nullable checks nothing${hint}`;
+  }
+  const shown = keyword.length > 64 ? `${keyword.slice(0, 64).toWellFormed()}…` : keyword;
+  const meant = closestKeyword(keyword);
+  const hint = meant === undefined || meant === keyword ? "" : `; did you mean ${meant}?`;
+  const why = UNCHECKED.get(keyword) ?? `${shown} is no keyword of ${dialect} and checks nothing${hint}`;
+  return `left out: ${why}`;
+}
+
+/** What a schema of 2020-12 and those it applies to the same value have looked at among the members of an object. */
+interface Evaluated {
+  readonly names: ReadonlySet<string>;
+  readonly patterns: ReadonlySet<string>;
+  /** There is nothing left that was not looked at. */
+  readonly all: boolean;
+  /** It is for each value the same, whichever branches that value takes. */
+  readonly isSure: boolean;
+}
+
+const ALL = "all";
+const NAME = "name ";
+const PATTERN = "pattern ";
+const TOO_MANY = "too many";
+
+/** Places that are looked at: references can go on for longer than the stack does. */
+const MOST_PLACES = 2_000;
+const BRANCH_LISTS = ["anyOf", "oneOf"];
+const BRANCHES = ["if", "then", "else"];
+const BRANCH_MAPS = ["dependentSchemas", "dependencies"];
+
+export function evaluatedBy(source: Source, pointer: string): Evaluated {
+  const always = new Set<string>();
+  const perhaps = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (place: string, found: Set<string>): void => {
+    const key = `${found === always ? "always" : "perhaps"} ${place}`;
+    const schema = source.at(place);
+    if (seen.has(key) || !isObject(schema)) return;
+    seen.add(key);
+    if (seen.size > MOST_PLACES) perhaps.add(TOO_MANY);
+    if (perhaps.has(TOO_MANY)) return;
+    if (typeof schema["$ref"] === "string") {
+      visit(source.target(schema["$ref"], place), found);
+      if (source.dialectAt(place) === "draft-07") return;
+    }
+    for (const name of keysOf(schema["properties"])) found.add(NAME + name);
+    for (const name of keysOf(schema["patternProperties"])) found.add(PATTERN + name);
+    const others =
+      place === pointer ? ["additionalProperties"] : ["additionalProperties", "unevaluatedProperties"];
+    if (others.some((keyword) => schema[keyword] !== undefined)) found.add(ALL);
+    const below = (steps: readonly (string | number)[], into: Set<string>): void =>
+      visit(steps.reduce<string>(pointerTo, place), into);
+    for (const index of keysOf(schema["allOf"])) below(["allOf", index], found);
+    for (const keyword of BRANCHES) if (schema[keyword] !== undefined) below([keyword], perhaps);
+    for (const keyword of [...BRANCH_LISTS, ...BRANCH_MAPS]) {
+      for (const step of keysOf(schema[keyword])) below([keyword, step], perhaps);
+    }
+  };
+  visit(pointer, always);
+  const textsOf = (kind: string): ReadonlySet<string> =>
+    new Set([...always].filter((one) => one.startsWith(kind)).map((one) => one.slice(kind.length)));
+  const all = always.has(ALL);
+  return {
+    names: textsOf(NAME),
+    patterns: textsOf(PATTERN),
+    all,
+    isSure: all || [...perhaps].every((one) => always.has(one)),
+  };
+}
+
+function keysOf(value: unknown): readonly string[] {
+  return typeof value === "object" && value !== null ? Object.keys(value) : [];
+}
+
+/** Inside these, a schema that accepts more may have the one around it accept less. */
+const REVERSING = new Set(["not", "if", "oneOf"]);
+
+interface Reference {
+  /** Where it stands in the source, and the place it leads to. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Tells the places of a source in which to leave something out could accept less. It errs to that side: a property of
+ * the name `not` counts as the keyword.
+ * @param containers the root and the definitions, by their places
+ */
+export function reversed(
+  containers: readonly string[],
+  references: readonly Reference[],
+): (pointer: string) => boolean {
+  const turned = new Set<string>();
+  const isTurned = (pointer: string): boolean => {
+    const container = containers
+      .filter((place) => pointer === place || pointer.startsWith(`${place}/`))
+      .reduce((longest, place) => (place.length >= longest.length ? place : longest), "");
+    const below = pointerSteps(pointer.slice(container.length));
+    return turned.has(container) || below.some((step) => REVERSING.has(step));
+  };
+  for (let before = -1; before < turned.size;) {
+    before = turned.size;
+    for (const { from, to } of references) if (isTurned(from)) turned.add(to);
+  }
+  return isTurned;
+}

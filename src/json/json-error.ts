@@ -1,0 +1,121 @@
+import { isUtf8 } from "node:buffer";
+import { EvregError } from "../domain/error.ts";
+
+// The one import that goes upwards: the product has one error type, and its file imports nothing itself.
+// oxlint-disable-next-line no-restricted-imports
+
+/**
+ * Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. `width`
+ * is only of a scan that was asked to bound it.
+ */
+export type JsonFaultReason =
+  | "syntax"
+  | "encoding"
+  | "duplicate_key"
+  | "nesting"
+  | "lone_surrogate"
+  | "width";
+
+/**
+ * The refusal of a document, as `malformed` with details `{ line, column, byte, reason }`. Line and column count
+ * characters from 1, `byte` counts from 0.
+ * @param from where counting the lines begins, when earlier faults of the same bytes have been told already
+ */
+export function jsonFault(
+  bytes: Uint8Array,
+  offset: number,
+  reason: JsonFaultReason,
+  what: string,
+  from: LineCount = new LineCount(),
+): EvregError {
+  const { line, column } = from.advance(bytes, offset);
+  const verdict = reason === "syntax" || reason === "encoding" ? "Malformed JSON" : "JSON refused";
+  return new EvregError(
+    "malformed",
+    `${verdict} at line ${line}, column ${column} (byte ${offset}): ${what}.`,
+    { line, column, byte: offset, reason },
+  );
+}
+
+/**
+ * Line and column of places in one text, each behind the last: it counts on from there, so that a thousand faults cost as
+ * much as one at the end. Of an earlier place it starts anew.
+ */
+export class LineCount {
+  #offset = 0;
+  #line = 1;
+  #column = 1;
+
+  advance(bytes: Uint8Array, offset: number): { line: number; column: number } {
+    if (offset < this.#offset) {
+      this.#offset = 0;
+      this.#line = 1;
+      this.#column = 1;
+    }
+    let line = this.#line;
+    let column = this.#column;
+    for (let at = this.#offset; at < offset; at++) {
+      const byte = bytes[at]!;
+      if (byte === 0x0a) {
+        line++;
+        column = 1;
+      } else if ((byte & 0xc0) !== 0x80) {
+        // Continuation bytes belong to the character before them.
+        column++;
+      }
+    }
+    this.#offset = offset;
+    this.#line = line;
+    this.#column = column;
+    return { line, column };
+  }
+}
+
+const WINDOW_BYTES = 64 * 1024;
+
+/** Offset of the first byte that cannot belong to UTF-8. Only called on bytes known to hold one. */
+export function firstBadUtf8(bytes: Uint8Array): number {
+  let start = 0;
+  for (let end = 0; end < bytes.length; start = end) {
+    end = startOfCharacter(bytes, Math.min(bytes.length, start + WINDOW_BYTES));
+    if (!isUtf8(bytes.subarray(start, end))) break;
+  }
+  let good = start;
+  let bad = Math.min(bytes.length, start + WINDOW_BYTES + 1);
+  // A prefix stays decodable (an unfinished last character allowed) exactly up to the first bad byte.
+  while (bad - good > 1) {
+    const middle = (good + bad) >>> 1;
+    if (decodes(bytes.subarray(start, middle))) good = middle;
+    else bad = middle;
+  }
+  return good;
+}
+
+/** The place itself or, where it cuts a character in two, that character's first byte. */
+function startOfCharacter(bytes: Uint8Array, place: number): number {
+  let start = place;
+  while (start < bytes.length && start > place - 3 && (bytes[start]! & 0xc0) === 0x80) start--;
+  return start;
+}
+
+function decodes(prefix: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(prefix, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What stands at a place, in words. */
+export function characterAt(bytes: Uint8Array, offset: number, end: number): string {
+  if (offset >= end) return "the end";
+  const some = Buffer.from(bytes.subarray(offset, Math.min(end, offset + 4))).toString("utf8");
+  const character = String.fromCodePoint(some.codePointAt(0)!);
+  return character === '"' ? "a double quote" : shown(character);
+}
+
+/** A text in quotes, cut when it is long. */
+export function shown(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64).toWellFormed()}…` : text);
+}

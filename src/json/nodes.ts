@@ -1,0 +1,246 @@
+import { KeyStack, keyText } from "./duplicate-keys.ts";
+import { decoded, holdsText, type JsonKind } from "./tokens.ts";
+
+/** A stretch of bytes: `start` is the first, `end` the one after the last. */
+export interface JsonSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One value of a scanned document: what it is and where its bytes are. Nothing in it has been parsed. */
+export interface JsonNode extends JsonSpan {
+  readonly kind: JsonKind;
+  /** Where the member's name is, between its quotes, when the value is a member of an object; else -1. */
+  readonly nameStart: number;
+  readonly nameEnd: number;
+  /** How many members or items it has, recorded or not; 0 for a value that is no container. */
+  readonly count: number;
+  /** The members or items the scan was told to record, in order; empty below the recorded levels. */
+  readonly children: readonly JsonNode[];
+}
+
+/** A member's name, escapes resolved. */
+export function nameOf(bytes: Uint8Array, member: JsonNode): string {
+  return keyText(bytes, member.nameStart, member.nameEnd);
+}
+
+/**
+ * Whether that is the member's name; mostly told by its bytes alone.
+ * @param name of ASCII letters and `_`
+ */
+export function isNamed(bytes: Uint8Array, member: JsonNode, name: string): boolean {
+  const { nameStart, nameEnd } = member;
+  if (nameEnd - nameStart <= name.length) return holdsText(bytes, nameStart, nameEnd, name);
+  return isEscaped(bytes, member) && nameOf(bytes, member) === name;
+}
+
+function isEscaped(bytes: Uint8Array, { nameStart, nameEnd }: JsonNode): boolean {
+  for (let at = nameStart; at < nameEnd; at++) if (bytes[at] === 0x5c) return true;
+  return false;
+}
+
+/** The first recorded member of that name, as `isNamed` takes it. */
+export function memberOf(bytes: Uint8Array, node: JsonNode, name: string): JsonNode | undefined {
+  for (const child of node.children) if (isNamed(bytes, child, name)) return child;
+  return undefined;
+}
+
+/** The bytes of a value, as a view on the document (no copy). */
+export function bytesOf(bytes: Uint8Array, span: JsonSpan): Uint8Array {
+  return bytes.subarray(span.start, span.end);
+}
+
+/** The value's source text. */
+export function textOf(bytes: Uint8Array, { start, end }: JsonSpan): string {
+  return decoded(bytes, start, end);
+}
+
+/** The parsed value of a node. Numbers past 2^53 are rounded. */
+export function valueOf(bytes: Uint8Array, span: JsonSpan): unknown {
+  return JSON.parse(textOf(bytes, span));
+}
+
+/** A node whose end and children are still to come. */
+interface OpenNode extends JsonNode {
+  end: number;
+  nameStart: number;
+  nameEnd: number;
+  count: number;
+  children: OpenNode[];
+}
+
+const NO_CHILDREN: OpenNode[] = [];
+
+/** Keeps the parts of a document its scan was asked for: so many children in each container of the upper levels. */
+export class Recorder {
+  /** Levels of containers whose children are recorded; what lies deeper need not be told to the recorder. */
+  readonly levels: number;
+  readonly #most: readonly number[];
+  /** The open containers by depth, the root at 1, as far as they are recorded. */
+  readonly #open: (OpenNode | undefined)[] = [];
+  root: JsonNode | undefined;
+
+  constructor(most: readonly number[]) {
+    this.#most = most;
+    this.levels = most.length;
+  }
+
+  /** Whether the next child is recorded of the container that is open at that depth. */
+  takes(depth: number): boolean {
+    const parent = this.#open[depth];
+    return parent !== undefined && depth <= this.levels && parent.children.length < this.#most[depth - 1]!;
+  }
+
+  /**
+   * Counts a value in its parent, and records it there when that is asked for.
+   * @param depth how many containers are open around it, at most `levels`
+   * @param nameStart place of the first byte of its name, when its parent is an object
+   */
+  add(
+    depth: number,
+    kind: JsonKind,
+    start: number,
+    end: number,
+    nameStart: number,
+    nameEnd: number,
+  ): OpenNode | undefined {
+    const parent = this.#open[depth];
+    if (parent !== undefined) parent.count++;
+    if (depth > 0 && !this.takes(depth)) return undefined;
+    const container = kind === "object" || kind === "array";
+    const children = container ? [] : NO_CHILDREN;
+    const node: OpenNode = { kind, start, end, nameStart: -1, nameEnd: -1, count: 0, children };
+    if (parent?.kind === "object") {
+      node.nameStart = nameStart;
+      node.nameEnd = nameEnd;
+    }
+    if (parent === undefined) this.root = node;
+    else parent.children.push(node);
+    return node;
+  }
+
+  /** The same for a container, whose children follow. */
+  open(depth: number, kind: JsonKind, start: number, nameStart: number, nameEnd: number): void {
+    this.#open[depth + 1] = this.add(depth, kind, start, start, nameStart, nameEnd);
+  }
+
+  /** @param depth how many containers are open around it */
+  close(depth: number, end: number): void {
+    const node = this.#open[depth + 1];
+    if (node !== undefined) node.end = end;
+  }
+}
+
+const INITIAL_DEPTH = 128;
+
+const OBJECT = 1;
+const ESCAPED = 2;
+
+/**
+ * The objects and arrays that are open around the place a scan has come to, by depth from 1 (at 0 there is none). In
+ * arrays that are used again: an object for each would be most of what a scan leaves to collect.
+ */
+export class OpenContainers {
+  /** How many are open. */
+  depth = 0;
+  /** The keys of those that are objects. */
+  readonly keys = new KeyStack();
+  /** Where the keys of each begin. */
+  keyBases = new Int32Array(INITIAL_DEPTH);
+  #flags = new Uint8Array(INITIAL_DEPTH);
+
+  clear(): void {
+    this.depth = 0;
+    this.keys.clear();
+  }
+
+  /** Answers its depth. */
+  push(isObject: boolean): number {
+    const depth = this.depth + 1;
+    if (depth === this.#flags.length) this.#grow();
+    this.depth = depth;
+    this.keyBases[depth] = this.keys.top;
+    this.#flags[depth] = isObject ? OBJECT : 0;
+    return depth;
+  }
+
+  /** Closes the innermost one, its keys with it; answers the depth of the one around it. */
+  pop(): number {
+    this.keys.top = this.keyBases[this.depth]!;
+    this.depth -= 1;
+    return this.depth;
+  }
+
+  isObject(depth: number): boolean {
+    return (this.#flags[depth]! & OBJECT) !== 0;
+  }
+
+  /** Notes that a key of it holds an escape. */
+  markEscaped(depth: number): void {
+    this.#flags[depth]! |= ESCAPED;
+  }
+
+  isEscaped(depth: number): boolean {
+    return (this.#flags[depth]! & ESCAPED) !== 0;
+  }
+
+  #grow(): void {
+    const keyBases = new Int32Array(this.keyBases.length * 2);
+    keyBases.set(this.keyBases);
+    this.keyBases = keyBases;
+    const flags = new Uint8Array(this.#flags.length * 2);
+    flags.set(this.#flags);
+    this.#flags = flags;
+  }
+}
+
+const OTHER = 0;
+const QUOTE = 1;
+const OPENING = 2;
+const CLOSING = 3;
+/** Of bytes outside of strings. */
+const KINDS = new Uint8Array(256);
+for (const [text, kind] of [
+  ['"', QUOTE],
+  ["{[", OPENING],
+  ["}]", CLOSING],
+] as const) {
+  for (const byte of Buffer.from(text)) KINDS[byte] = kind;
+}
+
+/**
+ * Whether the bytes, put between others, keep to themselves: they begin with `{`, end with its `}`, and no string is open
+ * behind them. What reads them within a larger document then either takes them for exactly one object or finds the whole
+ * document malformed; so nobody need read them as JSON just to put them there.
+ *
+ * `false` also where a name of the outermost members is hard to tell or is `name`, and where there is no member: `true`
+ * means that a member `name` can be put in before the last byte.
+ * @param name of ASCII letters and `_`
+ */
+export function framesObject(bytes: Uint8Array, name: string): boolean {
+  const end = bytes.length;
+  if (end < 2 || bytes[0] !== 0x7b || bytes[end - 1] !== 0x7d) return false;
+  let depth = 1;
+  let hasMember = false;
+  for (let pos = 1; pos < end; pos += 1) {
+    const kind = KINDS[bytes[pos]!]!;
+    if (kind === OTHER) continue;
+    if (kind === QUOTE) {
+      pos += 1;
+      const start = pos;
+      for (; pos < end && bytes[pos] !== 0x22; pos += 1) {
+        if (bytes[pos] !== 0x5c) continue;
+        if (depth === 1) return false;
+        pos += 1;
+      }
+      if (depth === 1) {
+        if (pos - start === name.length && holdsText(bytes, start, pos, name)) return false;
+        hasMember = true;
+      }
+    } else {
+      depth += kind === OPENING ? 1 : -1;
+      if (depth === 0) return pos === end - 1 && hasMember;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,222 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Capacity } from "../delivery/limits.ts";
+import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
+import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
+import type { BatchResult } from "../domain/event.ts";
+import type { AttemptResult, EndedCounts } from "../store/queue.ts";
+
+/**
+ * Counts values by size. An observation takes a few nanoseconds, as it is made for every attempt and every commit; what
+ * it comes to is only put into words when somebody asks.
+ */
+export class Histogram {
+  /** Largest value of each bucket, ascending; one more bucket takes what is larger than all. */
+  readonly bounds: readonly number[];
+  /** Of each bucket by itself. */
+  readonly counts: Float64Array;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  observe(value: number): void {
+    const { bounds, counts } = this;
+    let bucket = 0;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket += 1;
+    counts[bucket]! += 1;
+    this.#sum += value;
+  }
+}
+
+/** Why an event was not taken. A closed set, as it is a label. */
+export const REFUSAL_REASONS = [
+  "malformed",
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "gone",
+  "too_large",
+  "unsupported_media_type",
+  "invalid",
+  "rate_limited",
+  "unavailable",
+  "internal",
+  /** Nothing wrong with it; another item of its atomic batch was refused. */
+  "withheld",
+] as const satisfies readonly (EvregErrorCode | "withheld")[];
+type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+/** What came of publishing since the start. Plain numbers, as they are added to on the path that must stay the fastest. */
+export class PublishCounts {
+  /** Events stored. */
+  single = 0;
+  batch = 0;
+  /** By evreg about itself. */
+  service = 0;
+  /** Answered with an earlier event; nothing stored. */
+  replayedSingle = 0;
+  replayedBatch = 0;
+  /** Deliveries stored with events. */
+  queuedDeliveries = 0;
+  /** Made due by replays, of events published before. */
+  replayedDeliveries = 0;
+  /** Had come to their end, and were made due again by a person. */
+  retriedDeliveries = 0;
+  readonly refused: Record<RefusalReason, number> = Object.fromEntries(
+    REFUSAL_REASONS.map((reason) => [reason, 0]),
+  ) as Record<RefusalReason, number>;
+
+  /** Events that evreg stored about itself. */
+  told({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
+    this.service += events;
+    this.queuedDeliveries += deliveries;
+  }
+
+  /** A request that was refused as a whole. */
+  refuse(failure: unknown): void {
+    this.#refuse(asEvregError(failure).code);
+  }
+
+  /** The items of a batch that were refused while the batch as a whole was answered. */
+  refuseItems({ errors, meta }: BatchResult): void {
+    for (const { code } of errors) this.#refuse(codeOfStatus(code));
+    this.refused.withheld += meta.rejected - errors.length;
+  }
+
+  #refuse(code: EvregErrorCode): void {
+    this.refused[isReason(code) ? code : "internal"] += 1;
+  }
+}
+
+function isReason(code: EvregErrorCode): code is EvregErrorCode & RefusalReason {
+  return (REFUSAL_REASONS as readonly string[]).includes(code);
+}
+
+/** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
+export const FAILED_STATUS_CLASSES = ["3xx", "4xx", "5xx", "other"] as const;
+type FailedStatusClass = (typeof FAILED_STATUS_CLASSES)[number];
+
+const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Up to the longest wait between two attempts, as a delivery that needed retries counts as well. */
+const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 21_600];
+
+/** What came of attempts and deliveries since the start, over all runs of the engine. */
+export class DeliveryCounts {
+  /** Attempts under way now. */
+  inFlight: () => number = () => 0;
+  /** How many there may be: none before an engine ran. */
+  capacity: Pick<Capacity, "inFlight" | "perSubscription"> = { inFlight: 0, perSubscription: 0 };
+  deliveredAttempts = 0;
+  readonly failedByStatus: Record<FailedStatusClass, number> = zeros(FAILED_STATUS_CLASSES);
+  /** `interrupted` is handed back and tried again; every other one failed. */
+  readonly failedByError: Record<AttemptErrorCode, number> = zeros(ATTEMPT_ERROR_CODES);
+  /** Deliveries that came to their end, once that is stored. */
+  readonly finished = { delivered: 0, failed: 0, filtered: 0 };
+  readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
+  /**
+   * From an event's time to the end of the attempt that delivered it, all retries and waits included; not of deliveries
+   * that were sent for a replay or a person, or again after a stop or crash.
+   */
+  readonly latencySeconds = new Histogram(LATENCY_SECONDS);
+
+  /**
+   * An attempt that was begun has ended.
+   * @param publishedAtMs of its event, if the time since then counts
+   */
+  attempted(
+    { startedAtMs, durationMs, statusCode, errorCode, next }: AttemptResult,
+    publishedAtMs: number | undefined,
+  ): void {
+    this.attemptSeconds.observe(durationMs / 1_000);
+    if (next.kind === "delivered") {
+      this.deliveredAttempts += 1;
+      if (publishedAtMs === undefined) return;
+      // The clock may have been set back meanwhile.
+      this.latencySeconds.observe(Math.max(0, startedAtMs + durationMs - publishedAtMs) / 1_000);
+    } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;
+    else this.failedByStatus[statusClass(statusCode)] += 1;
+  }
+
+  /** Deliveries have come to their end, and that is stored. */
+  ended({ delivered, failed, filtered }: EndedCounts): void {
+    this.finished.delivered += delivered;
+    this.finished.failed += failed;
+    this.finished.filtered += filtered;
+  }
+}
+
+function statusClass(statusCode: number | undefined): FailedStatusClass {
+  switch (Math.floor((statusCode ?? 0) / 100)) {
+    case 3:
+      return "3xx";
+    case 4:
+      return "4xx";
+    case 5:
+      return "5xx";
+    default:
+      return "other";
+  }
+}
+
+function zeros<K extends string>(names: readonly K[]): Record<K, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
+}
+
+/** How late the event loop of the thread that answers and sends was, over the last stretch of time. */
+interface LoopDelays {
+  readonly medianSeconds: number;
+  readonly p99Seconds: number;
+  readonly maxSeconds: number;
+}
+
+const RESOLUTION_MS = 10;
+/** A stretch lasts this long at least, so that a second scraper does not cut the first one's short. */
+const STRETCH_MS = 10_000;
+
+/** Watches this thread's event loop from `start` to `stop`. */
+export class LoopWatch {
+  #monitor: ReturnType<typeof monitorEventLoopDelay> | undefined;
+  #sinceMs = 0;
+  #last: LoopDelays | undefined;
+
+  start(nowMs: number): void {
+    this.#monitor ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    this.#monitor.enable();
+    this.#sinceMs = nowMs;
+  }
+
+  stop(): void {
+    this.#monitor?.disable();
+    this.#monitor = undefined;
+  }
+
+  /** Of the last whole stretch, or of the time since the start; `undefined` when not watching. */
+  read(nowMs: number): LoopDelays | undefined {
+    const monitor = this.#monitor;
+    if (monitor === undefined) return undefined;
+    const gone = nowMs - this.#sinceMs;
+    if (this.#last !== undefined && gone >= 0 && gone < STRETCH_MS) return this.#last;
+    const delays = {
+      medianSeconds: secondsLate(monitor.percentile(50)),
+      p99Seconds: secondsLate(monitor.percentile(99)),
+      maxSeconds: secondsLate(monitor.max),
+    };
+    if (gone >= 0 && gone < STRETCH_MS) return delays;
+    monitor.reset();
+    this.#sinceMs = nowMs;
+    this.#last = delays;
+    return delays;
+  }
+}
+
+/** What is measured is the time between two ticks, of which `RESOLUTION_MS` is meant to be. */
+function secondsLate(nanoseconds: number): number {
+  return Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+/**
+ * Puts a text in a file's place in one step, readable by its owner only; when it fails, nothing is left behind.
+ * @param options `durable`: it survives a cut of the power once this is done, for what cannot be made again
+ * @throws what the system says
+ */
+export function replaceFile(path: string, text: string, options: { durable: boolean }): void {
+  // Where others may write too, a name they could guess might be a link of theirs by now.
+  const temporary = `${path}.${randomUUID()}`;
+  try {
+    const file = openSync(temporary, "wx", 0o600);
+    try {
+      writeSync(file, text);
+      if (options.durable) fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  if (options.durable) syncFolderOf(path);
+}
+
+/**
+ * Has an open file survive a cut of the power, with its name. A pipe or a device has nothing to bring to a disk.
+ * @throws what the system says
+ */
+export function syncFile(descriptor: number, path: string): void {
+  if (!fstatSync(descriptor).isFile()) return;
+  fsyncSync(descriptor);
+  syncFolderOf(path);
+}
+
+/** A folder that this user may not read, and a file system that has no fsync for folders. */
+const CANNOT_SYNC = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
+
+/**
+ * Has the name of a file survive a cut of the power: that it was made, renamed or removed. An fsync of the file alone
+ * stores what is in it, and its name only by luck.
+ * @throws what the system says
+ */
+export function syncFolderOf(path: string): void {
+  // Folders cannot be opened there.
+  if (process.platform === "win32") return;
+  try {
+    const folder = openSync(dirname(path), "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  } catch (error) {
+    if (!CANNOT_SYNC.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/**
+ * Makes a folder that only this user can enter, with those above it, so that they survive a cut of the power; what is there
+ * already, of whatever kind, stays as it is. Not Node's `recursive`, which never ends where the system denies an existing folder its children, as in `/proc`.
+ * @param mode other permissions, less those that the process gives nobody
+ * @returns the folders it made, the innermost first
+ * @throws what the system says
+ */
+export function makeFolder(folder: string, mode = 0o700): readonly string[] {
+  try {
+    makeOne(folder, mode);
+    return [folder];
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return [];
+    const parent = dirname(folder);
+    if (code !== "ENOENT" || parent === folder) throw error;
+    const above = makeFolder(parent, mode);
+    makeOne(folder, mode);
+    return [folder, ...above];
+  }
+}
+
+function makeOne(folder: string, mode: number): void {
+  mkdirSync(folder, { mode });
+  syncFolderOf(folder);
+}
+
+/** Takes back what `makeFolder` made, as far as nothing is in there. */
+export function removeMade(folders: readonly string[]): void {
+  try {
+    for (const folder of folders) rmdirSync(folder);
+  } catch {
+    // Somebody else has put something there, which stays.
+  }
+}
+
+// Whose word a file or folder is. Where the system has no such owners (Windows), everything counts as this user's.
+
+/** Whether it belongs to this user, or to root, who can do anything anyway. */
+export function isOurs({ uid }: Pick<Stats, "uid">): boolean {
+  const user = process.getuid?.();
+  return user === undefined || uid === user || uid === 0;
+}
+
+/** Whether its group or everybody may write to it; an access list that lets anybody else do so counts as its group. */
+export function othersMayWrite({ mode }: Pick<Stats, "mode">): boolean {
+  return process.platform !== "win32" && (mode & 0o022) !== 0;
+}
+
+/** A file's content with whom it belonged to at that moment. */
+interface OwnedText {
+  readonly text: string;
+  readonly uid: number;
+  readonly mode: number;
+}
+
+/**
+ * Reads a small regular file. Links are not followed, and a pipe does not keep anybody waiting.
+ * @throws what the system says, or an `Error` when it is no such file
+ */
+export function readOwned(path: string, maxBytes: number): OwnedText {
+  // Windows lacks the last two, and has neither links nor pipes that would need them here.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > maxBytes) throw new Error(`${path} is not a small file`);
+    return { text: readFileSync(file, "utf8"), uid: stats.uid, mode: stats.mode };
+  } finally {
+    closeSync(file);
+  }
+}
+
+const DATA_FILE = "evreg.db";
+
+/** What a restore that was cut off, or is under way, has left beside the data file: names in the folder. */
+export interface LeftByRestore {
+  /**
+   * Further names of the data file itself, each meant for the data that was to be replaced. They look like copies from
+   * before; whoever opened one would have the file without its log.
+   */
+  readonly secondNames: readonly string[];
+  /** Copies of backups that did not get their place. */
+  readonly unfinished: readonly string[];
+}
+
+/** By looking only: opening the data file, by whatever name, would drop its owner's lock (see `store/libsql/held-folders.ts`). */
+export function leftByRestore(folder: string): LeftByRestore {
+  const names = readdirSync(folder);
+  const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
+  return {
+    secondNames: keptByRestores(names).filter(isSecondName),
+    unfinished: names.filter((name) => /^evreg\.db\.restore-[-\da-f]{36}$/.test(name)),
+  };
+}
+
+/** Of names in a folder, those of data that a restore replaced, without their logs. */
+export function keptByRestores(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
+}
+
+/** Whether it is one file by two names. */
+export function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  // Some file systems number no files.
+  if (first === undefined || first.ino === 0n) return false;
+  return first.ino === second?.ino && first.dev === second.dev;
+}

@@ -1,0 +1,47 @@
+import type { AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
+import { canonicalAddress } from "../domain/addresses.ts";
+
+/**
+ * Whether one of this machine's interfaces has the address. Asked anew each time: interfaces come and go.
+ * @param canonical as `canonicalAddress` answers it
+ */
+export function isOfThisMachine(canonical: string): boolean {
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => canonicalAddress(address.replace(/%.*$/, "")) === canonical),
+  );
+}
+
+/** Whether what answers at this URL runs here. A name is refused: whom it leads to is for others to say. */
+export function leadsToThisMachine(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, origin } = new URL(url);
+  const address = canonicalAddress(hostname.replace(/^\[|\]$/g, ""));
+  if (protocol !== "http:" || origin !== url || address === undefined) return false;
+  return address.startsWith("127.") || isOfThisMachine(address);
+}
+
+const ANY_IPV4 = "0.0.0.0";
+const ANY_IPV6 = "::";
+
+/**
+ * Every `address:port` that a listener bound to `address` answers at. A wildcard is among them as well, for the
+ * addresses this machine gets later.
+ */
+export function localAddresses({ address: bound, port }: AddressInfo): string[] {
+  if (bound !== ANY_IPV4 && bound !== ANY_IPV6) return [authority(bound, port)];
+  const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  // `::` takes IPv4 too.
+  const answering = found.filter(({ family }) => bound === ANY_IPV6 || family === "IPv4");
+  return [bound, ...answering.map(({ address }) => address)].map((address) => authority(address, port));
+}
+
+/** The URL a command on this machine uses. It holds an address: a name could lead elsewhere tomorrow. */
+export function urlOf({ address, port }: AddressInfo, scheme: "http" | "https" = "http"): string {
+  const any = address === ANY_IPV4 || address === ANY_IPV6;
+  return `${scheme}://${authority(any ? "127.0.0.1" : address, port)}`;
+}
+
+function authority(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,108 @@
+import { getCompileCacheDir } from "node:module";
+import { getAsset, isSea } from "node:sea";
+import { Worker } from "node:worker_threads";
+
+/** The part of `process` that is needed here. */
+export interface SignalSource {
+  on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+  off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
+}
+
+/**
+ * SIGHUP is one for a server at a terminal: that was closed, and without a word from us it ends the server in the middle
+ * of things. For any other it is the wish to take up its configuration again.
+ */
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+/** 128 + the signal's number, as shells count. */
+const SIGNAL_EXIT_CODE: Readonly<Record<StopSignal, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGTERM: 143,
+};
+
+/** Within this time a second signal is taken for the same wish: terminals and `npm` send one twice. */
+const SAME_WISH_MS = 100;
+
+export interface StopSignals {
+  /** Resolves at the first signal. */
+  readonly first: Promise<StopSignal>;
+  /** Stops listening; signals do what they did before. */
+  release(): void;
+}
+
+/**
+ * Listens for the wish to stop. The first signal resolves `first`, for a stop in order; a second one ends the process
+ * at once, which loses nothing that was answered.
+ * @param endNow ends the process with an exit code, `process.exit` or a test's
+ */
+export function listenForStop(
+  endNow: (exitCode: number) => void,
+  source: SignalSource = process,
+  now: () => number = Date.now,
+  signals: readonly StopSignal[] = Object.keys(SIGNAL_EXIT_CODE) as StopSignal[],
+): StopSignals {
+  const { promise, resolve } = Promise.withResolvers<StopSignal>();
+  let firstAtMs: number | undefined;
+  const listener = (signal: StopSignal): void => {
+    if (firstAtMs === undefined) {
+      firstAtMs = now();
+      resolve(signal);
+    } else if (now() - firstAtMs >= SAME_WISH_MS) {
+      endNow(SIGNAL_EXIT_CODE[signal]);
+    }
+  };
+  for (const signal of signals) source.on(signal, listener);
+  return {
+    first: promise,
+    release() {
+      for (const signal of signals) source.off(signal, listener);
+    },
+  };
+}
+
+export interface ThreadEntry {
+  readonly name: string;
+  /** The part of the single executable that holds the thread's script. */
+  readonly inside: string;
+  /** Its module; only asked for where the program lies in files. */
+  readonly module: () => URL;
+  /** What it finds as `workerData`. */
+  readonly task?: unknown;
+}
+
+/** Starts a thread of this program. */
+export function startThread({ name, inside, module, task }: ThreadEntry): Worker {
+  const script = textInside(inside);
+  return new Worker(script ?? module(), {
+    name,
+    eval: script !== undefined,
+    workerData: task,
+    // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
+    execArgv: [],
+    // Left alone, the heap for short-lived objects grows to 128 MiB a thread under load, and to no gain.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+    env: compileCacheEnv(),
+  });
+}
+
+/** Nothing of the host's environment, but its cache of compiled code: from source a thread starts in half the time with it. */
+function compileCacheEnv(): Record<string, string> {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+}
+
+/** The scripts of threads as they lie in the single executable. */
+export const STORE_THREAD = "store-thread.cjs";
+export const CHECK_THREAD = "check-thread.cjs";
+
+/** The text of a part carried inside the single executable; `undefined` when this is not one. */
+function textInside(name: string): string | undefined {
+  return isSea() ? getAsset(name, "utf8") : undefined;
+}
+
+/** The words that start this program: the single executable, or Node with the installed entry. */
+export function programWords(): readonly string[] {
+  const [, entry] = process.argv;
+  return isSea() || entry === undefined ? [process.execPath] : [process.execPath, entry];
+}

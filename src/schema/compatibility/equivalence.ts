@@ -1,0 +1,166 @@
+import { isAssertion } from "../keywords.ts";
+import { spend, Stretch, type Task } from "../limits.ts";
+import { canonicalText } from "../validate/values.ts";
+import type { Shape } from "./shape.ts";
+
+/** A schema that refers back to itself somewhere, with what it says by itself. */
+interface Recursive {
+  readonly shape: Shape;
+  readonly says: string;
+  readonly children: readonly Child[];
+}
+
+/**
+ * Whether two schemas say the same in the same words, through references, the order of lists of values left aside. Equal
+ * ones need no proof, and some could not be proven: of a `not` inside a `contains` little else is known.
+ *
+ * Those that say the same are a class. Schemas without recursion get theirs from the classes inside them; all others begin
+ * as one class, which is split until each tells apart no more than the classes inside tell apart.
+ */
+export class Sameness {
+  readonly #classes = new Map<Shape, number | undefined>();
+  readonly #signatures = new Map<string, number>();
+  readonly #recursive: Recursive[] = [];
+  readonly #stretch = new Stretch();
+
+  /** Reads schemas with all there is in them: only what was read is known. */
+  *reading(...shapes: readonly Shape[]): Task<void> {
+    for (const shape of shapes) yield* this.#visiting(shape);
+    yield* this.#splitting();
+  }
+
+  check(one: Shape, other: Shape): boolean {
+    const same = this.classOf(one);
+    return same !== undefined && same === this.classOf(other);
+  }
+
+  /** A number that two schemas share exactly when they say the same. */
+  classOf(shape: Shape): number | undefined {
+    return shape.reference === undefined ? this.#classes.get(shape) : this.classOf(shape.reference);
+  }
+
+  *#visiting(shape: Shape): Task<void> {
+    if (shape.reference !== undefined) {
+      yield* this.#visiting(shape.reference);
+      return;
+    }
+    if (this.#classes.has(shape)) return;
+    if (this.#stretch.isOver()) yield;
+    // Who comes back here meanwhile is recursive.
+    this.#classes.set(shape, undefined);
+    const children = childrenOf(shape);
+    for (const [, inner] of children) yield* this.#visiting(inner);
+    spend(4 + (children.length >> 1));
+    const says = saidBy(shape);
+    const inside = signatureOf(children, (inner) => this.classOf(inner));
+    if (inside === undefined) this.#recursive.push({ shape, says, children });
+    else this.#classes.set(shape, this.#classFor(`${says}${inside}`));
+  }
+
+  *#splitting(): Task<void> {
+    let classes = new Map(this.#recursive.map(({ shape }) => [shape, 0]));
+    const classOf = (shape: Shape): number | undefined => {
+      const target = targetOf(shape);
+      return classes.get(target) ?? this.#classes.get(target);
+    };
+    for (let count = 0; ;) {
+      const found = new Map<string, number>();
+      const split = new Map<Shape, number>();
+      for (const { shape, says, children } of this.#recursive) {
+        if (this.#stretch.isOver()) yield;
+        spend(2 + (children.length >> 1));
+        const signature = `${says}${signatureOf(children, classOf)}`;
+        // Below zero, so that none is one of the classes without recursion.
+        const number = found.get(signature) ?? -1 - found.size;
+        found.set(signature, number);
+        split.set(shape, number);
+      }
+      classes = split;
+      if (found.size === count) break;
+      count = found.size;
+    }
+    for (const [shape, number] of classes) this.#classes.set(shape, number);
+  }
+
+  #classFor(signature: string): number {
+    let found = this.#signatures.get(signature);
+    if (found === undefined) {
+      found = this.#signatures.size;
+      this.#signatures.set(signature, found);
+    }
+    return found;
+  }
+}
+
+function targetOf(shape: Shape): Shape {
+  return shape.reference === undefined ? shape : targetOf(shape.reference);
+}
+
+const ONE_EACH = [
+  "not",
+  "if",
+  "then",
+  "else",
+  "additionalProperties",
+  "propertyNames",
+  "items",
+  "additionalItems",
+  "contains",
+] as const;
+
+function assertionText(keyword: string, value: unknown): string {
+  return keyword === "type" || keyword === "enum" || keyword === "required"
+    ? asSet(value)
+    : canonicalText(value);
+}
+
+function asSet(values: unknown): string {
+  return [...new Set([values].flat().map(canonicalText))].toSorted().join();
+}
+
+/** A schema in another, with what leads to it. */
+type Child = readonly [place: string, Shape];
+
+/** The schemas in one, in an order that is the same for all that say the same. */
+function childrenOf(shape: Shape): Child[] {
+  if (typeof shape.schema === "boolean" || shape.isOpen) return [];
+  const children: Child[] = [
+    ...[...shape.properties].map(([name, inner]): Child => [`.${JSON.stringify(name)}`, inner]),
+    ...shape.patterns.map(({ pattern, shape: inner }): Child => [`~${JSON.stringify(pattern)}`, inner]),
+    ...[...shape.dependentSchemas].map(([name, inner]): Child => [`>${JSON.stringify(name)}`, inner]),
+  ].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  for (const keyword of ["allOf", "anyOf", "oneOf", "tuple"] as const) {
+    for (const inner of shape[keyword] ?? []) children.push([keyword, inner]);
+  }
+  for (const keyword of ONE_EACH) {
+    const inner = shape[keyword];
+    if (inner !== undefined) children.push([keyword, inner]);
+  }
+  return children;
+}
+
+/** What a schema says by itself. */
+function saidBy(shape: Shape): string {
+  if (typeof shape.schema === "boolean" || shape.isOpen) return String(!shape.isFalse);
+  let says = "";
+  for (const keyword of shape.keywords.toSorted()) {
+    says += `;${keyword}`;
+    if (isAssertion(keyword)) says += assertionText(keyword, shape.value(keyword));
+  }
+  for (const [name, needed] of shape.dependentNames) says += `;${JSON.stringify(name)}>${asSet(needed)}`;
+  return says;
+}
+
+/** The classes of the schemas in one; `undefined` when one of those has none. */
+function signatureOf(
+  children: readonly Child[],
+  classOf: (inner: Shape) => number | undefined,
+): string | undefined {
+  let signature = "|";
+  for (const [place, inner] of children) {
+    const of = classOf(inner);
+    if (of === undefined) return undefined;
+    signature += `${place}:${of},`;
+  }
+  return signature;
+}

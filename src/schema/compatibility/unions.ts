@@ -1,0 +1,269 @@
+import { isObject } from "../keywords.ts";
+import { spend } from "../limits.ts";
+import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values.ts";
+import type { Shape } from "./shape.ts";
+
+/** Values by a text that equal ones share. */
+export type Listed = ReadonlyMap<string, unknown>;
+
+/** The schema and all that must hold with it, through references and `allOf`. */
+function partsOf(shape: Shape): readonly Shape[] {
+  if (shape.parts === undefined) {
+    const parts = new Set<Shape>();
+    gather(shape, parts);
+    shape.parts = [...parts];
+  }
+  return shape.parts;
+}
+
+function gather(shape: Shape, parts: Set<Shape>): void {
+  spend(1);
+  if (parts.has(shape)) return;
+  if (shape.reference !== undefined) {
+    gather(shape.reference, parts);
+    return;
+  }
+  parts.add(shape);
+  for (const inner of shape.allOf) gather(inner, parts);
+}
+
+/** Types beyond which no value of the schema is, in plain sight. */
+export function typesOf(shape: Shape): number {
+  return (shape.types ??= findTypes(shape));
+}
+
+function findTypes(shape: Shape): number {
+  let types = ANY;
+  for (const part of partsOf(shape)) types &= part.isFalse ? 0 : typesNamed(part.value("type"));
+  const listed = listedOf(shape);
+  if (listed === undefined) return types;
+  let found = 0;
+  for (const value of listed.values()) found |= typeOf(value);
+  return types & found;
+}
+
+/** `null` where a schema lists no values, and while they are looked for. */
+const knownLists = new WeakMap<Shape, Listed | null>();
+
+/** Values beyond which the schema has none, where it lists them: in `const`, `enum`, or in each of its branches. */
+export function listedOf(shape: Shape): Listed | undefined {
+  const known = knownLists.get(shape);
+  if (known !== undefined) return known ?? undefined;
+  // Who comes back here meanwhile knows nothing of them.
+  knownLists.set(shape, null);
+  let shortest: Listed | null = null;
+  for (const part of partsOf(shape)) {
+    for (const list of listsOf(part)) if (shortest === null || list.size < shortest.size) shortest = list;
+  }
+  knownLists.set(shape, shortest);
+  return shortest ?? undefined;
+}
+
+function* listsOf(part: Shape): Generator<Listed> {
+  if (part.keywords.includes("const")) yield keyed([part.value("const")]);
+  if (part.keywords.includes("enum")) yield keyed(part.value("enum") as readonly unknown[]);
+  const types = part.keywords.includes("type") ? typesNamed(part.value("type")) : ANY;
+  if ((types & ~(TYPE.null | TYPE.boolean)) === 0) {
+    const values = [
+      (types & TYPE.null) !== 0 ? [null] : [],
+      (types & TYPE.boolean) !== 0 ? [false, true] : [],
+    ];
+    yield keyed(values.flat());
+  }
+  for (const branches of [part.anyOf, part.oneOf]) {
+    const all = branches.length === 0 ? undefined : union(branches);
+    if (all !== undefined) yield all;
+  }
+}
+
+function keyed(values: readonly unknown[]): Listed {
+  return new Map(values.map((value) => [canonicalText(value), value]));
+}
+
+function union(branches: readonly Shape[]): Listed | undefined {
+  const all = new Map<string, unknown>();
+  for (const branch of branches) {
+    const listed = listedOf(branch);
+    if (listed === undefined) return undefined;
+    spend(listed.size);
+    for (const [key, value] of listed) all.set(key, value);
+  }
+  return all;
+}
+
+/** The same of a member that it may have. */
+function listedAt(shape: Shape, name: string): Listed | undefined {
+  let shortest: Listed | undefined;
+  for (const { properties } of partsOf(shape)) {
+    const inner = properties.get(name);
+    const listed = inner === undefined ? undefined : listedOf(inner);
+    if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
+  }
+  return shortest;
+}
+
+function areDisjoint(one: Listed | undefined, other: Listed | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  const [few, many] = one.size < other.size ? [one, other] : [other, one];
+  spend(few.size);
+  for (const key of few.keys()) if (many.has(key)) return false;
+  return true;
+}
+
+/**
+ * Whether no value conforms to both, seen without looking far: by their types, their listed values, or a member that one
+ * asks for and whose listed values the two do not share. That is how the branches of a choice are mostly told apart, and
+ * with many of them everything else would take too long.
+ */
+export function clash(one: Shape, other: Shape): boolean {
+  const [left, right] = [targetOf(one), targetOf(other)];
+  let clashes = left.clashes.get(right);
+  if (clashes === undefined) {
+    // Who comes back here meanwhile knows nothing of it.
+    left.clashes.set(right, false);
+    clashes = look(left, right);
+    left.clashes.set(right, clashes);
+  }
+  return clashes;
+}
+
+function look(one: Shape, other: Shape): boolean {
+  spend(10);
+  const shared = typesOf(one) & typesOf(other);
+  if (shared === 0 || areDisjoint(listedOf(one), listedOf(other))) return true;
+  if (insideClashes(one, other) || insideClashes(other, one)) return true;
+  if (shared !== TYPE.object) return false;
+  return [...partsOf(one), ...partsOf(other)].some(({ required }) => {
+    spend(required.length);
+    return required.some((name) => areDisjoint(listedAt(one, name), listedAt(other, name)));
+  });
+}
+
+/** Whether all that a schema leaves to choose from clashes with the other. */
+function insideClashes(one: Shape, other: Shape): boolean {
+  return partsOf(one).some((part) =>
+    (["anyOf", "oneOf"] as const).some(
+      (keyword) => part[keyword].length > 0 && branchesOf(part, keyword).near(other).length === 0,
+    ),
+  );
+}
+
+function targetOf(shape: Shape): Shape {
+  return shape.reference === undefined ? shape : targetOf(shape.reference);
+}
+
+/** So few are looked at one by one. */
+const FEW = 4;
+
+/** What tells branches apart: the listed values of a member that they ask for, or the value itself. */
+type Tag = { readonly name: string | undefined };
+
+/**
+ * The branches of an `anyOf` or `oneOf`, found by what tells them apart. Of the hundreds there may be, a value or another
+ * schema has something to do with one or two.
+ */
+export class Branches {
+  readonly list: readonly Shape[];
+  readonly #tag: Tag | undefined;
+  /** Branches by each value of the tag they list. */
+  readonly #tagged = new Map<string, Shape[]>();
+  readonly #untagged: Shape[] = [];
+  readonly #byPointer = new Map<string, Shape>();
+
+  constructor(list: readonly Shape[]) {
+    this.list = list;
+    this.#tag = list.length <= FEW ? undefined : tagOf(list);
+    for (const branch of list) {
+      spend(2);
+      const listed = this.#tag === undefined ? undefined : tagValues(branch, this.#tag);
+      if (listed === undefined) this.#untagged.push(branch);
+      for (const key of listed?.keys() ?? []) {
+        const tagged = this.#tagged.get(key);
+        if (tagged === undefined) this.#tagged.set(key, [branch]);
+        else tagged.push(branch);
+      }
+      for (const pointer of [branch.reference?.pointer, branch.pointer]) {
+        if (pointer !== undefined && !this.#byPointer.has(pointer)) this.#byPointer.set(pointer, branch);
+      }
+    }
+  }
+
+  /** The branch that stands there, or refers to what does. */
+  at(pointer: string): Shape | undefined {
+    return this.#byPointer.get(pointer);
+  }
+
+  /** Those to which the value may conform; all others refuse it. */
+  forValue(value: unknown): readonly Shape[] {
+    if (this.#tag === undefined) return this.list;
+    const { name } = this.#tag;
+    if (name === undefined) return this.#having([canonicalText(value)]);
+    return isObject(value) && Object.hasOwn(value, name)
+      ? this.#having([canonicalText(value[name])])
+      : this.#untagged;
+  }
+
+  /** Those that may share values with the schema. */
+  near(other: Shape): readonly Shape[] {
+    return this.related([other]).filter((branch) => !clash(branch, other));
+  }
+
+  /** Those that may share values with all of the schemas together, as far as the tag tells. */
+  related(shapes: readonly Shape[]): readonly Shape[] {
+    let shortest: Listed | undefined;
+    for (const shape of shapes) {
+      const listed = this.#listedIn(shape);
+      if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
+    }
+    const found = shortest === undefined ? this.list : this.#having(shortest.keys());
+    spend(found.length);
+    return found;
+  }
+
+  #listedIn(shape: Shape): Listed | undefined {
+    if (this.#tag === undefined) return undefined;
+    return this.#tag.name === undefined ? listedOf(shape) : listedAt(shape, this.#tag.name);
+  }
+
+  #having(keys: Iterable<string>): readonly Shape[] {
+    const found = new Set<Shape>();
+    for (const key of keys) {
+      spend(1);
+      for (const branch of this.#tagged.get(key) ?? []) found.add(branch);
+    }
+    return [...found, ...this.#untagged];
+  }
+}
+
+const knownBranches = { anyOf: new WeakMap<Shape, Branches>(), oneOf: new WeakMap<Shape, Branches>() };
+
+export function branchesOf(shape: Shape, keyword: "anyOf" | "oneOf"): Branches {
+  let branches = knownBranches[keyword].get(shape);
+  if (branches === undefined) knownBranches[keyword].set(shape, (branches = new Branches(shape[keyword])));
+  return branches;
+}
+
+/** The tag that most of the branches have. */
+function tagOf(list: readonly Shape[]): Tag | undefined {
+  const counts = new Map<string | undefined, number>();
+  for (const branch of list) {
+    for (const name of tagsOf(branch)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted(([, one], [, other]) => other - one);
+  return most === undefined ? undefined : { name: most[0] };
+}
+
+function tagsOf(branch: Shape): readonly (string | undefined)[] {
+  if (listedOf(branch) !== undefined) return [undefined];
+  if (typesOf(branch) !== TYPE.object) return [];
+  const asked = partsOf(branch).flatMap(({ required }) => required);
+  spend(asked.length);
+  return [...new Set(asked)].filter((name) => listedAt(branch, name) !== undefined);
+}
+
+/** What a branch lists for a tag that each of its values has. */
+function tagValues(branch: Shape, { name }: Tag): Listed | undefined {
+  if (name === undefined) return listedOf(branch);
+  const isAsked = partsOf(branch).some(({ required }) => required.includes(name));
+  return isAsked && typesOf(branch) === TYPE.object ? listedAt(branch, name) : undefined;
+}

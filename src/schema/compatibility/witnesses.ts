@@ -1,0 +1,307 @@
+import { spend, Stretch, type Task } from "../limits.ts";
+import type { TextSearch } from "../patterns/search.ts";
+import { INTEGER_FORMATS } from "../validate/formats.ts";
+import { isMultipleOf, TYPE } from "../validate/values.ts";
+import { type Facts, factsOf, isOf } from "./bounds.ts";
+import type { Case } from "./conjunction.ts";
+import { accepts, acceptsFormat, lengthOf } from "./evaluate.ts";
+
+/** Stands for a value that was not found; every JSON value is one that may be. */
+export const NONE = Symbol("none");
+type Found = unknown;
+
+/** What a sample must hold. */
+interface Wish {
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly items?: ReadonlyMap<number, unknown>;
+}
+
+/** The simplest first: a sample is read by a person. */
+const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
+const MAX_WAYS = 24;
+const MAX_DEPTH = 48;
+const MAX_FILLED = 300;
+/** Schemas that must not hold, and members of each, of which another value is tried. */
+const MAX_SPOILED = 4;
+
+/** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NONE` means nothing. */
+export class Sampler {
+  readonly #texts: TextSearch;
+  readonly #kept = new Map<string, Found>();
+  readonly #stretch = new Stretch();
+  #depth = 0;
+
+  constructor(texts: TextSearch) {
+    this.#texts = texts;
+  }
+
+  *sample(one: Case, wish?: Wish): Task<Found> {
+    if (wish !== undefined) return yield* this.#look(one, wish);
+    if (this.#kept.has(one.key)) return this.#kept.get(one.key);
+    this.#kept.set(one.key, NONE);
+    const found = yield* this.#look(one, {});
+    this.#kept.set(one.key, found);
+    return found;
+  }
+
+  /**
+   * One value for each way the case's choices may go and each type; `undefined`, which no JSON value is, where it may
+   * wait.
+   */
+  *samples(one: Case, wish: Wish = {}): Generator {
+    const { values } = factsOf(one);
+    if (values !== undefined) {
+      yield* values.filter((value) => grants(value, wish));
+      return;
+    }
+    for (const way of waysOf(one)) {
+      if (this.#stretch.isOver()) yield undefined;
+      const facts = factsOf(way);
+      if (facts.values !== undefined) {
+        yield* facts.values.filter((value) => grants(value, wish));
+        continue;
+      }
+      for (const type of ORDER) {
+        if ((facts.types & type) === 0 || !suits(type, wish)) continue;
+        for (const value of yield* this.#made(way, facts, type, wish)) if (isOf(one, value)) yield value;
+      }
+    }
+  }
+
+  *#look(one: Case, wish: Wish): Task<Found> {
+    if (this.#depth >= MAX_DEPTH) return NONE;
+    this.#depth++;
+    try {
+      for (const value of this.samples(one, wish)) {
+        if (value !== undefined) return value;
+        yield;
+      }
+      return NONE;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  *#made(one: Case, facts: Facts, type: number, wish: Wish): Task<unknown[]> {
+    spend(4);
+    switch (type) {
+      case TYPE.string:
+        return yield* textsFor(facts, this.#texts);
+      case TYPE.integer:
+      case TYPE.fraction:
+        return numbersFor(facts, type);
+      case TYPE.boolean:
+        return [false, true];
+      case TYPE.null:
+        return [null];
+      case TYPE.array:
+        return [yield* this.#list(one, facts, wish)].filter((value) => value !== undefined);
+      default:
+        return yield* this.#objects(one, facts, wish);
+    }
+  }
+
+  /** An object, and where that conforms to what it must not conform to, others that do not in one member. */
+  *#objects(one: Case, facts: Facts, wish: Wish): Task<unknown[]> {
+    const plain = yield* this.#object(one, facts, wish);
+    if (plain === undefined) return [];
+    const made: unknown[] = [plain];
+    for (const refused of one.none.slice(0, MAX_SPOILED)) {
+      if (!accepts(refused, plain)) continue;
+      for (const [name, inner] of [...(refused.reference ?? refused).properties].slice(0, MAX_SPOILED)) {
+        if (Object.hasOwn(wish.members ?? {}, name)) continue;
+        const value = yield* this.sample(one.member(name).with({ none: [inner] }));
+        if (value !== NONE) made.push({ ...plain, [name]: value });
+      }
+    }
+    return made;
+  }
+
+  *#object(one: Case, facts: Facts, { members = {} }: Wish): Task<object | undefined> {
+    const made = new Map<string, unknown>();
+    for (const name of [...facts.required, ...Object.keys(members)]) {
+      if (made.has(name)) continue;
+      const value = Object.hasOwn(members, name) ? members[name] : yield* this.sample(one.member(name));
+      if (value === NONE) return undefined;
+      made.set(name, value);
+    }
+    const known = one.shapes.flatMap(({ properties }) => [...properties.keys()]);
+    const made_up = Array.from(
+      { length: Math.min(facts.minProperties, MAX_FILLED) },
+      (_, at) => `member${at}`,
+    );
+    for (const name of [...known, ...made_up]) {
+      if (made.size >= facts.minProperties) break;
+      if (made.has(name)) continue;
+      const value = yield* this.sample(one.member(name));
+      if (value !== NONE) made.set(name, value);
+    }
+    return Object.fromEntries(made);
+  }
+
+  *#list(one: Case, facts: Facts, { items = new Map() }: Wish): Task<unknown[] | undefined> {
+    const length = Math.max(facts.minItems, ...[...items.keys()].map((index) => index + 1), 0);
+    if (length > MAX_FILLED) return undefined;
+    const made: unknown[] = [];
+    const contained = one.shapes.flatMap(({ contains }) => contains ?? []);
+    for (let index = 0; index < length; index++) {
+      const plain = one.item(index);
+      const asked = contained[index];
+      const item = asked === undefined ? plain : plain.with({ all: [asked] });
+      const value = items.has(index) ? items.get(index) : yield* this.another(item, facts.unique ? made : []);
+      if (value === NONE) return undefined;
+      made.push(value);
+    }
+    for (const asked of contained) {
+      if (made.some((item) => accepts(asked, item))) continue;
+      const item = one.item(made.length).with({ all: [asked] });
+      const value = yield* this.another(item, facts.unique ? made : []);
+      if (value === NONE) return undefined;
+      made.push(value);
+    }
+    return made;
+  }
+
+  /** A value that is not among those there already. */
+  *another(one: Case, others: readonly unknown[]): Task<Found> {
+    if (others.length === 0) return yield* this.sample(one);
+    const taken = new Set(others.map((value) => JSON.stringify(value)));
+    for (const value of this.samples(one)) {
+      if (value === undefined) yield;
+      else if (!taken.has(JSON.stringify(value))) return value;
+    }
+    return NONE;
+  }
+}
+
+/** The case with its choices made, one way after the other. */
+function* waysOf(one: Case): Generator<Case> {
+  let left = MAX_WAYS;
+  function* decide(open: Case): Generator<Case> {
+    const [choice] = open.choices;
+    if (choice === undefined) {
+      if (left-- > 0) yield open;
+      return;
+    }
+    for (const way of open.ways(choice)) {
+      if (left <= 0) return;
+      if (factsOf(way).types !== 0) yield* decide(way);
+    }
+  }
+  yield* decide(one);
+}
+
+function suits(type: number, { members, items }: Wish): boolean {
+  if (members !== undefined) return type === TYPE.object;
+  return items === undefined || type === TYPE.array;
+}
+
+function grants(value: unknown, { members = {}, items = new Map() }: Wish): boolean {
+  const wanted = [
+    ...Object.entries(members),
+    ...[...items].map(([index, item]) => [String(index), item] as const),
+  ];
+  return wanted.every(
+    ([name, member]) =>
+      typeof value === "object" &&
+      value !== null &&
+      JSON.stringify((value as Record<string, unknown>)[name]) === JSON.stringify(member),
+  );
+}
+
+/** Texts of each format that is checked, to make others from. */
+const OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
+  email: ["ada@example.com", "a@b.co"],
+  "idn-email": ["ä@example.com"],
+  uuid: ["0b0f3c3e-6f0b-4c69-9d6f-1a2b3c4d5e6f"],
+  "date-time": ["2026-01-31T12:00:00Z"],
+  "iso-date-time": ["2026-01-31T12:00:00Z", "2026-01-31 12:00:00"],
+  date: ["2026-01-31"],
+  time: ["12:00:00Z"],
+  "iso-time": ["12:00:00Z", "12:00:00"],
+  duration: ["P1D"],
+  ipv4: ["192.0.2.1"],
+  ipv6: ["2001:db8::1"],
+  hostname: ["example.com"],
+  "idn-hostname": ["bücher.example"],
+  uri: ["https://example.com/", "urn:x"],
+  url: ["https://example.com/"],
+  "uri-reference": ["/path", "https://example.com/"],
+  iri: ["https://example.com/ä"],
+  "iri-reference": ["/ä"],
+  "uri-template": ["/{id}"],
+  "json-pointer": ["/a"],
+  "json-pointer-uri-fragment": ["#/a"],
+  "relative-json-pointer": ["0"],
+  regex: ["[a-z]"],
+  byte: ["AAAA"],
+};
+const PLAIN = [
+  "text",
+  "",
+  "a",
+  "7",
+  "A b",
+  "-",
+  "ä",
+  "Not-a-Format!",
+  "a text of some length, made to be longer than most",
+];
+const MAX_LENGTH = 5_000;
+/** The first that each format of whole numbers does not take. */
+const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, most]) => [
+  nextAfter(most),
+  -nextAfter(-least),
+]);
+
+/** Some texts that keep to what is known; others may keep to it as well. */
+function* textsFor(facts: Facts, search: TextSearch): Task<string[]> {
+  const { patterns, formats, minLength, maxLength } = facts;
+  const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
+  if (formats.length === 0) texts.push(...Object.values(OF_FORMAT).flat());
+  if (patterns.length > 0) {
+    const found = yield* search.find({ matching: patterns, notMatching: [], minLength, maxLength });
+    if (typeof found === "object") texts.unshift(found.text);
+  }
+  for (const length of [minLength, maxLength]) if (length <= MAX_LENGTH) texts.push("a".repeat(length));
+  return [...new Set(texts)].filter(
+    (text) =>
+      lengthOf(text) >= minLength &&
+      lengthOf(text) <= maxLength &&
+      formats.every((format) => acceptsFormat(text, format)),
+  );
+}
+
+/** Some numbers of the type between the bounds: the bounds themselves, small ones, and multiples. */
+function numbersFor({ lower, upper, factors }: Facts, type: number): number[] {
+  const step = type === TYPE.integer ? 1 : 0.5;
+  const near = [lower.value, upper.value].filter(Number.isFinite);
+  const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);
+  const around = [...near, ...whole].flatMap((bound) => [
+    bound,
+    bound + step,
+    bound - step,
+    bound + step / 50,
+  ]);
+  const between = Number.isFinite(lower.value + upper.value) ? [(lower.value + upper.value) / 2] : [];
+  const plain =
+    type === TYPE.integer ? [1, 0, -1, 2, 3, 7, 1_000_003, -1_000_003] : [0.5, 1.5, -0.5, 0.1, 1_000_000.5];
+  const multiples = factors.flatMap((factor) =>
+    [0, 1, -1, Math.ceil(lower.value / factor), Math.floor(upper.value / factor)]
+      .filter(Number.isFinite)
+      .map((count) => count * factor),
+  );
+  const pastFormats = type === TYPE.integer ? INTEGERS_PAST_FORMATS : [];
+  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter(
+    (value) =>
+      Number.isInteger(value) === (type === TYPE.integer) &&
+      (lower.exclusive ? value > lower.value : value >= lower.value) &&
+      (upper.exclusive ? value < upper.value : value <= upper.value) &&
+      factors.every((factor) => isMultipleOf(value, factor)),
+  );
+}
+
+/** The next larger whole number that a double can hold. */
+function nextAfter(value: number): number {
+  return value + Math.max(1, value * Number.EPSILON);
+}

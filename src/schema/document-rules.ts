@@ -1,0 +1,129 @@
+import { Ajv, type ValidateFunction } from "ajv";
+import { EvregError, invalidField } from "../domain/error.ts";
+import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
+import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
+import { VALUE_KEYWORDS } from "./validate/ajv-keywords.ts";
+import { faultOf, shortened } from "./validate/errors.ts";
+import { forget } from "./validate/values.ts";
+
+/** The member of a request that holds the schema; places in a schema are named from there: `schemata.properties.x`. */
+export type SchemaMember = "schemata" | "filter";
+
+/** A refused schema. It is `invalid` with the place in it, taken for that of an action until it is said where it stood. */
+export class SchemaRefusal extends EvregError {
+  readonly #place: { readonly path: FieldPath; readonly message: string; readonly value: unknown };
+
+  constructor(path: FieldPath, message: string, value: unknown, member: SchemaMember = "schemata") {
+    const { code, message: sentence, details } = invalidField(fieldName(path, member), message, value);
+    super(code, sentence, details);
+    this.#place = { path, message, value };
+  }
+
+  in(member: SchemaMember): SchemaRefusal {
+    const { path, message, value } = this.#place;
+    return new SchemaRefusal(path, message, value, member);
+  }
+}
+
+function refuseSchemaAt(path: FieldPath, message: string, value?: unknown): SchemaRefusal {
+  return new SchemaRefusal(path, message, shortened(value));
+}
+
+/** The same for a place known as a JSON pointer into the document. */
+export function refuseSchema(
+  document: unknown,
+  pointer: string,
+  message: string,
+  value?: unknown,
+): SchemaRefusal {
+  return refuseSchemaAt(pathOf(pointer, document), message, value);
+}
+
+/** Holds a document to its limits of depth and size, before anything looks at it recursively. */
+export function checkSize(schemata: unknown, maxBytes: number): void {
+  if (!isObject(schemata)) throw refuseSchema(schemata, "", "must be a JSON Schema object", schemata);
+  let level: object[] = [schemata];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > SCHEMA_LIMITS.depth) {
+      throw refuseSchema(undefined, "", `must not be nested deeper than ${SCHEMA_LIMITS.depth} levels`);
+    }
+    const next: object[] = [];
+    for (const container of level) {
+      for (const value of Object.values(container) as unknown[]) {
+        if (typeof value === "object" && value !== null) next.push(value);
+      }
+    }
+    level = next;
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(schemata));
+  if (bytes > maxBytes) {
+    const message = `must have at most ${maxBytes.toLocaleString("en")} bytes as JSON, not ${bytes.toLocaleString("en")}`;
+    throw refuseSchema(undefined, "", message);
+  }
+}
+
+const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
+
+/**
+ * Refuses what belongs to other dialects and would mean something else there, or make a check unsafe.
+ * @throws `invalid` with the place
+ */
+export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: string): void {
+  const dialect = schema["$schema"];
+  if (typeof dialect === "string" && !DRAFT_07.test(dialect)) {
+    const message =
+      "names another dialect; schemas are JSON Schema draft-07 (http://json-schema.org/draft-07/schema#)";
+    throw refuseSchema(document, `${pointer}/$schema`, message, dialect);
+  }
+  if (schema["$async"] !== undefined) {
+    const message = "is not part of draft-07 and cannot be used: payloads are checked at once";
+    throw refuseSchema(document, `${pointer}/$async`, message, schema["$async"]);
+  }
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (isAnnotation(keyword) || !isObject(value) || typeof value["$data"] !== "string") continue;
+    const message =
+      "is not part of draft-07 and cannot be used: a schema cannot take its values from the payload";
+    throw refuseSchema(document, pointerTo(pointerTo(pointer, keyword), "$data"), message, value["$data"]);
+  }
+}
+
+let draft07: ValidateFunction | undefined;
+
+/**
+ * Holds one schema of a document to the meta-schema of draft-07.
+ * @throws `invalid` with the place
+ */
+export function checkMeta(document: unknown, pointer: string): void {
+  draft07 ??= compileMeta();
+  const place = pathOf(pointer, document);
+  const schema = valueAt(place, document);
+  refillBudget();
+  try {
+    if (draft07(schema)) return;
+  } finally {
+    forget();
+  }
+  const fault = faultOf(draft07.errors ?? [], schema);
+  throw refuseSchemaAt([...place, ...fault.path], fault.message, fault.value);
+}
+
+/**
+ * Ajv's copy of the meta-schema is older than the one in force, which has what the draft only recommends left out (an
+ * `enum` with a value, none twice). A list of no places is legal by the draft's text.
+ */
+function compileMeta(): ValidateFunction {
+  const ajv = new Ajv({ strict: false, validateSchema: false, logger: false, ownProperties: true });
+  // Ajv's own compares each value of an enum with each other, which takes some 40 ms for a thousand objects.
+  const unique = VALUE_KEYWORDS.find(({ keyword }) => keyword === "uniqueItems")!;
+  ajv.removeKeyword("uniqueItems").addKeyword(unique);
+  const known = ajv.schemas["http://json-schema.org/draft-07/schema"]?.schema;
+  if (!isObject(known)) throw new Error("Ajv came without the meta-schema of draft-07.");
+  const { $id: _, ...meta } = known;
+  const properties = {
+    ...(known["properties"] as JsonObject),
+    enum: { type: "array" },
+    items: { anyOf: [{ $ref: "#" }, { type: "array", items: { $ref: "#" } }] },
+  };
+  return ajv.compile({ ...meta, properties });
+}

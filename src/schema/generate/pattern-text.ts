@@ -1,0 +1,145 @@
+import { RE2JS } from "re2js";
+import type { Effort } from "../limits.ts";
+import { type PatternPart, readPattern } from "../patterns/ast.ts";
+import { toRe2Syntax } from "../patterns/syntax.ts";
+
+/** Where a class has no character of ASCII, up to which one it is looked through. */
+const LAST_LOOKED_AT = 0x2fff;
+
+/** Makes texts in which a pattern is found. */
+export class PatternText {
+  readonly #part: PatternPart;
+  readonly #alphabets = new Map<string, readonly string[]>();
+
+  /** @param pattern one that `checkSchema` has accepted */
+  constructor(pattern: string) {
+    this.#part = readPattern(toRe2Syntax(pattern));
+  }
+
+  /**
+   * @param more how often at most something is repeated beyond what it must be
+   * @returns `undefined` where a class has no character that was found
+   */
+  make(random: SeededRandom, effort: Effort, more: number): string | undefined {
+    return this.#make(this.#part, random, effort, more);
+  }
+
+  #make(part: PatternPart, random: SeededRandom, effort: Effort, more: number): string | undefined {
+    effort.spend(1);
+    switch (part.kind) {
+      case "literal":
+        return part.text;
+      case "class": {
+        const alphabet = this.#alphabet(part.source, effort);
+        return alphabet.length === 0 ? undefined : random.pick(alphabet);
+      }
+      case "choice":
+        return this.#make(random.pick(part.branches), random, effort, more);
+      case "sequence":
+        return this.#joined(part.parts, random, effort, more);
+      case "repeat": {
+        const times = random.whole(part.least, Math.min(part.most, part.least + more));
+        const parts = Array.from({ length: times }, () => part.part);
+        return this.#joined(parts, random, effort, more);
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #joined(
+    parts: readonly PatternPart[],
+    random: SeededRandom,
+    effort: Effort,
+    more: number,
+  ): string | undefined {
+    let text = "";
+    for (const part of parts) {
+      const piece = this.#make(part, random, effort, more);
+      if (piece === undefined) return undefined;
+      text += piece;
+    }
+    return text;
+  }
+
+  /** Letters and digits of the class if it has any, else signs, else the first character beyond ASCII. */
+  #alphabet(source: string, effort: Effort): readonly string[] {
+    let alphabet = this.#alphabets.get(source);
+    if (alphabet === undefined) {
+      effort.spend(100);
+      alphabet = alphabetOf(source);
+      this.#alphabets.set(source, alphabet);
+    }
+    return alphabet;
+  }
+}
+
+function alphabetOf(source: string): readonly string[] {
+  const expression = RE2JS.compile(source);
+  const has = (code: number): boolean => expression.matches(String.fromCodePoint(code));
+  const ascii = range(0x20, 0x7e)
+    .filter(has)
+    .map((code) => String.fromCodePoint(code));
+  const plain = ascii.filter((character) => /[A-Za-z0-9]/.test(character));
+  if (plain.length > 0) return plain;
+  if (ascii.length > 0) return ascii;
+  const named = [...source.matchAll(/\\x\{([0-9a-f]+)\}|([^\0-\x7f])/gu)].map(([, code, character]) =>
+    code === undefined ? character!.codePointAt(0)! : parseInt(code, 16),
+  );
+  const other = [...named, ...range(0xa0, LAST_LOOKED_AT), ...range(0, 0x1f)].find(
+    (code) => (code < 0xd800 || code > 0xdfff) && has(code),
+  );
+  return other === undefined ? [] : [String.fromCodePoint(other)];
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** Chance that is the same each time for the same seed and stream; for samples, never for secrets. */
+export class SeededRandom {
+  #state: number;
+
+  /** @param stream tells the samples of one seed apart; both whole numbers from 0 */
+  constructor(seed: number, stream: number) {
+    this.#state = 0x9e3779b9;
+    for (const part of [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0, stream >>> 0]) {
+      this.#state = mixed(this.#state ^ part);
+    }
+  }
+
+  /** In [0, 1). Mulberry32. */
+  fraction(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    return mixed(this.#state) / 2 ** 32;
+  }
+
+  /** Both ends included. */
+  whole(least: number, most: number): number {
+    return least + Math.floor(this.fraction() * (most - least + 1));
+  }
+
+  chance(share: number): boolean {
+    return this.fraction() < share;
+  }
+
+  /** One of a list that is not empty. */
+  pick<T>(list: readonly T[]): T {
+    return list[this.whole(0, list.length - 1)]!;
+  }
+
+  shuffled<T>(list: readonly T[]): T[] {
+    const out = [...list];
+    for (let at = out.length - 1; at > 0; at--) {
+      const other = this.whole(0, at);
+      [out[at], out[other]] = [out[other]!, out[at]!];
+    }
+    return out;
+  }
+}
+
+function mixed(state: number): number {
+  let word = Math.imul(state ^ (state >>> 15), 1 | state);
+  word = (word + Math.imul(word ^ (word >>> 7), 61 | word)) ^ word;
+  return (word ^ (word >>> 14)) >>> 0;
+}

@@ -1,0 +1,183 @@
+/** What a pattern is made of, as far as making a text for it goes: anchors and boundaries ask for no character. */
+export type PatternPart =
+  | { readonly kind: "literal"; readonly text: string }
+  /** One character of a class, in the syntax of RE2. */
+  | { readonly kind: "class"; readonly source: string }
+  | { readonly kind: "sequence"; readonly parts: readonly PatternPart[] }
+  | { readonly kind: "choice"; readonly branches: readonly PatternPart[] }
+  | { readonly kind: "repeat"; readonly part: PatternPart; readonly least: number; readonly most: number };
+
+const EMPTY_PATTERN: PatternPart = { kind: "sequence", parts: [] };
+const CONTROLS: Readonly<Record<string, string>> = { t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
+
+/** Reads a pattern that `toRe2Syntax` has written; it holds neither named groups nor lookarounds. */
+export function readPattern(source: string): PatternPart {
+  return new PatternReader(source).choice();
+}
+
+class PatternReader {
+  readonly #source: string;
+  #at = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  choice(): PatternPart {
+    const branches = [this.#sequence()];
+    while (this.#take(/\|/y) !== undefined) branches.push(this.#sequence());
+    return branches.length === 1 ? branches[0]! : { kind: "choice", branches };
+  }
+
+  #sequence(): PatternPart {
+    const parts: PatternPart[] = [];
+    while (this.#at < this.#source.length && !/[|)]/.test(this.#source[this.#at]!)) {
+      parts.push(this.#repeated(this.#atom()));
+    }
+    return { kind: "sequence", parts };
+  }
+
+  #repeated(part: PatternPart): PatternPart {
+    const counted = this.#take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/y);
+    if (counted === undefined) return part;
+    const [, sign, least, comma, most] = counted;
+    if (sign !== undefined) {
+      return {
+        kind: "repeat",
+        part,
+        least: sign === "+" ? 1 : 0,
+        most: sign === "?" ? 1 : Infinity,
+      };
+    }
+    const times = Number(least);
+    return {
+      kind: "repeat",
+      part,
+      least: times,
+      most: comma === undefined ? times : most === "" ? Infinity : Number(most),
+    };
+  }
+
+  #atom(): PatternPart {
+    if (this.#take(/\(\?:/y) !== undefined) {
+      const inner = this.choice();
+      this.#take(/\)/y);
+      return inner;
+    }
+    if (this.#take(/[$^]|\\[bB]/y) !== undefined) return EMPTY_PATTERN;
+    const set = this.#take(/\[(?:\\.|[^\]\\])*\]|\\[dDwW]|\\[pP]\{\w+\}/uy);
+    if (set !== undefined) return { kind: "class", source: set[0] };
+    const code = this.#take(/\\x(?:\{([0-9a-f]+)\}|([0-9a-f]{2}))/y);
+    if (code !== undefined) {
+      return { kind: "literal", text: String.fromCodePoint(parseInt(code[1] ?? code[2]!, 16)) };
+    }
+    const control = this.#take(/\\([tnvfr])/y);
+    if (control !== undefined) return { kind: "literal", text: CONTROLS[control[1]!]! };
+    const other = this.#take(/\\?([^])/uy);
+    return { kind: "literal", text: other?.[1] ?? "" };
+  }
+
+  #take(expression: RegExp): RegExpExecArray | undefined {
+    expression.lastIndex = this.#at;
+    const match = expression.exec(this.#source);
+    if (match === null) return undefined;
+    this.#at += match[0].length;
+    return match;
+  }
+}
+
+/** What re2js makes of a pattern, and what that takes, known before it is done. Nothing here is exact, only never far too little. */
+interface PatternCost {
+  /** Instructions of its program. */
+  readonly instructions: number;
+  /** Ranges of characters in all of them. */
+  readonly ranges: number;
+  /** Ranges put together to see whether there is always one way at most to go on with a character. */
+  readonly merged: number;
+}
+
+interface Cost extends PatternCost {
+  /** Whether it takes the empty text. */
+  readonly isOptional: boolean;
+  /** Places where it may end. */
+  readonly ends: number;
+  /** How many ways to begin there are, and the ranges these begin with. */
+  readonly ways: number;
+  readonly first: number;
+}
+
+/** Ranges of a category such as `\p{L}`. */
+const RANGES_PER_CATEGORY = 700;
+const NO_COST: Cost = {
+  instructions: 0,
+  ranges: 0,
+  merged: 0,
+  isOptional: true,
+  ends: 0,
+  ways: 0,
+  first: 0,
+};
+
+export function patternCost(part: PatternPart): PatternCost {
+  return costOf(part);
+}
+
+function costOf(part: PatternPart): Cost {
+  if (part.kind === "literal") return character(1);
+  if (part.kind === "class") return character(rangesOf(part.source));
+  if (part.kind === "sequence") {
+    return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NO_COST);
+  }
+  if (part.kind === "choice") return part.branches.map(costOf).reduce(either);
+  return repeated(costOf(part.part), part.least, part.most);
+}
+
+function character(ranges: number): Cost {
+  return { instructions: 1, ranges, merged: 0, isOptional: false, ends: 1, ways: 1, first: ranges };
+}
+
+function rangesOf(source: string): number {
+  const categories = source.match(/\\[pP]/g)?.length ?? 0;
+  return source.length + RANGES_PER_CATEGORY * categories;
+}
+
+/** One after which the rest comes. Wherever it ends, the ways into the rest are gone through. */
+function followed(one: Cost, rest: Cost): Cost {
+  return {
+    instructions: one.instructions + rest.instructions,
+    ranges: one.ranges + rest.ranges,
+    merged: one.merged + rest.merged + one.ends * rest.ways * rest.first,
+    isOptional: one.isOptional && rest.isOptional,
+    ends: rest.ends + (rest.isOptional ? one.ends : 0),
+    ways: one.ways + (one.isOptional ? rest.ways : 0),
+    first: one.first + (one.isOptional ? rest.first : 0),
+  };
+}
+
+function either(one: Cost, other: Cost): Cost {
+  return {
+    instructions: one.instructions + other.instructions + 1,
+    ranges: one.ranges + other.ranges,
+    merged: one.merged + other.merged,
+    isOptional: one.isOptional || other.isOptional,
+    ends: one.ends + other.ends,
+    ways: one.ways + other.ways + 1,
+    first: one.first + other.first,
+  };
+}
+
+function repeated(one: Cost, least: number, most: number): Cost {
+  const copies = most === Infinity ? Math.max(least, 1) : most;
+  const inRow = one.isOptional ? copies : 1;
+  const ways = (one.ways + 1) * inRow;
+  const first = one.first * inRow;
+  return {
+    instructions: (one.instructions + 1) * copies,
+    ranges: one.ranges * copies,
+    merged: copies * (one.merged + one.ends * ways * first),
+    isOptional: least === 0 || one.isOptional,
+    ends: one.ends * (least < most ? copies : 1),
+    ways,
+    first,
+  };
+}

@@ -1,0 +1,238 @@
+import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
+import { RE2JS } from "re2js";
+import { finish, SCHEMA_LIMITS, spend, type Task } from "../limits.ts";
+import { patternCost, readPattern } from "./ast.ts";
+import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
+
+const ESCAPE = String.raw`\\[dDwWsS^$\\.*+?()[\]{}|/]`;
+const CHARACTER = String.raw`[^^$\\.*+?()[\]{}|/\ud800-\udfff]`;
+const CLASS = String.raw`\[(?:${ESCAPE}|\\-|[^\\[\]\ud800-\udfff])+\]`;
+const ATOM = `(?:[.]|${CHARACTER}|${ESCAPE}|${CLASS})`;
+/** `^`, atoms each once or counted, and at most one that may repeat freely, in the last place. */
+const STRAIGHT = new RegExp(
+  String.raw`^\^(?:${ATOM}(?:\{\d{1,3}\})?)*(?:${ATOM}(?:[*+?]|\{\d{1,3},\d{0,3}\}))?\$?$`,
+);
+
+/**
+ * The engine's own expression for a pattern along which it can never turn back, and so takes linear time as well: ids, codes
+ * and slugs mostly have one, such as `^A-[0-9]{8}$`. `undefined` for all others.
+ * @param pattern one that `toRe2Syntax` has taken
+ */
+export function nativePattern(pattern: string): RegExp | undefined {
+  if (!STRAIGHT.test(pattern)) return undefined;
+  try {
+    return new RegExp(pattern, "u");
+  } catch {
+    // Such as `[a-\d]`, which only the older dialect has.
+    return undefined;
+  }
+}
+
+/** Some 30 ms on a slow machine. RE2 itself only bounds how often something is repeated, to a thousand times. */
+const MOST_INSTRUCTIONS = 20_000;
+/** `^\p{L}{1000}$` has half of it; to tell its characters apart takes 10 ms. */
+const MOST_RANGES = 1_500_000;
+/** Some 20 ms; `^\p{L}{1,200}$`, as it may stand for a name, has a third of it. */
+const MOST_MERGED = 1_000_000;
+
+/**
+ * RE2's expression for a pattern of ECMA-262. It is compiled in one go, so patterns of which that would take long are
+ * refused: a thousand characters repeated a thousand times take seconds.
+ * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
+ */
+export function expressionOf(pattern: string): RE2JS {
+  const source = toRe2Syntax(pattern);
+  const { instructions, ranges, merged } = patternCost(readPattern(source));
+  if (instructions > MOST_INSTRUCTIONS || ranges > MOST_RANGES) {
+    throw new PatternSyntaxError("is too long once its counted repetitions are written out; shorten them");
+  }
+  return parse(merged > MOST_MERGED ? withoutOnePass(source) : source);
+}
+
+/**
+ * Says the same in a way that re2js does not try to match in one pass: to find out whether it could takes time in the cube
+ * of the optional parts in a row. It does so only where a pattern begins with `^`.
+ */
+function withoutOnePass(source: string): string {
+  return `(?:$)?(?:${source})`;
+}
+
+function parse(source: string): RE2JS {
+  try {
+    return RE2JS.compile(source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    if (reason.includes("repeat count"))
+      throw new PatternSyntaxError("repeats something more than 1,000 times");
+    throw new PatternSyntaxError(`cannot be used: ${reason.replace(/^error parsing regexp: /, "")}`);
+  }
+}
+
+/** Work one step of building may take, about a millisecond. */
+const STEP_WORK = 10_000;
+
+/** What the patterns of one schema have cost so far. */
+class AutomatonBudget {
+  bytes = 0;
+  work = 0;
+  #stepEnd = STEP_WORK;
+
+  get spent(): boolean {
+    return this.bytes > SCHEMA_LIMITS.automatonBytes || this.work > SCHEMA_LIMITS.automatonWork;
+  }
+
+  /** Whether a step's work has been done since this was last so. */
+  get isStepOver(): boolean {
+    if (this.work < this.#stepEnd) return false;
+    this.#stepEnd = this.work + STEP_WORK;
+    return true;
+  }
+}
+
+interface State {
+  readonly nfaStates: readonly number[];
+}
+
+interface Instruction {
+  readonly runes: Int32Array;
+  matchRune(character: number): boolean;
+}
+
+/** The part of re2js's lazy automaton used here. */
+interface LazyAutomaton {
+  readonly prog: { numInst(): number; getInst(at: number): Instruction };
+  readonly numClasses: number;
+  readonly classBounds: Int32Array;
+  readonly failed: boolean;
+  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  step(state: State, characterClass: number, character: number, anchor: number): State | null;
+}
+
+const UNANCHORED = 0;
+const BEGIN_TEXT_AND_LINE = 0b101;
+const END_TEXT = -1;
+const LAST_CHARACTER = 0x10ffff;
+const STATE_BYTES = 200;
+const REFERENCE_BYTES = 8;
+
+/**
+ * Builds the states of a pattern's automaton now, and tells whether they fit the budget. One small pattern may take all of
+ * it, so that this is done in steps.
+ *
+ * re2js builds states as a text asks for them and costs some nanoseconds a character where they are there. A pattern with
+ * more states than it can keep (`a[ab]{900}c` has 2^900) falls back to simulating, at up to 20 µs a character: linear, but
+ * a second for 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
+ */
+function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Task<boolean> {
+  const { re2Input } = expression;
+  // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
+  if (re2Input.prefixComplete || re2Input.onepass !== null) return true;
+  const automaton = re2Input.dfa as LazyAutomaton;
+  const first = automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0);
+  if (automaton.failed || first === null) return false;
+  const characters = yield* characterKinds(automaton, budget);
+  const known = new Set([first]);
+  for (const state of known) {
+    budget.bytes += STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses);
+    for (const [characterClass, character] of characters) {
+      if (budget.spent) return false;
+      if (budget.isStepOver) yield;
+      budget.work += 1 + state.nfaStates.length;
+      const next = automaton.step(state, characterClass, character, UNANCHORED);
+      if (next === null) return false;
+      known.add(next);
+    }
+  }
+  return !budget.spent;
+}
+
+/**
+ * One character for each kind the pattern tells apart, with its class, and the end of the text. Classes are finer than
+ * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
+ */
+function* characterKinds(automaton: LazyAutomaton, budget: AutomatonBudget): Task<Map<number, number>> {
+  const tests = new Map<Int32Array, Instruction>();
+  for (let at = 0; at < automaton.prog.numInst(); at++) {
+    const instruction = automaton.prog.getInst(at);
+    if (instruction.runes.length > 0) tests.set(instruction.runes, instruction);
+  }
+  const characters = new Map([[automaton.numClasses, END_TEXT]]);
+  const kinds = new Set<string>();
+  for (let characterClass = 0; characterClass < automaton.numClasses; characterClass++) {
+    budget.work += tests.size;
+    if (budget.spent) return characters;
+    if (budget.isStepOver) yield;
+    const character = characterClass === 0 ? 0 : automaton.classBounds[characterClass - 1]!;
+    if (character > LAST_CHARACTER) continue;
+    let kind = `${character === 0x0a} ${/\w/.test(String.fromCodePoint(character))} `;
+    for (const test of tests.values()) kind += test.matchRune(character) ? "1" : "0";
+    if (kinds.has(kind)) continue;
+    kinds.add(kind);
+    characters.set(characterClass, character);
+  }
+  return characters;
+}
+
+const STEPS_PER_TEST = 5;
+/** Measured over patterns of 6 to 450 instructions, besides the states of their automata. */
+const BYTES_PER_INSTRUCTION = 768;
+/** A character of ASCII takes one. */
+const STEPS_PER_OTHER_UNIT = 2;
+// oxlint-disable-next-line no-control-regex
+const NOT_ASCII = /[^\0-\x7f]/;
+
+/**
+ * Compiles the patterns of one schema, each to an expression that takes linear time on any text.
+ * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
+ */
+export class PatternCompiler {
+  readonly #budget = new AutomatonBudget();
+  readonly #compiled = new Map<string, RegExpLike>();
+  #instructions = 0;
+
+  /** About what the patterns compiled so far keep in memory. */
+  get bytes(): number {
+    return this.#budget.bytes + BYTES_PER_INSTRUCTION * this.#instructions;
+  }
+
+  compile(pattern: string): RegExpLike {
+    return finish(this.compiling(pattern));
+  }
+
+  /** The same in steps; one that was compiled before takes none. */
+  *compiling(pattern: string): Task<RegExpLike> {
+    let compiled = this.#compiled.get(pattern);
+    if (compiled === undefined) {
+      yield;
+      compiled = yield* this.#building(pattern);
+      this.#compiled.set(pattern, compiled);
+    }
+    return compiled;
+  }
+
+  /** This compiler in the shape Ajv asks for. */
+  engine(): RegExpEngine {
+    return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
+  }
+
+  *#building(pattern: string): Task<RegExpLike> {
+    const expression = expressionOf(pattern);
+    yield;
+    if (!(yield* fittingAutomaton(expression, this.#budget))) {
+      throw new PatternSyntaxError(
+        "takes too many states to be checked fast; begin it with ^ or shorten its counted repetitions",
+      );
+    }
+    const native = nativePattern(pattern);
+    if (native === undefined) this.#instructions += expression.re2Input.prog.numInst();
+    const engine = native ?? expression;
+    return {
+      test(text) {
+        spend(STEPS_PER_TEST + text.length * (NOT_ASCII.test(text) ? STEPS_PER_OTHER_UNIT : 1));
+        return engine.test(text);
+      },
+      // Ajv keeps one expression for all whose text is the same.
+      toString: () => `re2:${pattern}`,
+    } as RegExpLike;
+  }
+}

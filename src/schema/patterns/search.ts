@@ -1,0 +1,205 @@
+import { spend, type Task } from "../limits.ts";
+import { expressionOf } from "./compile.ts";
+
+export interface TextWanted {
+  /** Patterns the text matches. */
+  readonly matching: readonly string[];
+  /** Patterns it does not match. */
+  readonly notMatching: readonly string[];
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+/** A shortest text that is wanted, `none` when there is none, or `unknown` when looking for it would take too long. */
+export type TextFound = { readonly text: string } | "none" | "unknown";
+
+const MAX_STATES = 4_000;
+const MAX_CLASSES = 160;
+/** Length is part of the state, so a great one makes too many. */
+const MAX_COUNTED_LENGTH = 300;
+/** Beside one for each automaton and each place in its pattern that a move comes from. */
+const STEPS_PER_MOVE = 4;
+/** Work from one stop to the next: a move counts one, and one for each place in the pattern it comes from. About a millisecond. */
+const WORK_PER_STRETCH = 10_000;
+const END_TEXT = -1;
+const BEGIN_TEXT_AND_LINE = 0b101;
+const UNANCHORED = 0;
+
+interface State {
+  readonly isMatch: boolean;
+  readonly nfaStates: readonly number[];
+}
+interface Automaton {
+  readonly classBounds: Int32Array;
+  readonly failed: boolean;
+  runeClass(character: number): number;
+  readonly numClasses: number;
+  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  step(state: State, characterClass: number, character: number, anchor: number): State | null;
+  /** Forgets the states there are. */
+  clearCache(): void;
+}
+
+interface Node {
+  readonly states: readonly State[];
+  readonly length: number;
+  readonly before: Node | undefined;
+  readonly character: number;
+}
+
+/**
+ * Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms, and what it
+ * has found.
+ */
+export class TextSearch {
+  readonly #automata = new Map<string, Automaton>();
+  readonly #found = new Map<string, TextFound>();
+
+  *find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): Task<TextFound> {
+    spend(1);
+    const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
+    let found = this.#found.get(key);
+    if (found === undefined) {
+      found = yield* this.#looking({ matching, notMatching, minLength, maxLength });
+      this.#found.set(key, found);
+    }
+    return found;
+  }
+
+  *#looking(wanted: Required<TextWanted>): Task<TextFound> {
+    const { minLength, maxLength } = wanted;
+    if (minLength > maxLength) return "none";
+    if (minLength > MAX_COUNTED_LENGTH) return "unknown";
+    const automata: Automaton[] = [];
+    for (const pattern of [...wanted.matching, ...wanted.notMatching]) {
+      const automaton = yield* this.#automatonOf(pattern);
+      if (!isFine(automaton)) return "unknown";
+      automata.push(automaton);
+    }
+    return yield* walk(automata, wanted);
+  }
+
+  *#automatonOf(pattern: string): Task<Automaton> {
+    let automaton = this.#automata.get(pattern);
+    if (automaton === undefined) {
+      yield;
+      automaton = expressionOf(pattern).re2Input.dfa;
+      this.#automata.set(pattern, automaton);
+      yield;
+    }
+    // What another search has filled it with would be missing here.
+    automaton.clearCache();
+    return automaton;
+  }
+}
+
+function isFine({ failed, classBounds }: Automaton): boolean {
+  return !failed && classBounds.length <= MAX_CLASSES;
+}
+
+/**
+ * Walks the automata of all patterns side by side, breadth first. As every state is visited when no text is found, `none`
+ * is a proof: so one pattern is shown to allow no more than another.
+ */
+function* walk(
+  automata: readonly Automaton[],
+  { matching, minLength, maxLength }: Required<TextWanted>,
+): Task<TextFound> {
+  const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
+  const alphabet = representatives(automata);
+  if (alphabet === undefined) return "unknown";
+  const wanted = (states: readonly boolean[]): boolean =>
+    states.every((isMatch, index) => isMatch === index < matching.length);
+  const first = automata.map((automaton) =>
+    automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0),
+  );
+  if (first.includes(null)) return "unknown";
+  const seen = new Set<string>();
+  const ids = new Map<State, number>();
+  // Beyond both lengths it makes no difference how long a text is.
+  const floor = maxLength === Infinity ? minLength : counted;
+  const keyOf = ({ states, length }: Node): string =>
+    `${states
+      .map((state) => {
+        if (state.isMatch) return "+";
+        if (!ids.has(state)) ids.set(state, ids.size);
+        return ids.get(state);
+      })
+      .join()};${Math.min(length, floor)}`;
+  const start: Node = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
+  const waiting: Node[] = [start];
+  let work = 0;
+  seen.add(keyOf(start));
+  for (const node of waiting) {
+    if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
+    if (node.length >= counted) {
+      if (counted < maxLength) return "unknown";
+      continue;
+    }
+    for (const character of alphabet) {
+      const move = node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
+      spend(STEPS_PER_MOVE + move);
+      work += move;
+      if (work > WORK_PER_STRETCH) {
+        work = 0;
+        yield;
+      }
+      const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, character));
+      if (states.includes(null)) return "unknown";
+      const next = { states: states as State[], length: node.length + 1, before: node, character };
+      const key = keyOf(next);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (seen.size > MAX_STATES) return "unknown";
+      waiting.push(next);
+    }
+  }
+  return "none";
+}
+
+/** A match is found as soon as its text has been read, whatever follows. */
+function moved(automaton: Automaton, state: State, character: number): State | null {
+  if (state.isMatch) return state;
+  return automaton.step(state, automaton.runeClass(character), character, UNANCHORED);
+}
+
+function ended(automata: readonly Automaton[], states: readonly State[]): boolean[] {
+  return automata.map((automaton, index) => {
+    const state = states[index]!;
+    if (state.isMatch) return true;
+    return automaton.step(state, automaton.numClasses, END_TEXT, UNANCHORED)?.isMatch === true;
+  });
+}
+
+/** One character for each range that no pattern tells apart, a printable one where there is one. */
+function representatives(automata: readonly Automaton[]): number[] | undefined {
+  const bounds = new Set([0, 0x110000]);
+  for (const { classBounds } of automata) for (const bound of classBounds) bounds.add(bound);
+  // Which characters belong to words matters to \b.
+  for (const bound of [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x0a, 0x0b]) bounds.add(bound);
+  // Halves of characters are in no payload.
+  for (const bound of [0x20, 0x7f, 0xd800, 0xe000]) bounds.add(bound);
+  if (bounds.size > MAX_CLASSES) return undefined;
+  const sorted = [...bounds].toSorted((a, b) => a - b);
+  const characters = sorted
+    .slice(0, -1)
+    .filter((from) => from < 0x110000 && !(from >= 0xd800 && from < 0xe000))
+    .map((from) => (from === 0x20 && sorted[sorted.indexOf(from) + 1]! > 0x2d ? 0x2d : from));
+  return characters.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Letters first, then digits, then other printable characters: so that a text found looks like one. */
+function rank(character: number): number {
+  if (character >= 0x61 && character <= 0x7a) return 0;
+  if (character >= 0x41 && character <= 0x5a) return 1;
+  if (character >= 0x30 && character <= 0x39) return 2;
+  return character >= 0x20 && character < 0x7f ? 3 : 4;
+}
+
+function textOf(node: Node): string {
+  let text = "";
+  for (let at: Node | undefined = node; at?.before !== undefined; at = at.before) {
+    text = String.fromCodePoint(at.character) + text;
+  }
+  return text;
+}

@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from "node:util";
+import { isObject } from "./keywords.ts";
+
+export type FieldPath = readonly (string | number)[];
+
+const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
+
+/** A step of a place as `fieldName` writes it. */
+const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g;
+
+/** Characters up to which a name in a place is written whole, and a place; of longer ones the beginning and the end. */
+const MAX_NAME_LENGTH = 128;
+const MAX_FIELD_LENGTH = 2_048;
+
+/**
+ * A place as people write it: `address.zip`, `items[2].sku`, `["odd name"].x`; `""` is the root. Where a name or the whole
+ * is too long, an ellipsis stands for its middle: both come from outside, and are told more than once.
+ */
+export function fieldName(path: FieldPath, root = ""): string {
+  const steps = path.map((step, index) => stepName(step, index === 0 && root === ""));
+  const name = root + steps.join("");
+  if (name.length <= MAX_FIELD_LENGTH) return name;
+  const half = MAX_FIELD_LENGTH / 2 - 1;
+  let [start, end] = [root, ""];
+  for (const step of steps) {
+    if (start.length + step.length > half) break;
+    start += step;
+  }
+  for (const step of steps.toReversed()) {
+    if (end.length + step.length > half) break;
+    end = step + end;
+  }
+  return `${start}…${end}`;
+}
+
+function stepName(step: string | number, isFirst: boolean): string {
+  if (typeof step === "number") return `[${step}]`;
+  const name = shortName(step);
+  if (name !== step || !IDENTIFIER.test(name)) return `[${JSON.stringify(name)}]`;
+  return isFirst ? name : `.${name}`;
+}
+
+function shortName(name: string): string {
+  if (name.length <= MAX_NAME_LENGTH) return name;
+  const half = MAX_NAME_LENGTH / 2;
+  return `${name.slice(0, half).toWellFormed()}…${name.slice(-half).toWellFormed()}`;
+}
+
+/** The steps of what `fieldName` has written. */
+export function pathNamed(field: string): FieldPath {
+  return Array.from(field.matchAll(STEP), ([, index, quoted, name = ""]) => {
+    if (index !== undefined) return Number(index);
+    return quoted === undefined ? name : (JSON.parse(quoted) as string);
+  });
+}
+
+/** The steps of a JSON pointer, taken in `document`: in a list a step is a number. */
+export function pathOf(pointer: string, document: unknown): FieldPath {
+  const path: (string | number)[] = [];
+  let value = document;
+  for (const step of pointerSteps(pointer)) {
+    path.push(Array.isArray(value) ? Number(step) : step);
+    value = childOf(value, step);
+  }
+  return path;
+}
+
+/** The value at a path; `undefined` when there is none. */
+export function valueAt(path: FieldPath, document: unknown): unknown {
+  return path.reduce<unknown>((value, step) => childOf(value, String(step)), document);
+}
+
+/** The member or item of that name. Inherited names do not count. */
+export function childOf(value: unknown, step: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+  return (value as Record<string, unknown>)[step];
+}
+
+export function pointerSteps(pointer: string): string[] {
+  if (pointer === "") return [];
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** A pointer one step longer. */
+export function pointerTo(pointer: string, step: string | number): string {
+  return `${pointer}/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** One place where two schemas differ. */
+export type Difference =
+  /** `pointer` leads to it in the new schema. */
+  | { readonly kind: "added"; readonly pointer: string; readonly is: unknown }
+  /** `pointer` led to it in the old schema. */
+  | { readonly kind: "removed"; readonly pointer: string; readonly was: unknown }
+  | { readonly kind: "changed"; readonly pointer: string; readonly was: unknown; readonly is: unknown };
+
+/**
+ * Where two schemas differ, in the order of the document: the smallest parts that were added, removed or changed. The
+ * order of members does not count, and that of names and values in a list such as `required` or `enum` does not either.
+ */
+export function differencesOf(before: unknown, after: unknown, pointer = ""): Difference[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isObject(before) && isObject(after)) return inObjects(before, after, pointer);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    if (before.length > 0 && after.length > 0 && [...before, ...after].every(isScalar)) {
+      return inSets(before, after, pointer);
+    }
+    return inLists(before, after, pointer);
+  }
+  return [{ kind: "changed", pointer, was: before, is: after }];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function inObjects(before: Members, after: Members, pointer: string): Difference[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => {
+    const place = pointerTo(pointer, name);
+    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is: after[name] };
+    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was: before[name] };
+    return differencesOf(before[name], after[name], place);
+  });
+}
+
+function inLists(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
+  return Array.from({ length: Math.max(before.length, after.length) }).flatMap((_, index) => {
+    const place = pointerTo(pointer, index);
+    if (index >= before.length) return { kind: "added", pointer: place, is: after[index] };
+    if (index >= after.length) return { kind: "removed", pointer: place, was: before[index] };
+    return differencesOf(before[index], after[index], place);
+  });
+}
+
+function inSets(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
+  const removed = before.flatMap((was, index): Difference[] =>
+    after.includes(was) ? [] : [{ kind: "removed", pointer: pointerTo(pointer, index), was }],
+  );
+  const added = after.flatMap((is, index): Difference[] =>
+    before.includes(is) ? [] : [{ kind: "added", pointer: pointerTo(pointer, index), is }],
+  );
+  // Only their order or number differs, which may matter after all, in a `default` for example.
+  if (removed.length + added.length === 0) return [{ kind: "changed", pointer, was: before, is: after }];
+  return [...removed, ...added];
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}

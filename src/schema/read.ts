@@ -1,0 +1,242 @@
+import { checkMeta, checkSize, refuseSchema, refuseUnsafe } from "./document-rules.ts";
+import { isObject, type JsonObject, type Subschema, subschemasOf } from "./keywords.ts";
+import { finish, SCHEMA_LIMITS, type Task } from "./limits.ts";
+import { childOf, pointerSteps, pointerTo } from "./pointers.ts";
+
+/** One schema of a document, with what it refers to found. */
+export interface SchemaNode {
+  /** JSON pointer from the document's root. */
+  readonly pointer: string;
+  readonly schema: JsonObject | boolean;
+  readonly subschemas: readonly (Subschema & { readonly node: SchemaNode })[];
+  /** What its `$ref` refers to; everything else beside a `$ref` is ignored in draft-07. */
+  readonly target: SchemaNode | undefined;
+}
+
+export interface SchemaDocument {
+  readonly schemata: JsonObject;
+  readonly root: SchemaNode;
+  readonly nodes: readonly SchemaNode[];
+}
+
+interface OpenNode extends SchemaNode {
+  subschemas: (Subschema & { node: SchemaNode })[];
+  target: SchemaNode | undefined;
+  readonly base: string;
+}
+
+const SCHEMAS_PER_STEP = 50;
+/** The base address of a document without `$id`; relative ones are resolved against it. */
+const DEFAULT_BASE = "evreg:///schema";
+
+/**
+ * Reads a schema document: holds it to the size limits and to draft-07, and finds its schemas and what each `$ref` refers
+ * to.
+ * @throws `invalid` with the place at fault
+ */
+export function readSchema(schemata: unknown): SchemaDocument {
+  return finish(readingSchema(schemata));
+}
+
+/** The same in steps, of some dozens of schemas each. */
+export function* readingSchema(
+  schemata: unknown,
+  maxBytes: number = SCHEMA_LIMITS.bytes,
+): Task<SchemaDocument> {
+  checkSize(schemata, maxBytes);
+  yield;
+  return yield* new Reader(schemata as JsonObject).reading();
+}
+
+class Reader {
+  readonly #schemata: JsonObject;
+  readonly #nodes = new Map<string, OpenNode>();
+  /** Schemas by address: of a `$id`, or of a `$id` with a plain-name fragment. */
+  readonly #addresses = new Map<string, OpenNode>();
+
+  constructor(schemata: JsonObject) {
+    this.#schemata = schemata;
+  }
+
+  *reading(): Task<SchemaDocument> {
+    const root = yield* this.#visiting(this.#schemata, "", DEFAULT_BASE);
+    this.#addresses.set(DEFAULT_BASE, root);
+    yield* this.#checking("");
+    // Schemas that only a $ref points out join the map while it is walked, and their own references are resolved in turn.
+    let resolved = 0;
+    for (const node of this.#nodes.values()) {
+      if (!isObject(node.schema) || typeof node.schema["$ref"] !== "string") continue;
+      if (++resolved % SCHEMAS_PER_STEP === 0) yield;
+      node.target = yield* this.#resolving(node, node.schema["$ref"]);
+    }
+    return { schemata: this.#schemata, root, nodes: [...this.#nodes.values()] };
+  }
+
+  /** Holds what stands there to the meta-schema: a step of its own, as it looks at all that is in it. */
+  *#checking(pointer: string): Task<void> {
+    yield;
+    checkMeta(this.#schemata, pointer);
+    yield;
+  }
+
+  *#visiting(schema: unknown, pointer: string, base: string): Task<OpenNode> {
+    const known = this.#nodes.get(pointer);
+    if (known !== undefined) return known;
+    if (typeof schema !== "boolean" && !isObject(schema)) {
+      throw this.#refuse(pointer, "must be a schema: an object, true or false", schema);
+    }
+    if (this.#nodes.size >= SCHEMA_LIMITS.subschemas) {
+      throw this.#refuse("", `must hold at most ${SCHEMA_LIMITS.subschemas.toLocaleString("en")} schemas`);
+    }
+    if (isObject(schema)) refuseUnsafe(this.#schemata, schema, pointer);
+    const node: OpenNode = {
+      pointer,
+      schema,
+      subschemas: [],
+      target: undefined,
+      base: isObject(schema) ? this.#baseOf(schema, pointer, base) : base,
+    };
+    this.#nodes.set(pointer, node);
+    if (this.#nodes.size % SCHEMAS_PER_STEP === 0) yield;
+    if (!isObject(schema)) return node;
+    this.#register(node, schema, base);
+    for (const subschema of subschemasOf(schema)) {
+      const inner = subschema.steps.reduce<string>(pointerTo, pointer);
+      const child = yield* this.#visiting(subschema.schema, inner, node.base);
+      node.subschemas.push({ ...subschema, node: child });
+      // The meta-schema of draft-07 does not look into this keyword of a later draft.
+      if (subschema.keyword === "$defs") yield* this.#checking(inner);
+    }
+    return node;
+  }
+
+  /** The base address inside a schema: its own `$id`, unless that only names it or is ignored beside a `$ref`. */
+  #baseOf(schema: JsonObject, pointer: string, base: string): string {
+    const id = schema["$id"];
+    if (typeof id !== "string" || typeof schema["$ref"] === "string" || id.startsWith("#")) return base;
+    return withoutFragment(this.#address(id, base, `${pointer}/$id`));
+  }
+
+  #register(node: OpenNode, schema: JsonObject, base: string): void {
+    const id = schema["$id"];
+    if (typeof id !== "string" || typeof schema["$ref"] === "string") return;
+    const address = this.#address(id, base, `${node.pointer}/$id`).replace(/#$/, "");
+    if (this.#addresses.has(address)) {
+      throw this.#refuse(`${node.pointer}/$id`, "is used by another schema in this document", id);
+    }
+    this.#addresses.set(address, node);
+  }
+
+  *#resolving(node: OpenNode, ref: string): Task<SchemaNode> {
+    const place = `${node.pointer}/$ref`;
+    const address = this.#address(ref, node.base, place);
+    const named = this.#addresses.get(address.replace(/#$/, ""));
+    if (named !== undefined) return named;
+    const resource = this.#addresses.get(withoutFragment(address));
+    if (resource === undefined) {
+      throw this.#refuse(
+        place,
+        "refers to something outside this schema, which is never fetched; copy it into definitions and refer to it there",
+        ref,
+      );
+    }
+    const fragment = this.#decoded(address.slice(withoutFragment(address).length + 1), place);
+    if (fragment.startsWith("/")) return yield* this.#descending(resource, fragment, place, ref);
+    throw this.#refuse(place, "refers to a name that no $id in this schema has", ref);
+  }
+
+  /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
+  *#descending(from: OpenNode, fragment: string, place: string, ref: string): Task<SchemaNode> {
+    let { pointer, base } = from;
+    let value: unknown = from.schema;
+    for (const step of pointerSteps(fragment)) {
+      value = childOf(value, step);
+      if (value === undefined) throw this.#refuse(place, "refers to a place that does not exist", ref);
+      pointer = pointerTo(pointer, step);
+      const known = this.#nodes.get(pointer);
+      if (known !== undefined) base = known.base;
+    }
+    const known = this.#nodes.get(pointer);
+    if (known !== undefined) return known;
+    if (typeof value !== "boolean" && !isObject(value)) {
+      throw this.#refuse(place, "refers to something that is not a schema", ref);
+    }
+    const node = yield* this.#visiting(value, pointer, base);
+    yield* this.#checking(pointer);
+    return node;
+  }
+
+  #address(reference: string, base: string, place: string): string {
+    try {
+      return new URL(reference, base).href;
+    } catch {
+      throw this.#refuse(place, "is not an address that can be resolved", reference);
+    }
+  }
+
+  #decoded(fragment: string, place: string): string {
+    try {
+      return decodeURIComponent(fragment);
+    } catch {
+      throw this.#refuse(place, "has a percent sign that does not begin an escape", fragment);
+    }
+  }
+
+  #refuse(pointer: string, message: string, value?: unknown): Error {
+    return refuseSchema(this.#schemata, pointer, message, value);
+  }
+}
+
+function withoutFragment(address: string): string {
+  const hash = address.indexOf("#");
+  return hash < 0 ? address : address.slice(0, hash);
+}
+
+/** The schemas directly inside one, found by keyword and place. */
+interface NodeChildren {
+  /** Of a keyword that holds one schema, such as `not`, or `items` with one for all. */
+  one(keyword: string): SchemaNode | undefined;
+  /** Of a keyword that holds a list, such as `allOf`, or `items` with one for each place. */
+  list(keyword: string): readonly SchemaNode[];
+  /** Of a keyword that holds a map, such as `properties`. */
+  map(keyword: string): ReadonlyMap<string, SchemaNode>;
+}
+
+const EMPTY_LIST: readonly SchemaNode[] = [];
+const EMPTY_MAP: ReadonlyMap<string, SchemaNode> = new Map();
+const known = new WeakMap<SchemaNode, NodeChildren>();
+
+export function childrenOf(node: SchemaNode): NodeChildren {
+  let children = known.get(node);
+  if (children === undefined) {
+    children = sorted(node);
+    known.set(node, children);
+  }
+  return children;
+}
+
+function sorted(node: SchemaNode): NodeChildren {
+  const ones = new Map<string, SchemaNode>();
+  const lists = new Map<string, SchemaNode[]>();
+  const maps = new Map<string, Map<string, SchemaNode>>();
+  for (const { keyword, steps, node: child } of node.subschemas) {
+    const place = steps[1];
+    if (place === undefined) ones.set(keyword, child);
+    else if (typeof place === "number") entry(lists, keyword, () => [] as SchemaNode[]).push(child);
+    else entry(maps, keyword, () => new Map<string, SchemaNode>()).set(place, child);
+  }
+  return {
+    one: (keyword) => ones.get(keyword),
+    list: (keyword) => lists.get(keyword) ?? EMPTY_LIST,
+    map: (keyword) => maps.get(keyword) ?? EMPTY_MAP,
+  };
+}
+
+function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}

@@ -1,0 +1,209 @@
+import { isObject, type JsonObject } from "../keywords.ts";
+import { childrenOf, type SchemaNode } from "../read.ts";
+import { scalarLiteral } from "./print.ts";
+import {
+  ANY_OBJECT,
+  intersectionOf,
+  NEVER,
+  sizeOf,
+  type TypeMember,
+  type TypeTree,
+  unionOf,
+  UNKNOWN,
+  word,
+} from "./type-tree.ts";
+
+/** What a schema without a type is about, told by the keywords that shape the type of TypeScript. */
+const SHAPING: readonly (readonly [type: string, keywords: readonly string[]])[] = [
+  ["object", ["properties", "required", "patternProperties", "additionalProperties"]],
+  ["array", ["items", "additionalItems"]],
+];
+
+/**
+ * The type of what a schema allows. It is never narrower than the schema, save that a schema without `type` is taken to
+ * mean what its keywords are about: one with `properties` an object, one with `items` a list.
+ *
+ * `not`, `contains`, `propertyNames`, `dependencies` and all bounds, lengths, patterns and formats have no counterpart.
+ */
+export function typeOfSchema(node: SchemaNode): TypeTree {
+  return typeOf(node, undefined);
+}
+
+/** The same for a payload's schema: a payload is an object, whatever else its schema would allow. */
+export function typeOfPayload(node: SchemaNode): TypeTree {
+  return typeOf(node, ["object"]);
+}
+
+/** @param context types the value has by what stands around the schema */
+function typeOf(node: SchemaNode, context: readonly string[] | undefined): TypeTree {
+  const { schema, target } = node;
+  if (!isObject(schema)) return schema ? UNKNOWN : NEVER;
+  if (target !== undefined) return { kind: "reference", to: target };
+  const children = childrenOf(node);
+  const stated = schema["type"] === undefined ? undefined : ([schema["type"]].flat() as string[]);
+  const types = stated?.filter((type) => context === undefined || allows(context, type)) ?? context;
+  const at = (child: SchemaNode): TypeTree => typeOf(child, types);
+  const parts = [ownType(node, schema, types, stated !== undefined), ...children.list("allOf").map(at)];
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const branches = children.list(keyword);
+    if (branches.length > 0) parts.push(unionOf(branches.map(at)));
+  }
+  const condition = children.one("if");
+  const [then, otherwise] = [children.one("then"), children.one("else")];
+  if (condition !== undefined && then !== undefined && otherwise !== undefined) {
+    parts.push(unionOf([intersectionOf([at(condition), at(then)]), at(otherwise)]));
+  }
+  return intersectionOf(parts);
+}
+
+function ownType(
+  node: SchemaNode,
+  schema: JsonObject,
+  types: readonly string[] | undefined,
+  isStated: boolean,
+): TypeTree {
+  const values = "const" in schema ? [schema["const"]] : schema["enum"];
+  if (Array.isArray(values)) {
+    const possible = (values as unknown[]).filter(
+      (value) => types === undefined || allows(types, typeName(value)),
+    );
+    return unionOf(possible.map(literalOf));
+  }
+  const hinted = SHAPING.filter(([, keywords]) => keywords.some((keyword) => keyword in schema));
+  if (types === undefined) {
+    return hinted.length === 0 ? UNKNOWN : unionOf(hinted.map(([type]) => shapeOf(type, node)));
+  }
+  // What is known from around it need not be said again.
+  if (!isStated && node.pointer !== "" && hinted.length === 0) return UNKNOWN;
+  return unionOf(types.map((type) => shapeOf(type, node)));
+}
+
+function shapeOf(type: string, node: SchemaNode): TypeTree {
+  switch (type) {
+    case "object":
+      return objectType(node);
+    case "array":
+      return listType(node);
+    case "integer":
+      return NUMBER;
+    case "number":
+      return NUMBER;
+    default:
+      return word(type);
+  }
+}
+
+const NUMBER = word("number");
+
+function allows(types: readonly string[], type: string): boolean {
+  if (types.includes(type)) return true;
+  return (type === "integer" && types.includes("number")) || (type === "number" && types.includes("integer"));
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+const UNDEFINED = word("undefined");
+/** Types within the type of an index signature. */
+const LARGEST_INDEX = 256;
+
+/**
+ * The type of an object. One that is open because nothing is said of other names has no index signature: a slip in a name
+ * should be an error, and an object with more members is assignable all the same.
+ */
+function objectType(node: SchemaNode): TypeTree {
+  const schema = node.schema as JsonObject;
+  const children = childrenOf(node);
+  const properties = children.map("properties");
+  const required = new Set((schema["required"] ?? []) as string[]);
+  const others = otherNames(node);
+  const members: TypeMember[] = [...properties].map(([name, property]) => ({
+    name,
+    type: typeOfSchema(property),
+    optional: !required.has(name),
+    comment: aboutSchema(property.schema),
+  }));
+  for (const name of required) {
+    if (!properties.has(name)) members.push({ name, type: others ?? UNKNOWN, optional: false, comment: [] });
+  }
+  if (members.length === 0) {
+    return others === undefined || others === UNKNOWN
+      ? ANY_OBJECT
+      : { kind: "object", members, index: others };
+  }
+  return { kind: "object", members, index: indexFor(others, members) };
+}
+
+/** What the schema says of names it does not list; `undefined` where it says nothing. */
+function otherNames(node: SchemaNode): TypeTree | undefined {
+  const children = childrenOf(node);
+  const patterns = [...children.map("patternProperties").values()];
+  const additional = children.one("additionalProperties");
+  if (additional === undefined) return patterns.length > 0 ? UNKNOWN : undefined;
+  return unionOf([...patterns, additional].map(typeOfSchema));
+}
+
+/**
+ * TypeScript asks that an index signature takes in every member as well. That writes the members' types twice, those inside
+ * them four times and so on; where it would be too much, the other names may be anything.
+ */
+function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
+  if (others === undefined || others === NEVER) return undefined;
+  const optional = members.some((member) => member.optional);
+  const taken = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
+  const words = new Set(taken.map((type) => (type.kind === "word" ? type.text : type)));
+  const size = [...words].reduce((sum, type) => sum + (typeof type === "string" ? 1 : sizeOf(type)), 0);
+  return size > LARGEST_INDEX ? UNKNOWN : unionOf(taken);
+}
+
+/** What a schema says about itself, as lines of a comment. */
+export function aboutSchema(schema: JsonObject | boolean): string[] {
+  if (!isObject(schema)) return [];
+  const { title, description } = schema;
+  const lines = [title, description].filter(
+    (text) => typeof text === "string" && text.trim() !== "",
+  ) as string[];
+  return lines.length === 2 && lines[0] === lines[1] ? lines.slice(1) : lines;
+}
+
+/** The type of a list, or of a tuple where `items` lists the places. */
+function listType(node: SchemaNode): TypeTree {
+  const schema = node.schema as JsonObject;
+  const children = childrenOf(node);
+  const places = children.list("items");
+  const each = children.one("items");
+  if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOfSchema(each) };
+  const least = Number(schema["minItems"] ?? 0);
+  const most = Number(schema["maxItems"] ?? Infinity);
+  const types = places.slice(0, most).map(typeOfSchema);
+  // A place that nothing can take is the end.
+  const end = types.indexOf(NEVER);
+  const items = (end < 0 ? types : types.slice(0, end)).map((type, index) => ({
+    type,
+    optional: index >= least,
+  }));
+  const further = children.one("additionalItems");
+  const rest = further === undefined ? UNKNOWN : typeOfSchema(further);
+  const ends = end >= 0 || most <= places.length || rest === NEVER;
+  return { kind: "tuple", items, rest: ends ? undefined : rest };
+}
+
+/** The type that only one value of JSON has. */
+function literalOf(value: unknown): TypeTree {
+  if (Array.isArray(value)) {
+    const items = (value as unknown[]).map((item) => ({ type: literalOf(item), optional: false }));
+    return { kind: "tuple", items, rest: undefined };
+  }
+  if (isObject(value)) {
+    const members = Object.entries(value).map(([name, member]) => ({
+      name,
+      type: literalOf(member),
+      optional: false,
+      comment: [],
+    }));
+    return { kind: "object", members, index: members.length === 0 ? word("never") : undefined };
+  }
+  return word(scalarLiteral(value as string | number | boolean | null) ?? "number");
+}

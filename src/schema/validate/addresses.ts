@@ -1,0 +1,316 @@
+import { fullFormats } from "ajv-formats/dist/formats.js";
+import { spend } from "../limits.ts";
+
+// RFC 3492 with the parameters IDNA uses. Labels are 63 characters at the most, so that nothing here is long.
+
+const BASE = 36;
+const LEAST = 1;
+const MOST = 26;
+const FIRST_BIAS = 72;
+const FIRST_CHARACTER = 0x80;
+const LAST_CHARACTER = 0x10ffff;
+const DIGITS = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+/** What a Punycode text, without `xn--`, stands for; `undefined` for one that is none. */
+function fromPunycode(text: string): string | undefined {
+  const end = text.lastIndexOf("-");
+  const characters = Array.from(text.slice(0, Math.max(end, 0)), (one) => one.codePointAt(0)!);
+  let character = FIRST_CHARACTER;
+  let at = 0;
+  let bias = FIRST_BIAS;
+  for (let read = end + 1; read < text.length;) {
+    const before = at;
+    for (let weight = 1, step = BASE; ; step += BASE) {
+      const digit = DIGITS.indexOf(text.charAt(read++).toLowerCase() || "-");
+      if (digit < 0) return undefined;
+      at += digit * weight;
+      const threshold = thresholdAt(step, bias);
+      if (digit < threshold) break;
+      weight *= BASE - threshold;
+    }
+    const length = characters.length + 1;
+    bias = adapted(at - before, length, before === 0);
+    character += Math.floor(at / length);
+    at %= length;
+    if (character > LAST_CHARACTER || (character >= 0xd800 && character <= 0xdfff)) return undefined;
+    characters.splice(at++, 0, character);
+  }
+  return String.fromCodePoint(...characters);
+}
+
+function toPunycode(text: string): string {
+  const characters = Array.from(text, (one) => one.codePointAt(0)!);
+  const basic = characters.filter((one) => one < FIRST_CHARACTER);
+  let written = String.fromCodePoint(...basic);
+  if (basic.length > 0) written += "-";
+  let last = FIRST_CHARACTER;
+  let delta = 0;
+  let bias = FIRST_BIAS;
+  let done = basic.length;
+  for (const next of [...new Set(characters)].toSorted((a, b) => a - b)) {
+    if (next < FIRST_CHARACTER) continue;
+    delta += (next - last) * (done + 1);
+    for (const one of characters) {
+      if (one < next) delta++;
+      if (one !== next) continue;
+      written += numberOf(delta, bias);
+      bias = adapted(delta, done + 1, done === basic.length);
+      delta = 0;
+      done++;
+    }
+    delta++;
+    last = next + 1;
+  }
+  return written;
+}
+
+function numberOf(delta: number, bias: number): string {
+  let written = "";
+  let left = delta;
+  for (let step = BASE; ; step += BASE) {
+    const threshold = thresholdAt(step, bias);
+    if (left < threshold) return written + DIGITS.charAt(left);
+    written += DIGITS.charAt(threshold + ((left - threshold) % (BASE - threshold)));
+    left = Math.floor((left - threshold) / (BASE - threshold));
+  }
+}
+
+function thresholdAt(step: number, bias: number): number {
+  return Math.min(Math.max(step - bias, LEAST), MOST);
+}
+
+function adapted(delta: number, count: number, isFirst: boolean): number {
+  let left = Math.floor(delta / (isFirst ? 700 : 2));
+  left += Math.floor(left / count);
+  let bias = 0;
+  for (; left > ((BASE - LEAST) * MOST) / 2; bias += BASE) left = Math.floor(left / (BASE - LEAST));
+  return bias + Math.floor(((BASE - LEAST + 1) * left) / (left + 38));
+}
+
+/** Characters of the longest name, and of the longest label of one, as they go over the wire. */
+const LONGEST_NAME = 253;
+const LONGEST_LABEL = 63;
+const LABEL = /[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?/;
+const ONLY_LABEL = new RegExp(`^${LABEL.source}$`);
+const NAME = new RegExp(`^${LABEL.source}(?:\\.${LABEL.source})*$`);
+/** What a label that is not only ASCII takes, in whichever form. */
+const LABEL_STEPS = 50;
+const DOTS = /[.\u3002\uff0e\uff61]/;
+// oxlint-disable-next-line no-control-regex
+const ASCII = /^[\0-\x7f]*$/;
+
+/** A name of RFC 1123, whatever its labels stand for. */
+function isAsciiName(text: string): boolean {
+  return text.length <= LONGEST_NAME && NAME.test(text);
+}
+
+/** A name of RFC 1123, in which each label that begins with `xn--` stands for one of IDNA 2008. */
+export function isHostName(text: string): boolean {
+  if (!isAsciiName(text)) return false;
+  return !text.includes("--") || isIdnHostName(text);
+}
+
+/** A name of IDNA 2008 (RFC 5890 to 5893), each label in either form. */
+export function isIdnHostName(text: string): boolean {
+  // A character takes two units at the most, and never less than one of those that go over the wire.
+  if (text.length > 2 * LONGEST_NAME) return false;
+  const labels = text.split(DOTS).map(readLabel);
+  if (!labels.every((label) => label !== undefined)) return false;
+  if (labels.reduce((sum, { wire }) => sum + wire.length + 1, -1) > LONGEST_NAME) return false;
+  return (
+    !labels.some(({ shown }) => RIGHT_TO_LEFT.test(shown)) || labels.every(({ shown }) => goesOneWay(shown))
+  );
+}
+
+/** A label as it is shown and as it goes over the wire; `undefined` for what is none. */
+function readLabel(label: string): { shown: string; wire: string } | undefined {
+  // Each character beyond ASCII takes one over the wire at the least.
+  if (label.length > 2 * LONGEST_LABEL) return undefined;
+  if (!ASCII.test(label)) {
+    spend(LABEL_STEPS);
+    const wire = `xn--${toPunycode(label)}`;
+    return wire.length <= LONGEST_LABEL && isUnicodeLabel(label) ? { shown: label, wire } : undefined;
+  }
+  if (!ONLY_LABEL.test(label)) return undefined;
+  if (label.slice(2, 4) !== "--") return { shown: label, wire: label };
+  spend(LABEL_STEPS);
+  const wire = label.toLowerCase();
+  const shown = wire.startsWith("xn--") ? fromPunycode(wire.slice(4)) : undefined;
+  if (shown === undefined || ASCII.test(shown) || `xn--${toPunycode(shown)}` !== wire) return undefined;
+  return isUnicodeLabel(shown) ? { shown, wire } : undefined;
+}
+
+/** The characters of RFC 5892: letters, digits and marks that stay as they are when upper case and other forms are folded. */
+const CHARACTERS =
+  /^[[[\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}]--[\p{Changes_When_NFKC_Casefolded}\p{Default_Ignorable_Code_Point}\u20d0-\u20ff\u0640\u07fa\u302e-\u302f\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\u{1d100}-\u{1d1ff}\u{1d200}-\u{1d24f}]]\-\u00df\u03c2\u06fd\u06fe\u0f0b\u3007\u00b7\u0375\u05f3\u05f4\u30fb\u200c\u200d]+$/v;
+/** Letters that join the next one, of the scripts that have them. */
+const JOINING =
+  "[\\u0620\\u0626\\u0628\\u062a-\\u062e\\u0633-\\u063f\\u0641-\\u0647\\u0649\\u064a\\u066e\\u066f\\u0678-\\u0687\\u069a-\\u06bf\\u06c1\\u06c2\\u06cc\\u06ce\\u06d0\\u06d1\\u06fa-\\u06fc\\u06ff\\u0712-\\u0714\\u071a-\\u071d\\u071f-\\u0727\\u0729\\u072b\\u072d\\u072e\\u074e-\\u0758\\u075c-\\u076a\\u076d-\\u0770\\u0772\\u0775-\\u0777\\u077a-\\u077f\\u07ca-\\u07ea\\u0841-\\u0845\\u0848\\u084a-\\u0853\\u0855\\u0860\\u0862-\\u0865\\u0868\\u08a0-\\u08a9\\u08af\\u08b0\\u08b3-\\u08b8\\u08ba-\\u08c8\\u1820-\\u1878\\u1887-\\u18a8\\u18aa\\ua840-\\ua872]";
+const JOINED =
+  "[\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Nko}\\p{Script=Mandaic}\\p{Script=Mongolian}\\p{Script=Phags_Pa}]";
+const VIRAMA =
+  "[\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab\\u1bf2\\u1bf3\\u2d7f\\ua806\\ua82c\\ua8c4\\ua953\\ua9c0\\uaaf6\\uabed\\u{10a3f}\\u{11046}\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}\\u{119e0}\\u{11a34}\\u{11a47}\\u{11a99}\\u{11c3f}\\u{11d44}\\u{11d45}\\u{11d97}]";
+/** Characters where they may not be: the contexts of RFC 5892's appendix A, each turned round. */
+const OUT_OF_PLACE: readonly RegExp[] = [
+  /^\p{M}/u,
+  /^-|-$|^..--/u,
+  /(?<!l)\u00b7|\u00b7(?!l)/u,
+  /\u0375(?!\p{Script=Greek})/u,
+  /(?<!\p{Script=Hebrew})[\u05f3\u05f4]/u,
+  /^[^\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]*\u30fb[^\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]*$/u,
+  /[\u0660-\u0669].*[\u06f0-\u06f9]|[\u06f0-\u06f9].*[\u0660-\u0669]/u,
+  new RegExp(`(?<!${VIRAMA})\\u200d`, "u"),
+  new RegExp(`(?<!${VIRAMA}|${JOINING}\\p{Mn}*)\\u200c|(?<!${VIRAMA})\\u200c(?!\\p{Mn}*${JOINED})`, "u"),
+];
+
+function isUnicodeLabel(label: string): boolean {
+  return (
+    CHARACTERS.test(label) &&
+    label === label.normalize("NFC") &&
+    !OUT_OF_PLACE.some((pattern) => pattern.test(label))
+  );
+}
+
+// RFC 5893, with the directions that the characters of labels can have.
+const RIGHT_BLOCKS =
+  "\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}";
+const ARABIC_DIGITS = "\\u0660-\\u0669\\u{10d30}-\\u{10d39}\\u{10d40}-\\u{10d49}";
+const RIGHT = `[[${RIGHT_BLOCKS}]--[\\p{Mn}\\u06f0-\\u06f9${ARABIC_DIGITS}]]`;
+const EITHER = "0-9\\u06f0-\\u06f9";
+const RIGHT_TO_LEFT = new RegExp(`[${RIGHT}${ARABIC_DIGITS}]`, "v");
+const LEFT_LABEL = new RegExp(`^[\\p{L}--${RIGHT}][^${RIGHT}${ARABIC_DIGITS}]*$`, "v");
+const RIGHT_LABEL = new RegExp(
+  `^${RIGHT}[${RIGHT}${ARABIC_DIGITS}${EITHER}\\-\\u200c\\u200d\\p{Mn}]*(?<=[${RIGHT}${ARABIC_DIGITS}${EITHER}]\\p{Mn}*)$`,
+  "v",
+);
+const MIXED_DIGITS = new RegExp(`[${EITHER}].*[${ARABIC_DIGITS}]|[${ARABIC_DIGITS}].*[${EITHER}]`, "v");
+
+function goesOneWay(label: string): boolean {
+  return LEFT_LABEL.test(label) || (RIGHT_LABEL.test(label) && !MIXED_DIGITS.test(label));
+}
+
+const IPV6 = fullFormats.ipv6 as RegExp;
+const IPV4 =
+  /^(?:0{0,2}\d|0?\d\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:0{0,2}\d|0?\d\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
+
+/** What the part before the @ may not have, bare and in quotes: in ASCII, and where every other character is allowed too. */
+const BARE = /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]|^\.|\.\.|\.$|^$/;
+// oxlint-disable-next-line no-control-regex
+const OTHER_BARE = /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.\x80-\u{10ffff}]|^\.|\.\.|\.$|^$/u;
+const QUOTED = /[^ !#-[\]-~]/;
+const OTHER_QUOTED = /[^ !#-[\]-~\x80-\u{10ffff}]/u;
+
+/** A mailbox of RFC 5321. */
+export function isMailbox(text: string): boolean {
+  return isOf(text, BARE, QUOTED, isAsciiName);
+}
+
+/** A mailbox of RFC 6531. */
+export function isIdnMailbox(text: string): boolean {
+  return isOf(text, OTHER_BARE, OTHER_QUOTED, (domain) => isIdnHostName(domain.normalize("NFC")));
+}
+
+function isOf(text: string, bare: RegExp, quoted: RegExp, isDomain: (text: string) => boolean): boolean {
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, Math.max(at, 0));
+  const isQuoted = local.length > 1 && local.startsWith('"') && local.endsWith('"');
+  // A backslash may stand before any character of ASCII that is shown.
+  const faulty = isQuoted ? quoted.test(local.slice(1, -1).replaceAll(/\\[ -~]/g, "")) : bare.test(local);
+  if (faulty) return false;
+  const domain = text.slice(at + 1);
+  if (!domain.startsWith("[") || !domain.endsWith("]")) return isDomain(domain);
+  const address = domain.slice(1, -1);
+  return IPV4.test(address) || (/^ipv6:/i.test(address) && IPV6.test(address.slice(5)));
+}
+
+/** What RFC 3986 allows in a part of an address, besides escapes, as the inside of a character class. */
+const UNRESERVED = "A-Za-z0-9\\-._~";
+const SUB_DELIMS = "!$&'()*+,;=";
+/** What RFC 3987 allows besides: in any part, and in a query. */
+const OTHER =
+  "\\u{a0}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{ffef}" +
+  Array.from({ length: 13 }, (_, at) => planes(at + 1)).join("") +
+  "\\u{e1000}-\\u{efffd}";
+const PRIVATE = "\\u{e000}-\\u{f8ff}\\u{f0000}-\\u{ffffd}\\u{100000}-\\u{10fffd}";
+
+function planes(plane: number): string {
+  const at = plane.toString(16);
+  return `\\u{${at}0000}-\\u{${at}fffd}`;
+}
+
+/** Finds what a part may not have. To look for one character needs no going back, whatever the text. */
+const forbidden = (allowed: string): RegExp => new RegExp(`[^%${allowed}]`, "u");
+const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
+
+function partsOf(other: string, inQuery: string) {
+  const common = UNRESERVED + SUB_DELIMS + other;
+  return {
+    userInfo: forbidden(`${common}:`),
+    name: forbidden(common),
+    path: forbidden(`${common}:@/`),
+    query: forbidden(`${common}:@/?${inQuery}`),
+    fragment: forbidden(`${common}:@/?`),
+  };
+}
+const URI = partsOf("", "");
+const IRI = partsOf(OTHER, PRIVATE);
+type Parts = typeof URI;
+
+/** Takes any text apart, as appendix B of RFC 3986 does. */
+const ADDRESS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
+const FUTURE_ADDRESS = new RegExp(`^[vV][0-9A-Fa-f]+\\.[${UNRESERVED}${SUB_DELIMS}:]+$`);
+
+export const isUri = (text: string): boolean => isAddress(text, URI, true);
+export const isUriReference = (text: string): boolean => isAddress(text, URI, false);
+export const isIri = (text: string): boolean => isAddress(text, IRI, true);
+export const isIriReference = (text: string): boolean => isAddress(text, IRI, false);
+
+function isAddress(text: string, parts: Parts, isAbsolute: boolean): boolean {
+  const [, scheme, authority, path = "", query = "", fragment = ""] = ADDRESS.exec(text)!;
+  if (scheme === undefined ? isAbsolute || /^[^/]*:/.test(path) : !SCHEME.test(scheme)) return false;
+  if (BROKEN_ESCAPE.test(text)) return false;
+  if (authority !== undefined && !isAuthority(authority, parts)) return false;
+  return !parts.path.test(path) && !parts.query.test(query) && !parts.fragment.test(fragment);
+}
+
+function isAuthority(authority: string, parts: Parts): boolean {
+  const at = authority.indexOf("@");
+  if (parts.userInfo.test(authority.slice(0, Math.max(at, 0)))) return false;
+  const place = authority.slice(at + 1);
+  const end = place.startsWith("[") ? place.indexOf("]") + 1 : place.search(/:|$/);
+  if (!/^(?::\d*)?$/.test(place.slice(end))) return false;
+  const host = place.slice(0, end);
+  if (!host.startsWith("[")) return !parts.name.test(host);
+  return IPV6.test(host.slice(1, -1)) || FUTURE_ADDRESS.test(host.slice(1, -1));
+}
+
+const EXPRESSION = /\{([^{}]*)\}/g;
+const NO_LITERAL = new RegExp(`[^%!#$&'()*+,\\-./0-9:;=?@A-Z[\\]_a-z~${OTHER}${PRIVATE}]`, "u");
+const OPERATOR = /^[+#./;?&=,!@|]/;
+const MODIFIER = /(?:\*|:[1-9]\d{0,3})$/;
+const NO_NAME = /[^%A-Za-z0-9_.]|^\.|\.\.|\.$|^$/;
+
+/** A template of RFC 6570. */
+export function isUriTemplate(text: string): boolean {
+  // What stands in for an expression is no part of an escape.
+  const literals = text.replace(EXPRESSION, "{}").replaceAll("{}", "/");
+  if (BROKEN_ESCAPE.test(text) || BROKEN_ESCAPE.test(literals) || NO_LITERAL.test(literals)) return false;
+  for (const [, expression = ""] of text.matchAll(EXPRESSION)) {
+    const variables = expression.replace(OPERATOR, "").split(",");
+    if (variables.some((variable) => NO_NAME.test(variable.replace(MODIFIER, "")))) return false;
+  }
+  return true;
+}
+
+const WEB_ADDRESS = /^(?:https?|ftp):\/\/(?:[^\s/@]+@)?([^\s/@:]{1,253})(?::\d{2,5})?(?:\/\S*)?$/iu;
+const WEB_NAME =
+  /^(?:[a-z0-9\u{a1}-\u{ffff}]+-)*[a-z0-9\u{a1}-\u{ffff}]+(?:\.(?:[a-z0-9\u{a1}-\u{ffff}]+-)*[a-z0-9\u{a1}-\u{ffff}]+)*\.[a-z\u{a1}-\u{ffff}]{2,}$/iu;
+const PUBLIC_IPV4 =
+  /^(?!(?:10|127)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.)(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/;
+
+/** An address on the public web, as ajv-formats has it. That one tries every end of a user's name, in the square of the length. */
+export function isUrl(text: string): boolean {
+  const host = WEB_ADDRESS.exec(text)?.[1];
+  return host !== undefined && (WEB_NAME.test(host) || PUBLIC_IPV4.test(host));
+}

@@ -1,0 +1,246 @@
+import { Ajv, type ErrorObject } from "ajv";
+import { isObject, patternsIn } from "../keywords.ts";
+import {
+  BudgetExceeded,
+  FAILURES_TOLD,
+  finish,
+  refillBudget,
+  type Task,
+  VALIDATION_STEPS,
+} from "../limits.ts";
+import { PatternCompiler } from "../patterns/compile.ts";
+import { fieldName } from "../pointers.ts";
+import { readingSchema, type SchemaDocument } from "../read.ts";
+import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
+import { checkCallGraph } from "./call-graph.ts";
+import { type Failure, type Fault, faultOf, faultsOf, shortened, shortenedText } from "./errors.ts";
+import { FORMATS } from "./formats.ts";
+import { takeApart } from "./parts.ts";
+import { forget } from "./values.ts";
+
+/** What a validator keeps, measured: so much by itself, for each part and schema it has, and for each character of them. */
+const OWN_BYTES = 4 * 1024;
+const BYTES_PER_PART = 1_536;
+const BYTES_PER_SCHEMA = 640;
+const BYTES_PER_CHARACTER = 5;
+
+/** A compiled schema. */
+export interface Validator {
+  /** About what it keeps in memory. */
+  readonly bytes: number;
+  /**
+   * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
+   * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
+   */
+  validate(value: unknown, maxSteps?: number): Failure | undefined;
+  /** Only whether it conforms, `undefined` where so many steps are not enough to tell. */
+  conforms(value: unknown, maxSteps: number): boolean | undefined;
+  /** How many functions it is made of. */
+  readonly parts: number;
+  /**
+   * Runs each of them once, a step each. V8 reads a function's code when it is first run, and again when it was not run for
+   * long: some 1.5 ms for a large one, which no check should have to wait for dozens of times.
+   */
+  warming(): Task<void>;
+}
+
+/** A schema compiled to tell all that a value breaks, which takes several times as long as to find the first. */
+export interface Explainer {
+  readonly bytes: number;
+  /** The first of what it breaks, `[]` also where so many steps are not enough to tell. */
+  explain(value: unknown, maxSteps: number): readonly Failure[];
+}
+
+/**
+ * Compiles a schema that `checkSchema` has accepted. Takes about a millisecond for twenty properties.
+ * @throws `invalid` with the place, for one it would not have accepted
+ */
+export function compileSchema(schemata: unknown): Validator {
+  return finish(compilingSchema(schemata));
+}
+
+/** The same, a part a step, and ready to be run. */
+export function* compilingSchema(schemata: unknown): Task<Validator> {
+  const document = yield* readingSchema(schemata);
+  yield;
+  const validator = yield* compilingDocument(document);
+  yield* validator.warming();
+  return validator;
+}
+
+/** As `compileSchema`. */
+export function compileExplainer(schemata: unknown): Explainer {
+  const document = finish(readingSchema(schemata));
+  const patterns = new PatternCompiler();
+  const table = finish(compilingParts(document, patterns, true));
+  return {
+    bytes: bytesOf(document, table, patterns),
+    explain: (value, maxSteps) => explain(table, value, maxSteps),
+  };
+}
+
+export function compileDocument(document: SchemaDocument): Validator {
+  return finish(compilingDocument(document));
+}
+
+/** @param patterns may have compiled some of its patterns already */
+export function* compilingDocument(
+  document: SchemaDocument,
+  patterns = new PatternCompiler(),
+): Task<Validator> {
+  const table = yield* compilingParts(document, patterns, false);
+  return {
+    bytes: bytesOf(document, table, patterns),
+    validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
+    conforms: (value, maxSteps) => judge(table, value, maxSteps),
+    parts: table.length,
+    warming: () => warm(table),
+  };
+}
+
+function bytesOf({ nodes, schemata }: SchemaDocument, table: PartTable, patterns: PatternCompiler): number {
+  return (
+    OWN_BYTES +
+    BYTES_PER_PART * table.length +
+    BYTES_PER_SCHEMA * nodes.length +
+    BYTES_PER_CHARACTER * JSON.stringify(schemata).length +
+    patterns.bytes
+  );
+}
+
+function* compilingParts(
+  document: SchemaDocument,
+  patterns: PatternCompiler,
+  allErrors: boolean,
+): Task<PartTable> {
+  const parts = takeApart(document);
+  yield;
+  checkCallGraph(document.schemata, parts);
+  yield;
+  const table: PartTable = [];
+  // Ajv asks for all patterns of a part in one go, so they are to be there by then.
+  for (const { schema } of document.nodes) {
+    if (!isObject(schema)) continue;
+    for (const { pattern } of patternsIn(schema)) yield* patterns.compiling(pattern);
+  }
+  // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
+  const ajv = new Ajv({
+    meta: false,
+    validateSchema: false,
+    addUsedSchema: false,
+    strict: false,
+    strictNumbers: true,
+    logger: false,
+    messages: false,
+    allErrors,
+    ownProperties: true,
+    formats: FORMATS,
+    // V8 optimises what is run often; Ajv's own passes take nine tenths of the time to compile and save none of it.
+    code: { regExp: patterns.engine(), optimize: false },
+  });
+  addKeywords(ajv, table);
+  for (const { schema } of parts) {
+    yield;
+    refillBudget();
+    table.push(ajv.compile(schema));
+    forget();
+  }
+  return table;
+}
+
+function* warm(table: PartTable): Task<void> {
+  for (const part of table) {
+    yield;
+    // Ends where it counts its steps, which it does first, so it goes into no other.
+    refillBudget(0);
+    try {
+      part(null);
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error;
+    }
+  }
+}
+
+function judge(table: PartTable, value: unknown, maxSteps: number): boolean | undefined {
+  refillBudget(maxSteps);
+  try {
+    return table[0]!(value);
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    return undefined;
+  } finally {
+    forget();
+  }
+}
+
+function check(table: PartTable, value: unknown, maxSteps: number): Failure | undefined {
+  const validate = table[0]!;
+  refillBudget(maxSteps);
+  try {
+    if (validate(value)) return undefined;
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
+    return { field: "", message, value: null };
+  } finally {
+    forget();
+  }
+  return failureOf(faultOf(validate.errors ?? [], value));
+}
+
+function explain(table: PartTable, value: unknown, maxSteps: number): readonly Failure[] {
+  refillBudget(maxSteps);
+  let errors: readonly ErrorObject[];
+  try {
+    errors = runPart(table[0]!, value) ?? [];
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    return [];
+  } finally {
+    forget();
+  }
+  return faultsOf(errors, value, FAILURES_TOLD).map(failureOf);
+}
+
+function failureOf({ path, message, value }: Fault): Failure {
+  return { field: fieldName(path), message: shortenedText(message), value: shortened(value) };
+}
+
+/** One payload held to one schema, elsewhere than on the thread that asks. */
+export interface LongCheck {
+  readonly schemata: unknown;
+  /** Well-formed JSON. */
+  readonly payload: Uint8Array;
+  readonly maxSteps: number;
+  /** Whether all that a payload breaks is to be told. */
+  readonly explains?: boolean;
+}
+
+export interface LongCheckAnswer {
+  /** Why the payload does not conform, or `undefined` when it does. */
+  readonly failure: Failure | undefined;
+  /** Whether the steps were enough to tell; if not, the failure says so. */
+  readonly isDecided: boolean;
+}
+
+/** Who asks for a check. */
+export interface LongCheckAsker {
+  /** The same object for the same caller. */
+  readonly caller: object;
+  /** Ends what waits, which rejects with its reason. */
+  readonly gone?: AbortSignal | undefined;
+  /** Whether as much of the caller's may wait as it asks for: it bounds that itself. */
+  readonly boundsItself?: boolean;
+  /** No more than so many of the caller's may wait for this one to be taken; else as many as can be. */
+  readonly maxWaiting?: number;
+  /** For how many more payloads all that they break is told; each takes the other thread some time. */
+  readonly explained?: { left: number };
+}
+
+export interface LongChecks {
+  /**
+   * Those of one caller in the order of asking, and callers by turns.
+   * @throws EvregError `unavailable` when too much of the caller's waits, or the thread failed
+   */
+  check(check: LongCheck, asker: LongCheckAsker): Promise<LongCheckAnswer>;
+}

@@ -1,0 +1,270 @@
+import { isAssertion, type JsonObject } from "../keywords.ts";
+import type { SchemaDocument, SchemaNode } from "../read.ts";
+import { CALL, STEPS } from "./ajv-keywords.ts";
+import { isCheckedFormat } from "./formats.ts";
+
+/** A schema as Ajv gets it: draft-07 keywords that check something, every reference a call into the list of parts. */
+export interface Part {
+  /** Place in the document, as a JSON pointer. */
+  readonly pointer: string;
+  readonly schema: JsonObject | boolean;
+  /** Schemas run when it is run once, those of lists and maps of any length left aside. */
+  readonly weight: number;
+}
+
+/** With more children than this, a schema is taken apart: the code Ajv makes nests with each, and its time with the square. */
+const WIDTH = 32;
+/**
+ * The schemas within one that are compiled with it, those of few schemas left aside; the rest are parts of their own. Ajv
+ * takes some 0.1 ms for each, and all of a part in one go.
+ */
+const COMPILED_WITH = 64;
+const FEW = 4;
+/** What a call takes besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
+const CALL_STEPS = 10;
+/** What looking up one of the names a schema lists takes, in an object with very many. */
+const NAME_STEPS = 4;
+/** What an alternative takes besides its schema: most fail, and an error is made for each. */
+const TRIAL_STEPS = 1;
+/** A schema that lists more names than this is not copied to the places that refer to it: its code would be, too. */
+const COPIED_NAMES = 8;
+/** Keywords that may be split over several schemas that must all hold, or one of which must. */
+const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
+
+/**
+ * Takes a document apart into schemas for Ajv; the first part is the root.
+ *
+ * Ajv never sees the document itself: unknown keywords, unknown formats, `nullable` (which Ajv would honour) and what
+ * stands beside a `$ref` are left out, so that they check nothing, as draft-07 says.
+ */
+export function takeApart(document: SchemaDocument): readonly Part[] {
+  const parts = new Parts();
+  parts.numberOf(document.root);
+  return parts.finish();
+}
+
+interface Built {
+  readonly schema: JsonObject | boolean;
+  /** As in `Part`. */
+  readonly weight: number;
+  /** What running it takes of the budget; what is run once for each item or member counts by itself. */
+  readonly steps: number;
+  /** Schemas that are compiled when it is. */
+  readonly size: number;
+}
+
+const ONE = { weight: 1, steps: 1, size: 1 };
+
+class Parts {
+  readonly #parts: Part[] = [];
+  readonly #numbers = new Map<SchemaNode, number>();
+  readonly #waiting: SchemaNode[] = [];
+  /** Place of the part being built, for those split off it. */
+  #pointer = "";
+
+  /** The part for a schema others refer to; it is built later, so that nothing recurses along references. */
+  numberOf(node: SchemaNode): number {
+    let number = this.#numbers.get(node);
+    if (number === undefined) {
+      number = this.#parts.push({ pointer: node.pointer, schema: true, weight: 0 }) - 1;
+      this.#numbers.set(node, number);
+      this.#waiting.push(node);
+    }
+    return number;
+  }
+
+  finish(): readonly Part[] {
+    for (let node = this.#waiting.shift(); node !== undefined; node = this.#waiting.shift()) {
+      this.#pointer = node.pointer;
+      this.#parts[this.#numbers.get(node)!] = this.#part(this.#build(node));
+    }
+    return this.#parts;
+  }
+
+  #add(built: Built): Built {
+    const number = this.#parts.push(this.#part(built)) - 1;
+    return { schema: { [CALL]: number }, ...ONE };
+  }
+
+  #part(built: Built): Part {
+    const { schema } = counted({ ...built, steps: built.steps + CALL_STEPS });
+    return { pointer: this.#pointer, schema, weight: built.weight + CALL_STEPS };
+  }
+
+  /** The same as a part of its own. It stands for no more schemas than before. */
+  #apart(built: Built): Built {
+    return this.#add({ ...built, weight: built.weight - CALL_STEPS });
+  }
+
+  #build(node: SchemaNode): Built {
+    if (typeof node.schema === "boolean") return { schema: node.schema, ...ONE };
+    if (node.target !== undefined) return this.#refer(node.target);
+    const schema: JsonObject = {};
+    let { weight, steps, size } = ONE;
+    for (const [keyword, value] of Object.entries(node.schema)) {
+      if (!isAssertion(keyword) || (keyword === "format" && !isCheckedFormat(String(value)))) continue;
+      schema[keyword] = value;
+    }
+    weight += ((node.schema["required"] ?? []) as unknown[]).length >> 3;
+    steps += NAME_STEPS * namesListed(node.schema);
+    const held = new Holder(schema);
+    const dependencies = node.schema["dependencies"];
+    for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
+      if (Array.isArray(value)) held.put(["dependencies", name], value);
+    }
+    for (const {
+      keyword,
+      steps: [, place],
+      looksAt,
+      node: child,
+    } of node.subschemas) {
+      if (looksAt === "nothing") continue;
+      let built = this.#build(child);
+      if (built.size > FEW && size + built.size > COMPILED_WITH) built = this.#apart(built);
+      size += built.size;
+      // One that nothing matches must be looked for in the whole list all the same, so it has to count.
+      if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
+      if (keyword !== "properties" && looksAt === "inside") built = counted(built);
+      else {
+        weight += built.weight;
+        steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
+      }
+      held.put(place === undefined ? [keyword] : [keyword, place], built.schema);
+    }
+    held.rehouseProto();
+    held.rehouseContains();
+    return { schema: this.#narrow(schema), weight, steps, size };
+  }
+
+  /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
+  #refer(target: SchemaNode): Built {
+    const plain = target.subschemas.length === 0 && target.target === undefined;
+    if (plain && namesListed(target.schema) <= COPIED_NAMES) return this.#build(target);
+    return { schema: { [CALL]: this.numberOf(target) }, ...ONE };
+  }
+
+  #narrow(schema: JsonObject): JsonObject {
+    const groups: unknown[] = longNameLists(schema).map((one) => this.#apart({ schema: one, ...ONE }).schema);
+    for (const keyword of SPLIT_MAPS) {
+      const map = schema[keyword];
+      if (map === undefined || Object.keys(map as object).length <= WIDTH) continue;
+      for (const group of grouped(Object.entries(map as JsonObject))) {
+        groups.push(this.#add({ schema: { [keyword]: Object.fromEntries(group) }, ...sizes(group) }).schema);
+      }
+      // The names stay, as additionalProperties needs them.
+      if (keyword === "dependencies") delete schema[keyword];
+      else schema[keyword] = Object.fromEntries(Object.keys(map as object).map((name) => [name, true]));
+    }
+    if (groups.length > 0)
+      schema["allOf"] = [...groups, ...((schema["allOf"] as unknown[] | undefined) ?? [])];
+    for (const keyword of ["allOf", "anyOf"]) {
+      let list = schema[keyword] as unknown[] | undefined;
+      while (list !== undefined && list.length > WIDTH) {
+        list = grouped(list).map(
+          (group) => this.#add({ schema: { [keyword]: group }, ...sizes(group) }).schema,
+        );
+      }
+      if (list !== undefined) schema[keyword] = list;
+    }
+    for (const keyword of ["oneOf", "items"]) {
+      const list = schema[keyword];
+      if (Array.isArray(list) && list.length > WIDTH) {
+        schema[keyword] = list.map((one: JsonObject | boolean) =>
+          typeof one === "boolean" ? one : this.#add({ schema: one, ...ONE }).schema,
+        );
+      }
+    }
+    return schema;
+  }
+}
+
+/** How many names `required` and `dependencies` list; code is made for each. */
+function namesListed(schema: JsonObject | boolean): number {
+  if (typeof schema === "boolean") return 0;
+  let names = ((schema["required"] ?? []) as unknown[]).length;
+  for (const needed of Object.values((schema["dependencies"] ?? {}) as JsonObject)) {
+    names += 1 + (Array.isArray(needed) ? needed.length : 0);
+  }
+  return names;
+}
+
+/** Takes lists of many names out of `dependencies`: Ajv makes one condition of each list, in the square of its length. */
+function longNameLists(schema: JsonObject): JsonObject[] {
+  const dependencies = (schema["dependencies"] ?? {}) as JsonObject;
+  const long = Object.entries(dependencies).filter(
+    (entry): entry is [string, string[]] => Array.isArray(entry[1]) && entry[1].length > WIDTH,
+  );
+  for (const [name] of long) delete dependencies[name];
+  return long.flatMap(([name, needed]) =>
+    grouped(needed).map((group) => ({ dependencies: { [name]: group } })),
+  );
+}
+
+/** The same, counting its steps when run. */
+function counted(built: Built): Built {
+  const { schema, steps } = built;
+  if (typeof schema === "boolean" || Object.keys(schema).length === 0) return built;
+  return { ...built, schema: { ...schema, [STEPS]: steps } };
+}
+
+function sizes({ length }: readonly unknown[]): Omit<Built, "schema"> {
+  return { weight: length, steps: length, size: length };
+}
+
+function grouped<T>(list: readonly T[]): T[][] {
+  const groups: T[][] = [];
+  for (let at = 0; at < list.length; at += WIDTH) groups.push(list.slice(at, at + WIDTH));
+  return groups;
+}
+
+const PROTO = "__proto__";
+
+/** Puts schemas back under their keywords. */
+class Holder {
+  readonly #schema: JsonObject;
+
+  constructor(schema: JsonObject) {
+    this.#schema = schema;
+  }
+
+  put(steps: readonly (string | number)[], value: unknown): void {
+    const [keyword, child] = steps;
+    const name = String(keyword);
+    if (child === undefined) this.#schema[name] = value;
+    else if (typeof child === "number") ((this.#schema[name] ??= []) as unknown[])[child] = value;
+    else {
+      const map = (this.#schema[name] ??= {}) as JsonObject;
+      Object.defineProperty(map, child, { value, enumerable: true, configurable: true, writable: true });
+    }
+  }
+
+  /** Ajv leaves out `contains` for an empty list where `items` is a list of schemas, unless it stands by itself. */
+  rehouseContains(): void {
+    const { contains } = this.#schema;
+    if (contains === undefined || !Array.isArray(this.#schema["items"])) return;
+    ((this.#schema["allOf"] ??= []) as unknown[]).push({ contains });
+    delete this.#schema["contains"];
+  }
+
+  /** Ajv passes over a property named `__proto__`; the same said with other keywords it understands. */
+  rehouseProto(): void {
+    const properties = this.#schema["properties"] as JsonObject | undefined;
+    if (properties !== undefined && Object.hasOwn(properties, PROTO)) {
+      const patterns = (this.#schema["patternProperties"] ??= {}) as JsonObject;
+      patterns[`^${PROTO}$`] = both(patterns[`^${PROTO}$`], properties[PROTO]);
+      delete properties[PROTO];
+    }
+    const dependencies = this.#schema["dependencies"] as JsonObject | undefined;
+    if (dependencies !== undefined && Object.hasOwn(dependencies, PROTO)) {
+      const needed = dependencies[PROTO];
+      const whenPresent = Array.isArray(needed) ? { required: needed } : needed;
+      const all = (this.#schema["allOf"] ??= []) as unknown[];
+      all.push({ anyOf: [{ not: { type: "object", required: [PROTO] } }, whenPresent] });
+      delete dependencies[PROTO];
+    }
+  }
+}
+
+function both(one: unknown, other: unknown): unknown {
+  return one === undefined ? other : { allOf: [one, other] };
+}

@@ -1,0 +1,262 @@
+import { spend } from "../limits.ts";
+
+/** The kinds of JSON value as bits; a number is an integer or a fraction, as draft-07 tells them apart by value. */
+export const TYPE = {
+  null: 1,
+  boolean: 2,
+  integer: 4,
+  fraction: 8,
+  string: 16,
+  array: 32,
+  object: 64,
+} as const;
+
+export const NUMBER = TYPE.integer | TYPE.fraction;
+export const ANY = 127;
+export const TYPE_BITS: readonly number[] = Object.values(TYPE);
+
+const NAMED: Readonly<Record<string, number>> = {
+  null: TYPE.null,
+  boolean: TYPE.boolean,
+  integer: TYPE.integer,
+  number: NUMBER,
+  string: TYPE.string,
+  array: TYPE.array,
+  object: TYPE.object,
+};
+
+/** What the keyword `type` allows. */
+export function typesNamed(type: unknown): number {
+  if (type === undefined) return ANY;
+  if (typeof type === "string") return NAMED[type] ?? 0;
+  return (type as string[]).reduce((mask, name) => mask | (NAMED[name] ?? 0), 0);
+}
+
+/** The bit of a value. Numbers no double can hold (from `1e400`) are left out of every comparison: they have none. */
+export function typeOf(value: unknown): number {
+  if (value === null) return TYPE.null;
+  if (Array.isArray(value)) return TYPE.array;
+  if (typeof value === "boolean") return TYPE.boolean;
+  if (typeof value === "string") return TYPE.string;
+  if (typeof value !== "number") return TYPE.object;
+  if (!Number.isFinite(value)) return 0;
+  return Number.isInteger(value) ? TYPE.integer : TYPE.fraction;
+}
+
+/** Above this many members the names are kept: V8 lists those of a large object in 130 ns each, every time it is asked. */
+const KEPT_NAMES = 16;
+const STEPS_PER_LISTED_NAME = 6;
+/** Keys longer than this are escaped once, not for every error beneath them. */
+const SHORT_KEY = 32;
+
+const memberNames = new Map<object, readonly string[]>();
+const pointerSteps = new Map<string, string>();
+const repeats = new Map<object, number>();
+const texts = new Map<object, string>();
+
+const MAPS: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
+
+/** What the validation now running has found out about its payload, so that each schema need not do so again. */
+const memo = { repeats, texts } as const;
+
+/** To be called when a validation ends, as its payload should not be held any longer. */
+export function forget(): void {
+  // To clear a map that is empty makes a new table for it all the same.
+  for (const map of MAPS) if (map.size > 0) map.clear();
+}
+
+/** The names of an object's own members. */
+export function namesOf(value: object): readonly string[] {
+  const known = memberNames.get(value);
+  if (known !== undefined) {
+    spend(1);
+    return known;
+  }
+  const listed = Object.keys(value);
+  if (listed.length <= KEPT_NAMES) {
+    spend(1 + (listed.length >> 2));
+    return listed;
+  }
+  spend(STEPS_PER_LISTED_NAME * listed.length);
+  memberNames.set(value, listed);
+  return listed;
+}
+
+/** A member's name as a step of a JSON pointer. */
+export function pointerStep(key: string): string {
+  if (key.length <= SHORT_KEY) return escaped(key);
+  let step = pointerSteps.get(key);
+  if (step === undefined) {
+    spend(key.length >> 2);
+    step = escaped(key);
+    pointerSteps.set(key, step);
+  }
+  return step;
+}
+
+function escaped(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+const STEPS_PER_VALUE = 6;
+const STEPS_PER_OBJECT = 20;
+const STEPS_PER_MEMBER = 1;
+/** A text as long as this is kept: making it anew for each schema costs more than looking it up. */
+const KEPT_LENGTH = 256;
+
+/**
+ * A text that two JSON values share exactly when JSON Schema calls them equal: the order of members does not count, 1 and
+ * 1.0 are the same, `"1"` and 1 are not. Infinite numbers (from `1e400`) stay numbers.
+ *
+ * Its steps are counted, so that comparing cannot run away.
+ */
+export function canonicalText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return scalarText(value);
+  const known = memo.texts.get(value);
+  if (known !== undefined) {
+    spend(1 + (known.length >> 8));
+    return known;
+  }
+  const text = Array.isArray(value) ? listText(value) : objectText(value as Record<string, unknown>);
+  spend(text.length >> 4);
+  return text;
+}
+
+/** The same, kept for the next schema that asks. */
+function keptCanonicalText(value: object): string {
+  const text = canonicalText(value);
+  if (text.length >= KEPT_LENGTH) memo.texts.set(value, text);
+  return text;
+}
+
+function scalarText(value: unknown): string {
+  spend(STEPS_PER_VALUE);
+  if (typeof value === "string") {
+    spend(value.length >> 3);
+    return JSON.stringify(value);
+  }
+  if (typeof value === "number") return String(value === 0 ? 0 : value);
+  return String(value);
+}
+
+function listText(items: readonly unknown[]): string {
+  spend(STEPS_PER_VALUE);
+  return `[${items.map(canonicalText).join()}]`;
+}
+
+function objectText(members: Record<string, unknown>): string {
+  const names = namesOf(members).toSorted();
+  // Names are sorted, which takes some more comparisons for each the more there are.
+  spend(STEPS_PER_OBJECT + names.length * (STEPS_PER_MEMBER + 32 - Math.clz32(names.length)));
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalText(members[name])}`).join()}}`;
+}
+
+const STEPS_PER_ADDED_SCALAR = 4;
+const STEPS_PER_SET = 16;
+
+/** Whether JSON Schema calls two values equal. Ends at the first difference. */
+export function sameValue(value: unknown, other: unknown): boolean {
+  if (typeof value === "string" && typeof other === "string") {
+    if (value.length !== other.length) return false;
+    spend(1 + (value.length >> 7));
+    return value === other;
+  }
+  if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) {
+    return value === other;
+  }
+  spend(2);
+  if (Array.isArray(value)) {
+    if (!Array.isArray(other) || value.length !== other.length) return false;
+    return value.every((item, index) => {
+      spend(2);
+      return sameValue(item, other[index]);
+    });
+  }
+  if (Array.isArray(other)) return false;
+  const names = namesOf(other);
+  if (names.length !== namesOf(value).length) return false;
+  return names.every((name) => {
+    spend(6);
+    return Object.hasOwn(value, name) && sameValue(member(value, name), member(other, name));
+  });
+}
+
+function member(value: object, name: string): unknown {
+  return (value as Record<string, unknown>)[name];
+}
+
+/** JSON values, each once, by the equality of JSON Schema. */
+export class ValueSet {
+  readonly #scalars = new Set<unknown>();
+  readonly #containers = new Set<string>();
+
+  constructor(values: Iterable<unknown> = []) {
+    for (const value of values) this.add(value);
+  }
+
+  /** False when an equal value was there already. */
+  add(value: unknown): boolean {
+    if (typeof value === "object" && value !== null) return added(this.#containers, keptCanonicalText(value));
+    spend(STEPS_PER_ADDED_SCALAR);
+    return added(this.#scalars, value);
+  }
+
+  has(value: unknown): boolean {
+    if (typeof value === "object" && value !== null) {
+      spend(1);
+      return this.#containers.size > 0 && this.#containers.has(keptCanonicalText(value));
+    }
+    spend(typeof value === "string" ? 1 + (value.length >> 7) : 1);
+    return this.#scalars.has(value);
+  }
+}
+
+function added<T>(set: Set<T>, value: T): boolean {
+  const before = set.size;
+  return set.add(value).size > before;
+}
+
+/** Place of the first item that equals an earlier one, or -1. */
+export function firstRepeated(items: readonly unknown[]): number {
+  let place = memo.repeats.get(items);
+  if (place === undefined) {
+    spend(STEPS_PER_SET);
+    const seen = new ValueSet();
+    place = items.findIndex((item) => !seen.add(item));
+    memo.repeats.set(items, place);
+  }
+  spend(1);
+  return place;
+}
+
+/** Place of the first item that equals the one at `later`. */
+export function firstEqual(items: readonly unknown[], later: number): number {
+  const wanted = new ValueSet([items[later]]);
+  return items.findIndex((item) => wanted.has(item));
+}
+
+const STEPS_PER_DECIMAL = 24;
+
+/**
+ * Whether a number is a multiple of another as they are written in decimal: 19.99 is a multiple of 0.01, although dividing
+ * the two doubles leaves a remainder.
+ */
+export function isMultipleOf(value: number, factor: number): boolean {
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(factor)) return value % factor === 0;
+  if (!Number.isFinite(value) || !Number.isFinite(factor)) return value === 0;
+  const a = decimalOf(value);
+  const b = decimalOf(factor);
+  // The further apart the two are, the longer are the integers divided.
+  spend(STEPS_PER_DECIMAL + 2 * Math.abs(a.exponent - b.exponent));
+  const exponent = Math.min(a.exponent, b.exponent);
+  return (
+    (a.digits * 10n ** BigInt(a.exponent - exponent)) % (b.digits * 10n ** BigInt(b.exponent - exponent)) ===
+    0n
+  );
+}
+
+function decimalOf(value: number): { digits: bigint; exponent: number } {
+  const [mantissa = "0", exponent = "0"] = value.toExponential().split("e");
+  const [whole = "0", fraction = ""] = mantissa.split(".");
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
+}

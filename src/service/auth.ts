@@ -1,0 +1,216 @@
+import { EvregError } from "../domain/error.ts";
+import { parseIsoTime } from "../domain/formats.ts";
+import {
+  hashToken,
+  isTokenForm,
+  parseScope,
+  type Principal,
+  type ScopeName,
+  TOKEN_LENGTH,
+} from "../domain/token.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { Recent } from "../runtime/lru-cache.ts";
+import type { TokenStore } from "../store/store.ts";
+
+/** `true` for every application, else those it is limited to. */
+type Reach = true | ReadonlySet<string>;
+
+/** As many applications as a sentence can hold. */
+const MOST_NAMED = 3;
+
+/**
+ * What one principal may do. `admin` holds every scope (a limited one for its application); the others hold only
+ * themselves. What lies outside a principal's reach to read is answered as if it did not exist, so that nobody can probe
+ * for it; changing or publishing to something outside one's reach is `forbidden`.
+ */
+export class Access {
+  readonly principal: Principal;
+  readonly #reach: ReadonlyMap<ScopeName, Reach>;
+
+  constructor(principal: Principal) {
+    this.principal = principal;
+    this.#reach = reachOf(principal.scopes);
+  }
+
+  /** @param application left out: for every application */
+  allows(scope: ScopeName, application?: string): boolean {
+    return this.#holds(scope, application) || this.#holds("admin", application);
+  }
+
+  /** Whether it holds the scope for anything at all. */
+  allowsSome(scope: ScopeName): boolean {
+    return this.#reach.has(scope) || this.#reach.has("admin");
+  }
+
+  /**
+   * @param action the one it is about, to be named
+   * @throws `forbidden` naming the scope, unless it is held for that application
+   */
+  require(scope: ScopeName, application?: string, action?: string): void {
+    if (!this.allows(scope, application)) throw this.#forbidden(scope, application, action);
+  }
+
+  /** @throws `forbidden` unless the scope is held for anything at all */
+  requireSome(scope: ScopeName): void {
+    if (!this.allowsSome(scope)) throw this.#forbidden(scope);
+  }
+
+  /**
+   * The applications a listing is limited to, `undefined` for no limit.
+   * @throws `forbidden` when nothing at all may be read
+   */
+  readable(): readonly string[] | undefined {
+    this.requireSome("read");
+    const applications = new Set<string>();
+    for (const scope of ["read", "admin"] as const) {
+      const reach = this.#reach.get(scope);
+      if (reach === true) return undefined;
+      for (const application of reach ?? []) applications.add(application);
+    }
+    return [...applications];
+  }
+
+  #holds(scope: ScopeName, application: string | undefined): boolean {
+    const reach = this.#reach.get(scope);
+    return reach === true || (reach !== undefined && application !== undefined && reach.has(application));
+  }
+
+  #forbidden(scope: ScopeName, application?: string, action?: string): EvregError {
+    // The name of an application that may not be read is not given away either.
+    const named = application !== undefined && this.allows("read", application);
+    const needed = named ? `${scope}:${application}` : scope;
+    let where = "";
+    if (application !== undefined && !named) where = " for the application it belongs to";
+    else if (application === undefined && this.allowsSome(scope)) where = " not limited to an application";
+    const what = action === undefined ? "This" : `The action ${action}`;
+    return new EvregError(
+      "forbidden",
+      `${what} needs the scope ${needed}${where}; ${JSON.stringify(this.principal.name)} ${this.#heldInstead(scope)}. Use a token that holds it.`,
+      { scope: needed },
+    );
+  }
+
+  #heldInstead(scope: ScopeName): string {
+    const reach = this.#reach.get(scope);
+    if (reach === undefined || reach === true) return "does not hold it";
+    if (reach.size > MOST_NAMED) return `holds it only for ${reach.size} other applications`;
+    return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
+  }
+}
+
+function reachOf(scopes: readonly string[]): ReadonlyMap<ScopeName, Reach> {
+  const reach = new Map<ScopeName, true | Set<string>>();
+  for (const scope of scopes) {
+    // A scope of a later version that is not known here gives nothing.
+    const parsed = parseScope(scope);
+    if (parsed === undefined) continue;
+    const { name, application } = parsed;
+    const known = reach.get(name);
+    if (application === undefined || known === true) reach.set(name, true);
+    else if (known === undefined) reach.set(name, new Set([application]));
+    else known.add(application);
+  }
+  return reach;
+}
+
+interface KnownToken {
+  readonly rowid: number;
+  /** The same object for as long as the token is known, so that callers can keep what they make of it. */
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+  /** When its last use was noted. */
+  notedAtMs: number;
+}
+
+const MAX_TOKENS = 1_000;
+const NOTE_EVERY_MS = 60_000;
+const FLUSH_AFTER_MS = 5_000;
+
+/**
+ * Who a token stands for. Verified tokens are kept by their hash, so that the store is asked once for each; the clock
+ * ends them, and revoking drops them. Last uses are gathered and noted at most once a minute for each token.
+ */
+export class TokenCache {
+  readonly #store: Pick<TokenStore, "find" | "recordUses">;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #known = new Recent<KnownToken>(MAX_TOKENS);
+  readonly #uses = new Map<number, number>();
+  #flushPlanned = false;
+  #revocations = 0;
+
+  constructor(store: Pick<TokenStore, "find" | "recordUses">, clock: Clock, logger: Logger) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** `undefined` for a token that is ill-formed, unknown, expired or revoked. */
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
+    if (token.length !== TOKEN_LENGTH) return undefined;
+    const hash = hashToken(token);
+    const known = this.#known.get(hash);
+    if (known !== undefined) return this.#admit(hash, known);
+    // Anything else cannot have been minted here: it costs no look into the store.
+    if (!isTokenForm(token)) return undefined;
+    return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(hash, found)));
+  }
+
+  #admit(hash: string, known: KnownToken): Principal | undefined {
+    const nowMs = this.#clock.now();
+    if (known.expiresAtMs <= nowMs) {
+      this.#known.delete(hash);
+      return undefined;
+    }
+    if (nowMs - known.notedAtMs >= NOTE_EVERY_MS) this.#note(known, nowMs);
+    return known.principal;
+  }
+
+  /** To be called once the store has revoked it. */
+  forget(rowid: number): void {
+    this.#revocations++;
+    for (const [hash, known] of this.#known.entries()) {
+      if (known.rowid === rowid) this.#known.delete(hash);
+    }
+  }
+
+  /** Writes down the uses gathered so far. Never rejects: they are not worth failing for. */
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
+    this.#uses.clear();
+    try {
+      await this.#store.recordUses(uses);
+    } catch (error) {
+      this.#logger.debug({ err: error }, "The last uses of tokens could not be noted.");
+    }
+  }
+
+  async #find(hash: string): Promise<KnownToken | undefined> {
+    const revocations = this.#revocations;
+    const token = await this.#store.find(hash);
+    // It may be the one that was revoked while it was being looked up.
+    if (this.#revocations !== revocations) return this.#find(hash);
+    if (token === undefined) return undefined;
+    const known: KnownToken = {
+      rowid: token.rowid,
+      principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
+      expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
+      notedAtMs: -Infinity,
+    };
+    this.#known.set(hash, known);
+    return known;
+  }
+
+  #note(known: KnownToken, nowMs: number): void {
+    known.notedAtMs = nowMs;
+    this.#uses.set(known.rowid, nowMs);
+    if (this.#flushPlanned) return;
+    this.#flushPlanned = true;
+    this.#clock.setTimer(() => {
+      this.#flushPlanned = false;
+      void this.flush();
+    }, FLUSH_AFTER_MS);
+  }
+}

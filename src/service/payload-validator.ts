@@ -1,0 +1,282 @@
+import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { RawJson } from "../json/raw-json.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { loopPace } from "../runtime/yielding.ts";
+import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
+import {
+  compilingSchema,
+  type LongCheckAsker,
+  type LongChecks,
+  type Validator,
+} from "../schema/validate/compile.ts";
+import type { Failure } from "../schema/validate/errors.ts";
+import type { EventStore } from "../store/events.ts";
+import type { LoadedAction } from "./action-cache.ts";
+
+/** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
+const LONG_STEPS = 50_000;
+/** With more of a caller's checks waiting, the first rule that a payload breaks is answered at once. */
+const MOST_EXPLANATIONS_WAITING = 32;
+/** V8 may have dropped the code of a validator that was not run for so long. */
+const COLD_MS = 10_000;
+/** One of fewer parts has it again soon enough. */
+const MANY_PARTS = 8;
+
+export interface PayloadChecksParts {
+  readonly clock: Pick<Clock, "now">;
+  readonly elsewhere: LongChecks;
+  /** The schema of a revision, `undefined` when there is none any more. */
+  readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
+}
+
+/** A schema with its compiled form. */
+interface Candidate {
+  readonly schemata: Schemata;
+  readonly validator: Validator;
+}
+
+/**
+ * Holds payloads to schemas: at once where that is done soon, and on another thread where it is not. Counting tells which,
+ * so a verdict is the same whoever gives it.
+ *
+ * No check follows a long one in the same turn of the event loop: one alone is bounded, and those of many requests that
+ * come together are not. To ask costs next to nothing while all are short, as nearly all are.
+ */
+export class PayloadChecks {
+  readonly #parts: PayloadChecksParts;
+  #isAfterLong = false;
+  /** When those of many parts were run last. */
+  readonly #runMs = new WeakMap<Validator, number>();
+
+  constructor(parts: PayloadChecksParts) {
+    this.#parts = parts;
+  }
+
+  /** To be waited for before a check, where there is anything to wait for. */
+  pause(): Promise<void> | undefined {
+    return this.#isAfterLong ? loopPace.breathe() : undefined;
+  }
+
+  /** Why a payload does not conform to an action's schema, or `undefined` when it does. */
+  failureOf(
+    name: string,
+    action: LoadedAction,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Failure | undefined | Promise<Failure | undefined> {
+    const { validator } = action;
+    if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
+    return loopPace.walk(validator.warming()).then(() => this.#check(name, action, payload, asker));
+  }
+
+  /** The same for a schema that is not in force. */
+  failureUnder(
+    { schemata, validator }: Candidate,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Failure | undefined | Promise<Failure | undefined> {
+    const failure = this.#try(validator, payload);
+    return failure === "long" ? this.#elsewhere(schemata, payload, asker) : failure;
+  }
+
+  #check(
+    name: string,
+    { validator, revision }: LoadedAction,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Failure | undefined | Promise<Failure | undefined> {
+    const failure = this.#try(validator, payload);
+    if (failure === undefined || (failure !== "long" && !isExplained(asker))) return failure;
+    const known = failure === "long" ? undefined : failure;
+    return this.#parts.schemaOf(name, revision).then((schemata) => {
+      // Where there is none the action is another one by now, and the store refuses the event for it.
+      if (schemata === undefined) return known;
+      return known === undefined
+        ? this.#elsewhere(schemata, payload, asker)
+        : this.#explained(known, schemata, payload, asker);
+    });
+  }
+
+  /** With all else that the payload breaks, or as it is where the other thread has too much to do to find that out. */
+  async #explained(
+    failure: Failure,
+    schemata: Schemata,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Promise<Failure> {
+    try {
+      const patient = { ...asker, maxWaiting: MOST_EXPLANATIONS_WAITING };
+      return (await this.#elsewhere(schemata, payload, patient)) ?? failure;
+    } catch (error) {
+      if (error instanceof EvregError && error.code === "unavailable") return failure;
+      throw error;
+    }
+  }
+
+  /** A large payload would take long to be read alone. */
+  #try(validator: Validator, payload: RawJson): Failure | undefined | "long" {
+    if (payload.bytes.length > SHORT_CHECK_BYTES) return "long";
+    const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS);
+    this.#took(SHORT_CHECK_STEPS - budget.left);
+    return budget.left < 0 ? "long" : failure;
+  }
+
+  async #elsewhere(
+    schemata: Schemata,
+    payload: RawJson,
+    asker: LongCheckAsker,
+  ): Promise<Failure | undefined> {
+    const { bytes } = payload;
+    const explains = isExplained(asker);
+    const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), explains };
+    const { failure } = await this.#parts.elsewhere.check(check, asker);
+    if (explains && failure !== undefined) asker.explained!.left -= 1;
+    return failure;
+  }
+
+  #isCold(validator: Validator): boolean {
+    if (validator.parts <= MANY_PARTS) return false;
+    const nowMs = this.#parts.clock.now();
+    const runMs = this.#runMs.get(validator);
+    this.#runMs.set(validator, nowMs);
+    return runMs !== undefined && nowMs - runMs > COLD_MS;
+  }
+
+  #took(steps: number): void {
+    if (steps < LONG_STEPS || this.#isAfterLong) return;
+    this.#isAfterLong = true;
+    setImmediate(() => {
+      this.#isAfterLong = false;
+    });
+  }
+}
+
+function isExplained({ explained }: LongCheckAsker): boolean {
+  return explained !== undefined && explained.left > 0;
+}
+
+/** Events read at once, where their payloads are small; of large ones, as many as this many bytes can hold. */
+const READ_EVENTS = 100;
+const READ_BYTES = 16 * 1024 * 1024;
+
+interface EventChecksParts {
+  readonly events: Pick<EventStore, "list">;
+  readonly clock: Clock;
+  readonly payloadChecks: Pick<PayloadChecks, "failureUnder">;
+  /** The most that one payload may have. */
+  readonly payloadBytes: number;
+}
+
+/** What is to be held to what. */
+interface AskedCheck {
+  readonly action: string;
+  readonly schemata: Schemata;
+  /** Events, the newest first. */
+  readonly most: number;
+}
+
+interface Bounds {
+  readonly caller: object;
+  readonly endMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Validates stored events against schemas that are not in force. One check of each caller at a time, whose pages of events
+ * take turns: so nobody waits for all that another has asked for, and what they hold in memory is one page. An event is a
+ * step, so that what else runs does not wait for long.
+ */
+export class EventChecks {
+  readonly #parts: EventChecksParts;
+  /** The last check of each caller. */
+  readonly #last = new WeakMap<object, Promise<unknown>>();
+  /** The page that was asked for last. */
+  #page: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: EventChecksParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The last events of an action, newest first.
+   * @throws `unavailable` when checks that came before take all the time there is
+   * @param caller the same object for the same caller
+   * @param signal ends it
+   */
+  run(asked: AskedCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
+    const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
+    const before = this.#last.get(caller) ?? Promise.resolve();
+    const check = before.then(() => this.#check(asked, { caller, endMs, signal }));
+    this.#last.set(
+      caller,
+      check.catch(() => undefined),
+    );
+    return check;
+  }
+
+  /** Those that wait come in the order of asking, each with one page: by turns. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#page.then(work);
+    this.#page = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #check(
+    { action, schemata, most }: AskedCheck,
+    { caller, endMs, signal }: Bounds,
+  ): Promise<CheckedEvents> {
+    const { clock, payloadChecks, payloadBytes } = this.#parts;
+    signal?.throwIfAborted();
+    if (clock.now() >= endMs) throw tooBusy();
+    const candidate = { schemata, validator: await loopPace.walk(compilingSchema(schemata)) };
+    const asker = { caller, gone: signal };
+    const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
+    const failures: EventFailure[] = [];
+    /** With those that are damaged, which cannot be checked. */
+    let looked = 0;
+    let checked = 0;
+    let failed = 0;
+    let after: number | undefined;
+    /** Whether there may be more. */
+    const checkPage = async (): Promise<boolean> => {
+      signal?.throwIfAborted();
+      if (clock.now() >= endMs) {
+        if (checked === 0) throw tooBusy();
+        return false;
+      }
+      const limit = Math.min(atOnce, most - looked);
+      const page = {
+        action,
+        order: "desc",
+        limit,
+        page: 1,
+        ...(after === undefined ? {} : { after }),
+      } as const;
+      const { events } = await this.#parts.events.list(page);
+      for (const { rowid, payload } of events) {
+        if (!loopPace.mayGoOn()) await loopPace.breathe();
+        signal?.throwIfAborted();
+        if (payload === undefined) continue;
+        const failure = await payloadChecks.failureUnder(candidate, new RawJson(payload), asker);
+        checked += 1;
+        if (failure === undefined) continue;
+        failed += 1;
+        const { field, message } = failure;
+        if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
+      }
+      after = events.at(-1)?.rowid;
+      looked += events.length;
+      return events.length === limit && looked < most;
+    };
+    while (await this.#inTurn(checkPage));
+    return { checked, failed, failures };
+  }
+}
+
+function tooBusy(): EvregError {
+  return new EvregError(
+    "unavailable",
+    "Checks that were asked for before took all the time this one had. Try again, or check fewer events.",
+  );
+}

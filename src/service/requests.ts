@@ -1,0 +1,134 @@
+import type { Action } from "../domain/action.ts";
+import { EvregError, invalidField } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
+import { type BodySchema, malformedField } from "../domain/request.ts";
+import { compileSchema, type Validator } from "../schema/validate/compile.ts";
+import type { StoredAction } from "../store/catalog.ts";
+
+/** A check with a better message than a pattern has; answers the value to go on with, such as a trimmed name. */
+type MemberCheck = (field: string, value: string) => unknown;
+
+/** Compiled when first needed: a command that only reads never pays for them. */
+const validators = new Map<BodySchema, Validator>();
+
+/**
+ * Holds a request's body to its schema.
+ * @param checks for members that are strings, done before the schema looks at them
+ * @returns the members, checked; the caller names their type
+ * @throws `invalid` with `{ field, message, value }`, the value of a `writeOnly` member and of a header left out
+ */
+export function readBody(
+  schema: BodySchema,
+  body: unknown,
+  checks: Readonly<Record<string, MemberCheck>> = {},
+): object {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw invalidField("body", "must be a JSON object");
+  }
+  // A member that is `undefined` is one left out, as it would be once written as JSON.
+  const members = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  for (const [name, check] of Object.entries(checks)) {
+    const value = members[name];
+    if (typeof value === "string") members[name] = check(name, value);
+  }
+  const fault = validatorOf(schema).validate(members);
+  if (fault === undefined) return members;
+  const { field, message, value } = fault;
+  throw new EvregError("invalid", `${field}: ${message}`, {
+    field,
+    message,
+    value: isKeptBack(schema, field) ? null : value,
+  });
+}
+
+/** Whether a fault is in, or inside, a member that is never to be shown, or that people put credentials into. */
+function isKeptBack(schema: BodySchema, field: string): boolean {
+  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
+  const [member = ""] = field.split(/[.[]/);
+  return member === "headers" || properties[member]?.writeOnly === true;
+}
+
+/** For a member that is a time: the same times are taken everywhere. */
+export function checkTime(field: string, value: string): string {
+  if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
+  return value;
+}
+
+function validatorOf(schema: BodySchema): Validator {
+  let validator = validators.get(schema);
+  if (validator === undefined) validators.set(schema, (validator = compileSchema(schema)));
+  return validator;
+}
+
+/** No such record, or none that the principal may know of. */
+export function notFound(what: string, id: number | string, field?: string): EvregError {
+  const shown = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
+  return new EvregError(
+    "not_found",
+    `There is no ${what} ${shown}.`,
+    field === undefined ? {} : { field, value: id },
+  );
+}
+
+/** For what nobody can do with an action whose events are published by evreg about itself. */
+export function ownAction(name: string, done: "changed" | "published"): EvregError {
+  return invalidField(
+    "action",
+    `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`,
+    name,
+  );
+}
+
+/** @throws `malformed` unless it is a whole number from 1 */
+export function checkId(id: number, field = "id"): number {
+  if (Number.isSafeInteger(id) && id >= 1) return id;
+  throw malformedField(field, "must be a whole number from 1", id);
+}
+
+/** The record as it is answered. */
+export function actionOf(stored: StoredAction): Action {
+  const { actionId: _a, edition: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
+  return action;
+}
+
+/**
+ * The bounds of a time range whose texts have been checked.
+ * @throws `malformed` for a range that ends before it begins or holds nothing
+ */
+export function timeRange(query: { readonly from?: string; readonly to?: string }): {
+  fromMs?: number;
+  toMs?: number;
+} {
+  const fromMs = query.from === undefined ? undefined : parseIsoTime(query.from);
+  const toMs = query.to === undefined ? undefined : parseIsoTime(query.to);
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
+    throw malformedField(
+      "to",
+      "must be later than from: the range begins with from and ends just before to",
+      query.to,
+    );
+  }
+  return { ...(fromMs === undefined ? {} : { fromMs }), ...(toMs === undefined ? {} : { toMs }) };
+}
+
+/** The same object without its `undefined` members. */
+export function given<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}
+
+/**
+ * All there is of records that may be large each, read some at a time: what a read comes to is taken over from the store
+ * in one go.
+ * @param read the page of at most `size` that comes after `last`, of which there are `count` so far
+ */
+export async function pages<T>(
+  size: number,
+  read: (last: T | undefined, count: number) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (;;) {
+    const page = await read(all.at(-1), all.length);
+    all.push(...page);
+    if (page.length < size) return all;
+  }
+}

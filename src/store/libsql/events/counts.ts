@@ -1,0 +1,301 @@
+import type { Sql, Steps } from "../thread/sql.ts";
+import type { RowidRange } from "./timeline.ts";
+
+// Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no
+// event any more: it is sealed, and how many events of each action it holds is written down. Larger blocks, each of
+// `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most. A block that was
+// empty when it was sealed may have no count: rowids go on far away after a restore (see `number-gap.ts`), and the millions
+// of blocks between must cost nothing.
+
+/** How rowids are divided; part of the file's form. */
+export interface BlockShape {
+  /** Rowids of a block of level 0. */
+  readonly rowids: number;
+  /** Blocks of a level in one of the next. */
+  readonly fanOut: number;
+  readonly levels: number;
+}
+
+export const BLOCKS: BlockShape = { rowids: 4_096, fanOut: 64, levels: 3 };
+
+/** Stands for all actions together; there is such a count for every sealed block that had events, and for the last one. */
+export const ALL_ACTIONS = 0;
+
+function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
+  return rowids * fanOut ** level;
+}
+
+/** All rowids below this one are in sealed blocks of level 0, and so are all whole blocks of a higher level among them. */
+function firstUnsealed(sql: Sql, shape: BlockShape): number {
+  return sealedBlocks(sql) * shape.rowids;
+}
+
+/** The first block of a level, from this one on, that has a count. */
+function firstCounted(sql: Sql, level: number, block: number): number | undefined {
+  const row = sql.first<{ block: number | null }>(
+    "SELECT min(block) AS block FROM event_count WHERE level = ? AND block >= ?",
+    level,
+    block,
+  );
+  return row?.block ?? undefined;
+}
+
+/** Seals the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
+export function sealPassed(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
+  if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) sealBlocks(sql, last, Infinity, shape);
+}
+
+/** Whether every block is sealed that can be, `last` being the largest rowid ever given. */
+export function isAllSealed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
+  return sealedBlocks(sql) >= blocksUpTo(last, shape);
+}
+
+/** Seals the first `most` of the blocks that can be and are not; empty ones in a row are taken for one. */
+export function sealBlocks(sql: Sql, last: number, most: number, shape: BlockShape = BLOCKS): void {
+  const end = blocksUpTo(last, shape);
+  let block = sealedBlocks(sql);
+  for (let steps = 0; block < end && steps < most; steps += 1) {
+    const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
+    // Of empty ones the last, by which it is known how far blocks are sealed.
+    countEvents(sql, next - 1, shape);
+    addUpPassed(sql, block, next, shape);
+    block = next;
+  }
+}
+
+/** The first block from this one on that has an event. */
+function blockOfNextEvent(sql: Sql, block: number, { rowids }: BlockShape): number | undefined {
+  const row = sql.first<{ id: number | null }>(
+    "SELECT min(rowid) AS id FROM event WHERE rowid >= ?",
+    block * rowids,
+  );
+  const id = row?.id ?? undefined;
+  return id === undefined ? undefined : Math.floor(id / rowids);
+}
+
+/** Counts the larger blocks that end among those from `block` to before `next`; but for their first, all of these are empty. */
+function addUpPassed(sql: Sql, block: number, next: number, shape: BlockShape): void {
+  for (let level = 1; level < shape.levels; level += 1) {
+    const blocks = shape.fanOut ** level;
+    const larger = Math.floor(block / blocks);
+    if ((larger + 1) * blocks > next) break;
+    addUp(sql, level, larger, shape);
+  }
+}
+
+function blocksUpTo(last: number, { rowids }: BlockShape): number {
+  return Math.floor((last + 1) / rowids);
+}
+
+function sealedBlocks(sql: Sql): number {
+  const row = sql.first<{ sealed: number }>(
+    "SELECT coalesce(max(block) + 1, 0) AS sealed FROM event_count WHERE level = 0",
+  );
+  return row?.sealed ?? 0;
+}
+
+/** Each action's part of the index is looked up by itself, which needs no sorting and reads none of the events. */
+function countEvents(sql: Sql, block: number, { rowids }: BlockShape): void {
+  sql.run(
+    `INSERT INTO event_count (level, block, action_id, events)
+      SELECT 0, ?1, action_id, events FROM (
+        SELECT a.rowid AS action_id, (SELECT count(*) FROM event AS e INDEXED BY event_action
+          WHERE e.action_id = a.rowid AND e.rowid BETWEEN ?2 AND ?3) AS events
+        FROM action AS a)
+      WHERE events > 0`,
+    block,
+    block * rowids,
+    (block + 1) * rowids - 1,
+  );
+  sql.run(
+    `INSERT INTO event_count (level, block, action_id, events)
+      SELECT 0, ?1, ${ALL_ACTIONS}, coalesce(sum(events), 0) FROM event_count WHERE level = 0 AND block = ?1`,
+    block,
+  );
+}
+
+function addUp(sql: Sql, level: number, block: number, { fanOut }: BlockShape): void {
+  sql.run(
+    `INSERT INTO event_count (level, block, action_id, events)
+      SELECT ?1, ?2, action_id, sum(events) FROM event_count
+      WHERE level = ?1 - 1 AND block BETWEEN ?3 AND ?4 GROUP BY action_id`,
+    level,
+    block,
+    block * fanOut,
+    (block + 1) * fanOut - 1,
+  );
+}
+
+/** A stretch of rowids, and how many of the events asked for are in it. */
+export interface Piece extends RowidRange {
+  /** Of the sealed block that it is; `undefined` for a part of one, or what is not sealed yet: never longer than one. */
+  readonly level: number | undefined;
+  readonly events: number;
+}
+
+/** Which events are asked for, as rowids of actions. */
+export interface Wanted {
+  /** By these they are looked up in the index. */
+  readonly actions: readonly number[];
+  /** By these they are counted in blocks: the same, or what stands for all actions. */
+  readonly counted: readonly number[];
+}
+
+type Uncounted = Omit<Piece, "events">;
+
+/** Look-ups that one step makes; each takes up to half a microsecond. */
+const STEP_LOOKUPS = 2_000;
+/** Pieces that one step divides a range into; for each of the largest it asks where the next one is. */
+const STEP_PIECES = 500;
+
+/** Divides ranges into the largest blocks that fit, in rising order. */
+export function* countPieces(
+  sql: Sql,
+  ranges: readonly RowidRange[],
+  wanted: Wanted,
+  shape: BlockShape,
+): Steps<readonly Piece[]> {
+  const sealed = firstUnsealed(sql, shape);
+  const pieces: Uncounted[] = [];
+  for (const range of ranges) {
+    for (const piece of divide(sql, range, sealed, shape)) {
+      pieces.push(piece);
+      if (pieces.length % STEP_PIECES === 0) yield;
+    }
+  }
+  return yield* count(sql, pieces, wanted, shape);
+}
+
+/** The blocks that a block of a higher level is made of, in rising order. */
+export function countParts(
+  sql: Sql,
+  piece: Piece,
+  wanted: Wanted,
+  shape: BlockShape,
+): Steps<readonly Piece[]> {
+  const level = (piece.level ?? 0) - 1;
+  const size = rowidsOf(level, shape);
+  const parts = Array.from({ length: shape.fanOut }, (_, index): Uncounted => {
+    const low = piece.low + index * size;
+    return { low, high: low + size - 1, level };
+  });
+  return count(sql, parts, wanted, shape);
+}
+
+/**
+ * Some 250 pieces for the longest range, and one more for each 16 million rowids in which events were. The others, such as
+ * those that a restore passed over, are left out.
+ */
+function* divide(
+  sql: Sql,
+  { low, high }: RowidRange,
+  sealed: number,
+  shape: BlockShape,
+): Generator<Uncounted, void> {
+  const top = shape.levels - 1;
+  const lastWhole = Math.min(high, sealed - 1);
+  for (let at = low; at <= high;) {
+    let level = top;
+    while (level >= 0) {
+      const size = rowidsOf(level, shape);
+      if (at % size === 0 && at + size - 1 <= lastWhole) break;
+      level -= 1;
+    }
+    const size = rowidsOf(Math.max(0, level), shape);
+    if (level === top) {
+      const end = Math.floor((lastWhole + 1) / size);
+      const next = Math.min(end, firstCounted(sql, top, at / size) ?? end) * size;
+      if (next > at) {
+        at = next;
+        continue;
+      }
+    }
+    const end = level < 0 ? Math.min(high, at - (at % size) + size - 1) : at + size - 1;
+    yield { low: at, high: end, level: level < 0 ? undefined : level };
+    at = end + 1;
+  }
+}
+
+function* count(
+  sql: Sql,
+  pieces: readonly Uncounted[],
+  wanted: Wanted,
+  shape: BlockShape,
+): Steps<readonly Piece[]> {
+  const events = new Map<Uncounted, number>();
+  const blocks = pieces.filter(({ level }) => level !== undefined);
+  const counted = JSON.stringify(wanted.counted);
+  for (const some of chunks(blocks, STEP_LOOKUPS / wanted.counted.length)) {
+    const asked = some.map(({ level, low }) => [level, low / rowidsOf(level ?? 0, shape)]);
+    add(events, some, sql.rows(BLOCK_COUNTS, JSON.stringify(asked), counted));
+    yield;
+  }
+  const actions = JSON.stringify(wanted.actions);
+  const parts = pieces.filter(({ level }) => level === undefined);
+  for (const some of chunks(parts, STEP_LOOKUPS / (wanted.actions.length + shape.rowids / 8))) {
+    const asked = some.map(({ low, high }) => [low, high]);
+    add(events, some, sql.rows(INDEX_COUNTS, JSON.stringify(asked), actions));
+    yield;
+  }
+  return pieces.map((piece) => ({ ...piece, events: events.get(piece) ?? 0 }));
+}
+
+const BLOCK_COUNTS = `
+  SELECT p.key AS place, (SELECT sum(c.events) FROM json_each(?2) AS a CROSS JOIN event_count AS c
+      WHERE c.level = p.value ->> 0 AND c.block = p.value ->> 1 AND c.action_id = a.value) AS events
+    FROM json_each(?1) AS p`;
+
+const INDEX_COUNTS = `
+  SELECT p.key AS place, (SELECT count(*) FROM json_each(?2) AS a CROSS JOIN event AS e INDEXED BY event_action
+      WHERE e.action_id = a.value AND e.rowid BETWEEN p.value ->> 0 AND p.value ->> 1) AS events
+    FROM json_each(?1) AS p`;
+
+function add(
+  events: Map<Uncounted, number>,
+  pieces: readonly Uncounted[],
+  counts: readonly { readonly place: number; readonly events: number | null }[],
+): void {
+  for (const { place, events: found } of counts) {
+    const piece = pieces[place];
+    if (piece !== undefined) events.set(piece, found ?? 0);
+  }
+}
+
+function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  const most = Math.max(1, Math.floor(size));
+  for (let at = 0; at < all.length; at += most) yield all.slice(at, at + most);
+}
+
+/**
+ * Deletes events and takes them off the counts of their blocks, in the transaction it is called in; answers how many
+ * there were. Nothing may refer to them any more. There is no other way to delete an event: a count that was not told of
+ * it would stay wrong.
+ */
+export function deleteEvents(sql: Sql, eventIds: readonly number[], shape: BlockShape = BLOCKS): number {
+  const gone = JSON.stringify(eventIds);
+  for (let level = 0; level < shape.levels; level += 1) {
+    // A block that is not sealed has no count yet, and none is changed.
+    sql.run(
+      `WITH gone (block, action_id) AS (
+          SELECT e.rowid / ?2, e.action_id
+          FROM (SELECT DISTINCT value AS id FROM json_each(?1)) AS g CROSS JOIN event AS e ON e.rowid = g.id
+        ), lost (block, action_id, events) AS (
+          SELECT block, action_id, count(*) FROM gone GROUP BY 1, 2
+          UNION ALL SELECT block, ${ALL_ACTIONS}, count(*) FROM gone GROUP BY 1
+        )
+        UPDATE event_count SET events = event_count.events - lost.events FROM lost
+        WHERE event_count.level = ?3 AND event_count.block = lost.block AND event_count.action_id = lost.action_id`,
+      gone,
+      rowidsOf(level, shape),
+      level,
+    );
+    sql.run(
+      `DELETE FROM event_count WHERE events = 0 AND action_id <> ${ALL_ACTIONS} AND level = ?3
+        AND block IN (SELECT value / ?2 FROM json_each(?1))`,
+      gone,
+      rowidsOf(level, shape),
+      level,
+    );
+  }
+  return sql.run("DELETE FROM event WHERE rowid IN (SELECT value FROM json_each(?))", gone);
+}

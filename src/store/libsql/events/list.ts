@@ -1,0 +1,203 @@
+import type { EventSelection, StoredEvent } from "../../events.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { BytesOut } from "../thread/protocol.ts";
+import { complete, isRowid, type Sql, type Steps, timeOf, wholeOf } from "../thread/sql.ts";
+import {
+  ALL_ACTIONS,
+  BLOCKS,
+  type BlockShape,
+  countParts,
+  countPieces,
+  type Piece,
+  type Wanted,
+} from "./counts.ts";
+import { PAYLOAD_BYTES, type PayloadAsked, type PayloadSpan, readPayloads } from "./payloads.ts";
+import { beyond, type RowidRange, rowidRanges } from "./timeline.ts";
+
+/** An event as it crosses the thread. */
+export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
+
+interface EventRow extends PayloadAsked {
+  readonly action: string;
+  readonly application: string;
+  readonly revision: number;
+  readonly timestamped_ms: number;
+}
+
+const SELECT_EVENT = `
+  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
+    ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
+
+export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | undefined {
+  if (!isRowid(id)) return undefined;
+  const row = sql.first<EventRow>(
+    `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
+    id,
+  );
+  return row === undefined ? undefined : complete(eventsOf(sql, [row], out))[0];
+}
+
+/**
+ * Newest (or oldest) first by rowid: what an `after` walk has passed never changes, even where the clock was set back.
+ * The total is a sum of what is counted already (see `event-counts.ts`), and so is the way to a deep page. Counts, index and
+ * events are read one after the other; an event that is deleted meanwhile may still be in the total.
+ */
+export function* listEvents(
+  sql: Sql,
+  query: EventSelection,
+  out: BytesOut,
+  shape: BlockShape = BLOCKS,
+): Steps<{ events: readonly WireEvent[]; total: number }> {
+  const wanted = selectActions(sql, query);
+  if (wanted.actions.length === 0) return { events: [], total: 0 };
+  const ranges = yield* rowidRanges(sql, "event", query.fromMs, query.toMs);
+  const pieces = yield* countPieces(sql, ranges, wanted, shape);
+  const total = pieces.reduce((sum, { events }) => sum + events, 0);
+
+  const { after, order, limit } = query;
+  const skip = after === undefined ? (query.page - 1) * limit : 0;
+  if (skip >= total) return { events: [], total };
+  const onward = after === undefined ? ranges : beyond(ranges, after, order);
+  const page = { ranges: onward, wanted, order, limit };
+  let ids: readonly number[];
+  if (wanted.counted.length === 1) {
+    ids = yield* walkPage(sql, page, pieces, skip, shape);
+  } else {
+    const counted = after === undefined ? pieces : yield* countPieces(sql, onward, wanted, shape);
+    ids = yield* gatherPage(sql, page, counted, skip, shape);
+  }
+  const rows = sql.rows<EventRow>(
+    `${SELECT_EVENT} FROM json_each(?) AS page
+      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  );
+  return { events: yield* eventsOf(sql, rows, out), total };
+}
+
+function selectActions(sql: Sql, { action, applications }: EventSelection): Wanted {
+  const rows = sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM action
+      WHERE ${action === undefined ? "?1 IS NULL" : "action = ?1"}
+        AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))`,
+    action ?? null,
+    applications === undefined ? null : JSON.stringify(applications),
+  );
+  const actions = rows.map(({ id }) => id);
+  const all = action === undefined && applications === undefined;
+  return { actions, counted: all ? [ALL_ACTIONS] : actions };
+}
+
+/** An event that is gone by now is left out. */
+function* eventsOf(sql: Sql, rows: readonly EventRow[], out: BytesOut): Steps<readonly WireEvent[]> {
+  const spans = yield* readPayloads(sql, rows, out);
+  return rows.flatMap((row) => {
+    const payload = spans.get(row.eventId);
+    if (payload === undefined) return [];
+    const { eventId: rowid, action, application, revision } = row;
+    return [{ rowid, action, application, payload, revision, timestamped: toIso(row.timestamped_ms) }];
+  });
+}
+
+type Order = EventSelection["order"];
+
+/** Where a page begins: in this piece, this many of its events on. */
+interface Place {
+  readonly piece: Piece;
+  readonly skip: number;
+}
+
+/** The rowids of one page of what is wanted in the ranges, in order. */
+interface PageAsked {
+  readonly ranges: readonly RowidRange[];
+  readonly wanted: Wanted;
+  readonly order: Order;
+  readonly limit: number;
+}
+
+/** The next `limit` of one action, or of all: they lie in order in an index, and are walked from where the page begins. */
+function* walkPage(
+  sql: Sql,
+  { ranges, wanted, order, limit }: PageAsked,
+  counted: readonly Piece[],
+  skip: number,
+  shape: BlockShape,
+): Steps<readonly number[]> {
+  const start =
+    skip === 0 ? undefined : yield* nextPlace(sql, inTurn(counted, order), skip, wanted, order, shape);
+  if (skip > 0 && start === undefined) return [];
+  const [action] = wanted.counted;
+  const source =
+    action === ALL_ACTIONS ? "event WHERE TRUE" : "event INDEXED BY event_action WHERE action_id = ?4";
+  const found: number[] = [];
+  let offset = start?.skip ?? 0;
+  for (const range of order === "asc" ? ranges : ranges.toReversed()) {
+    const low = order === "asc" ? Math.max(range.low, start?.piece.low ?? 0) : range.low;
+    const high = order === "desc" ? Math.min(range.high, start?.piece.high ?? Infinity) : range.high;
+    if (low > high) continue;
+    const rows = sql.rows<{ id: number }>(
+      `SELECT rowid AS id FROM ${source} AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid ${order} LIMIT ?3 OFFSET ?5`,
+      low,
+      high,
+      limit - found.length,
+      action ?? ALL_ACTIONS,
+      offset,
+    );
+    offset = 0;
+    found.push(...rows.map(({ id }) => id));
+    if (found.length >= limit) break;
+    yield;
+  }
+  return found;
+}
+
+/** The same of several actions: piece by piece where there are any, each sorted by itself, which is never many. */
+function* gatherPage(
+  sql: Sql,
+  { wanted, order, limit }: Omit<PageAsked, "ranges">,
+  counted: readonly Piece[],
+  skip: number,
+  shape: BlockShape,
+): Steps<readonly number[]> {
+  const actions = JSON.stringify(wanted.actions);
+  const waiting = inTurn(counted, order);
+  const found: number[] = [];
+  for (let left = skip; found.length < limit; left = 0) {
+    const place = yield* nextPlace(sql, waiting, left, wanted, order, shape);
+    if (place === undefined) break;
+    const rows = sql.rows<{ id: number }>(
+      `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
+        WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
+      actions,
+      place.piece.low,
+      place.piece.high,
+      limit - found.length,
+      place.skip,
+    );
+    found.push(...rows.map(({ id }) => id));
+    yield;
+  }
+  return found;
+}
+
+/** Passes over `skip` events, taking blocks apart where they must be; `waiting` has the next piece last, and is used up. */
+function* nextPlace(
+  sql: Sql,
+  waiting: Piece[],
+  skip: number,
+  wanted: Wanted,
+  order: Order,
+  shape: BlockShape,
+): Steps<Place | undefined> {
+  let left = skip;
+  for (let piece = waiting.pop(); piece !== undefined; piece = waiting.pop()) {
+    if (piece.events <= left) left -= piece.events;
+    else if ((piece.level ?? 0) === 0) return { piece, skip: left };
+    else waiting.push(...inTurn(yield* countParts(sql, piece, wanted, shape), order));
+  }
+  return undefined;
+}
+
+/** So that the last one is the next. */
+function inTurn(pieces: readonly Piece[], order: Order): Piece[] {
+  return order === "asc" ? pieces.toReversed() : [...pieces];
+}

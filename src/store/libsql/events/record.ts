@@ -1,0 +1,306 @@
+import type { RecordOutcome } from "../../events.ts";
+import { BytesOut, type RecordCall } from "../thread/protocol.ts";
+import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import { sealPassed } from "./counts.ts";
+import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
+import { type Candidate, candidatesOf } from "./record-wire.ts";
+import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./timeline.ts";
+
+interface Accepted extends Candidate {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+}
+
+/**
+ * Rows one call may write unless it is atomic. A delivery takes about 2.5 µs, so an event to 1,000 subscriptions some
+ * 3 ms, and a batch of 1,000 such events would hold up all other work for seconds.
+ */
+export const CALL_ROWS = 4_000;
+
+/**
+ * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on
+ * here, then written set-wise. Nothing is written before everything is decided.
+ * @param bytes of the flight, in which the payloads lie
+ */
+export function recordEvents(
+  sql: Sql,
+  calls: readonly RecordCall[],
+  bytes: Uint8Array,
+): readonly (readonly RecordOutcome[])[] {
+  const batches = candidatesOf(calls);
+  const all = batches.flat();
+  const actions = loadActionStates(sql, all);
+  const stored = loadKeyUses(sql, batches, bytes);
+  const ends = loadEnds(sql);
+
+  const accepted: Accepted[] = [];
+  const steps: ClockStep[] = [];
+  const keysHere = new Map<string, Accepted>();
+  let next = { event: ends.event + 1, delivery: ends.delivery + 1 };
+  let { lastMs } = ends;
+
+  const decide = (candidate: Candidate): RecordOutcome => {
+    const { key, nowMs } = candidate;
+    const used = key === null ? undefined : (stored.get(key) ?? keysHere.get(key));
+    if (used !== undefined) {
+      const { rowid, timestampedMs, revision } = used;
+      return isSame(used, candidate, bytes)
+        ? { kind: "replayed", rowid, timestampedMs, revision }
+        : { kind: "key_conflict", rowid };
+    }
+    const action = actions.get(candidate.actionId);
+    if (action?.revision !== candidate.revision) return { kind: "stale" };
+    if (nowMs < lastMs - CLOCK_SLACK_MS) {
+      steps.push({ ...next, noticedMs: nowMs });
+      lastMs = nowMs;
+    }
+    lastMs = Math.max(nowMs, lastMs);
+    const event: Accepted = { ...candidate, rowid: next.event, timestampedMs: lastMs };
+    next = { event: next.event + 1, delivery: next.delivery + action.subscribers };
+    accepted.push(event);
+    if (key !== null) keysHere.set(key, event);
+    return { kind: "recorded", rowid: event.rowid, timestampedMs: lastMs, deliveries: action.subscribers };
+  };
+
+  const outcomes = batches.map((batch, index) => {
+    const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
+    if (calls[index]?.atomic !== true) return decideSome(batch, decide);
+    const decided = batch.map(decide);
+    if (decided.every(isKept)) return decided;
+    for (const { key } of accepted.slice(before.accepted)) if (key !== null) keysHere.delete(key);
+    accepted.length = before.accepted;
+    steps.length = before.steps;
+    ({ next, lastMs } = before);
+    return decided.map((outcome): RecordOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
+  });
+
+  insertSteps(sql, steps);
+  insertEvents(sql, accepted, bytes);
+  insertDeliveries(sql, accepted, actions);
+  sealPassed(sql, ends.event, next.event - 1);
+  return outcomes;
+}
+
+/** Decides on as many as are to go into one transaction, and at least on one. */
+function decideSome(
+  batch: readonly Candidate[],
+  decide: (candidate: Candidate) => RecordOutcome,
+): readonly RecordOutcome[] {
+  let rows = 0;
+  return batch.map((candidate) => {
+    if (rows >= CALL_ROWS) return { kind: "deferred" };
+    const outcome = decide(candidate);
+    rows += outcome.kind === "recorded" ? 1 + outcome.deliveries : 0;
+    return outcome;
+  });
+}
+
+function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
+  if (accepted.length === 0) return;
+  // Most have no key, and each member that is taken out of the JSON costs a tenth of a microsecond.
+  const isKeyed = accepted.some(({ key }) => key !== null);
+  sql.run(
+    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key)
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6,
+        ${isKeyed ? "value ->> 7" : "NULL"}
+      FROM json_each(?1)`,
+    JSON.stringify(
+      accepted.map((event) => {
+        const { rowid, actionId, revision, timestampedMs, offset, length, key } = event;
+        const checksum = eventChecksum(rowid, actionId, payload(event, bytes));
+        // substr counts from 1.
+        const row = [rowid, actionId, revision, timestampedMs, offset + 1, length, checksum];
+        return isKeyed ? [...row, key] : row;
+      }),
+    ),
+    bytes,
+  );
+}
+
+/**
+ * In the order of their events, so that the rowids of deliveries rise with theirs. For an ordered subscription the event's
+ * rowid is in place of the time, see publication-order.ts.
+ */
+function insertDeliveries(
+  sql: Sql,
+  accepted: readonly Accepted[],
+  actions: ReadonlyMap<number, ActionState>,
+): void {
+  const awaited = accepted.filter(({ actionId }) => (actions.get(actionId)?.subscribers ?? 0) > 0);
+  if (awaited.length === 0) return;
+  sql.run(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
+      SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> CASE s.ordered WHEN 1 THEN 0 ELSE 3 END
+      FROM json_each(?) AS new CROSS JOIN subscription AS s
+      WHERE s.action_id = new.value ->> 1 AND s.active = 1 AND s.deleted_ms IS NULL`,
+    JSON.stringify(
+      awaited.map(({ rowid, actionId, timestampedMs, nowMs }) => [rowid, actionId, timestampedMs, nowMs]),
+    ),
+  );
+}
+
+function isSame(used: KeyUse | Accepted, candidate: Candidate, bytes: Uint8Array): boolean {
+  if ("sameAs" in used) return used.sameAs.has(candidate.place);
+  const same = Buffer.compare(payload(used, bytes), payload(candidate, bytes)) === 0;
+  return used.actionId === candidate.actionId && same;
+}
+
+function payload({ offset, length }: Candidate, bytes: Uint8Array): Uint8Array {
+  return bytes.subarray(offset, offset + length);
+}
+
+function isKept(outcome: RecordOutcome): boolean {
+  return outcome.kind === "recorded" || outcome.kind === "replayed";
+}
+
+interface ActionState {
+  /** The revision in force; `null` once it is retired, as nothing is recorded under any then. */
+  readonly revision: number | null;
+  /** Active subscriptions now. */
+  readonly subscribers: number;
+}
+
+/** An event in the file that used a key before. */
+interface KeyUse {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+  readonly revision: number;
+  /** Places of the candidates with this key that have the same action and payload. */
+  readonly sameAs: ReadonlySet<number>;
+}
+
+interface Ends {
+  /** The largest rowids ever given. */
+  readonly event: number;
+  readonly delivery: number;
+  /** The time of the last event or delivery since the clock was set back, whichever is later; 0 when there is none. */
+  readonly lastMs: number;
+}
+
+export function loadEnds(sql: Sql): Ends {
+  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
+    `WITH step (event, delivery) AS (
+        SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
+      )
+      SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
+        (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
+        max(
+          coalesce((SELECT ${timeOf("timestamped_ms")} FROM event WHERE rowid = (SELECT max(rowid) FROM event)
+            AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
+          coalesce((SELECT ${timeOf("created_ms")} FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
+            AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
+        ) AS last_ms`,
+  );
+  return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
+}
+
+/** The state of each action the candidates name; none for one that does not exist. Asked one by one: most name the same. */
+function loadActionStates(sql: Sql, candidates: readonly Candidate[]): ReadonlyMap<number, ActionState> {
+  const states = new Map<number, ActionState>();
+  const asked = new Set<number>();
+  for (const { actionId } of candidates) {
+    if (asked.has(actionId)) continue;
+    asked.add(actionId);
+    const state = sql.first<ActionState>(
+      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM subscription AS s
+          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
+        FROM action AS a WHERE a.rowid = ?`,
+      actionId,
+    );
+    if (state !== undefined) states.set(actionId, state);
+  }
+  return states;
+}
+
+/** From so many keys on, one look at all there is between them costs less than one at each. */
+const KEYS_WORTH_A_LOOK = 16;
+
+/**
+ * Whether no key of a batch can be in the file, as there is none between its first and its last. Those of a bulk rise with
+ * its lines, so that this one look stands for five hundred, which were a sixth of what recording them took.
+ */
+function isAllNew(sql: Sql, batch: readonly Candidate[]): boolean {
+  if (batch.length < KEYS_WORTH_A_LOOK) return false;
+  let first: string | undefined;
+  let last: string | undefined;
+  for (const { key } of batch) {
+    if (key === null) continue;
+    if (first === undefined || key < first) first = key;
+    if (last === undefined || key > last) last = key;
+  }
+  // Keys are ASCII, which the engine and strings here order alike.
+  if (first === undefined || last === undefined) return true;
+  const found = sql.first<{ used: number }>(
+    "SELECT EXISTS (SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ?) AS used",
+    first,
+    last,
+  );
+  return found?.used === 0;
+}
+
+interface StoredUse {
+  readonly key: string;
+  readonly id: number;
+  readonly timestamped_ms: number;
+  readonly revision: number;
+  readonly action_id: number;
+  readonly checksum: number | null;
+  /** Of the payload. */
+  readonly bytes: number;
+  /** Of the candidate that used the key now. */
+  readonly place: number;
+  readonly same: number;
+}
+
+/**
+ * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
+ * reading back a batch of large ones to compare them here could take gigabytes.
+ */
+function loadKeyUses(
+  sql: Sql,
+  batches: readonly (readonly Candidate[])[],
+  bytes: Uint8Array,
+): ReadonlyMap<string, KeyUse> {
+  const asked = batches
+    .flatMap((batch) => (isAllNew(sql, batch) ? [] : batch))
+    .flatMap(({ key, place, actionId, offset, length }) =>
+      // substr counts from 1.
+      key === null ? [] : [[key, place, actionId, offset + 1, length]],
+    );
+  if (asked.length === 0) return new Map();
+  const rows = sql.rows<StoredUse>(
+    `SELECT e.idempotency_key AS key, e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
+        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS place,
+        e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
+        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
+      FROM json_each(?1) AS c CROSS JOIN event AS e
+      WHERE e.idempotency_key = c.value ->> 0`,
+    JSON.stringify(asked),
+    bytes,
+  );
+  const uses = new Map<string, KeyUse & { readonly sameAs: Set<number> }>();
+  const candidates = batches.flat();
+  for (const row of rows) {
+    const { key, id, timestamped_ms: timestampedMs, revision, place, same } = row;
+    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<number>() };
+    if (same === 1 || wasSame(sql, row, candidates[place]!, bytes)) use.sameAs.add(place);
+    uses.set(key, use);
+  }
+  return uses;
+}
+
+/** Whether the stored payload is damaged, and this is the one that it was. */
+function wasSame(
+  sql: Sql,
+  { id, action_id, checksum, bytes: payloadBytes }: StoredUse,
+  { actionId, offset, length }: Candidate,
+  bytes: Uint8Array,
+): boolean {
+  if (
+    actionId !== action_id ||
+    eventChecksum(id, actionId, bytes.subarray(offset, offset + length)) !== checksum
+  ) {
+    return false;
+  }
+  return addPayloads(sql, [{ eventId: id, payloadBytes }], new BytesOut()).get(id) === null;
+}

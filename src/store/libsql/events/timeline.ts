@@ -1,0 +1,119 @@
+import type { Sql, Steps } from "../thread/sql.ts";
+
+/** Rows with `low <= rowid <= high`. */
+export interface RowidRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+const TABLES = {
+  event: { time: "timestamped_ms", step: "first_event" },
+  delivery: { time: "created_ms", step: "first_delivery" },
+} as const;
+
+/**
+ * The rowids of what happened in `fromMs <= t < toMs`, and of nothing else: rising ranges, more than one where the clock
+ * was set back. Times rise with rowids between two steps of the clock, so each end is found by halving, in some twenty
+ * look-ups whatever the table holds.
+ */
+export function* rowidRanges(
+  sql: Sql,
+  table: keyof typeof TABLES,
+  fromMs: number | undefined,
+  toMs: number | undefined,
+): Steps<readonly RowidRange[]> {
+  const { step } = TABLES[table];
+  const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
+  if (newest === 0) return [];
+  // From 0 on, where nothing is, as the first block does.
+  if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
+  const steps = sql.rows<{ first: number }>(
+    `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
+    newest,
+  );
+  const starts = [0, ...steps.map(({ first }) => first)];
+  const ranges: RowidRange[] = [];
+  for (const [index, start] of starts.entries()) {
+    const end = (starts[index + 1] ?? newest + 1) - 1;
+    const found = partOfStretch(sql, table, { low: start, high: end }, fromMs, toMs);
+    const last = ranges.at(-1);
+    if (found !== undefined && last?.high === found.low - 1) {
+      ranges.splice(-1, 1, { low: last.low, high: found.high });
+    } else if (found !== undefined) {
+      ranges.push(found);
+    }
+    yield;
+  }
+  return ranges;
+}
+
+/** What is left of the ranges past a rowid, in the direction of the order. */
+export function beyond(
+  ranges: readonly RowidRange[],
+  after: number,
+  order: "asc" | "desc",
+): readonly RowidRange[] {
+  return ranges
+    .map(({ low, high }) =>
+      order === "asc" ? { low: Math.max(low, after + 1), high } : { low, high: Math.min(high, after - 1) },
+    )
+    .filter(({ low, high }) => low <= high);
+}
+
+function partOfStretch(
+  sql: Sql,
+  table: keyof typeof TABLES,
+  { low, high }: RowidRange,
+  fromMs = -Infinity,
+  toMs = Infinity,
+): RowidRange | undefined {
+  const { time } = TABLES[table];
+  const times = sql.first<{ first: number | null; last: number | null }>(
+    `SELECT (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid LIMIT 1) AS first,
+      (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT 1) AS last`,
+    low,
+    high,
+  );
+  if (times === undefined || times.first === null || times.last === null) return undefined;
+  if (times.last < fromMs || times.first >= toMs) return undefined;
+  const from = times.first >= fromMs ? low : firstSince(sql, table, low, high, fromMs);
+  const to = times.last < toMs ? high : firstSince(sql, table, low, high, toMs) - 1;
+  return from <= to ? { low: from, high: to } : undefined;
+}
+
+/** The first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */
+function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: number, ms: number): number {
+  const { time } = TABLES[table];
+  let low = start;
+  let high = end + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const row = sql.first<{ id: number; ms: number }>(
+      `SELECT rowid AS id, ${time} AS ms FROM ${table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid LIMIT 1`,
+      middle,
+      high,
+    );
+    if (row === undefined || row.ms >= ms) high = middle;
+    else low = row.id + 1;
+  }
+  return low;
+}
+
+/** Where a stretch of rising times begins, because the clock was set back. */
+export interface ClockStep {
+  readonly event: number;
+  readonly delivery: number;
+  readonly noticedMs: number;
+}
+
+/** A row may be stamped this much later than the clock says, so that small corrections of it need no new stretch. */
+export const CLOCK_SLACK_MS = 1_000;
+
+export function insertSteps(sql: Sql, steps: readonly ClockStep[]): void {
+  if (steps.length === 0) return;
+  sql.run(
+    `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
+      SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
+    JSON.stringify(steps.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
+  );
+}

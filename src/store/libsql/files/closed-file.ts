@@ -1,0 +1,279 @@
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { EvregError } from "../../../domain/error.ts";
+import { addPayloads, PAYLOAD_BYTES, type PayloadAsked, slices } from "../events/payloads.ts";
+import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { Connection, openDatabase } from "../thread/connection.ts";
+import { bytesAt, BytesOut, type FileCheck, type FileSettling, type Sequences } from "../thread/protocol.ts";
+import { EngineFailure, engineFailure, KEPT_NESTING, type Sql, Statements } from "../thread/sql.ts";
+import { unusable } from "./data-folder.ts";
+import { loadSequences } from "./id-reservation.ts";
+import { admitKeys, isEncrypted, mustBeAsMade } from "./migrate.ts";
+import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
+
+/** What a whole data file holds. */
+export interface FileFacts {
+  readonly bytes: number;
+  /** The form it has, and the one that this evreg brings it to. */
+  readonly form: number;
+  readonly latest: number;
+  readonly actions: number;
+  readonly subscriptions: number;
+  /** The newest that is there; 0 when none is. */
+  readonly last_event: number;
+  /** When that was published. */
+  readonly last_event_at: string | null;
+  /** Unfinished ones of subscriptions that are active: a server on the data sends them. */
+  readonly waiting_deliveries: number;
+  readonly tokens: number;
+  readonly encrypted: boolean;
+  /** Events whose payloads do not fit their checksums; of very many, the first thousand. */
+  readonly damaged_events: readonly number[];
+  /** Events from before there were checksums: whether their payloads are damaged is not known. */
+  readonly events_without_checksum: number;
+}
+
+/** With what was asked of it. */
+export interface Examined extends FileFacts {
+  /** What evreg could not have written, each as a part of a sentence: some of it, and empty where there is nothing. */
+  readonly impossible: readonly string[];
+  /** Whether the token asked for is in it; absent when none was. */
+  readonly hasToken?: boolean;
+}
+
+const MOST_PROBLEMS = 5;
+const MOST_DAMAGED = 1_000;
+/** Events whose payloads are asked for together. */
+const EVENTS_AT_ONCE = 1_000;
+/** The form that brought checksums. */
+const CHECKSUMS_SINCE = 11;
+/** In KiB, as the engine takes it; all of an index that is compared with its table should be in it. */
+const CACHE = -65_536;
+
+/**
+ * Reads every page of a data file, compares all indexes with their tables and all payloads with their checksums, and holds
+ * each row to what evreg could have written. It is opened alone, so that nobody changes
+ * it meanwhile. Blocks its thread for seconds a GB.
+ * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
+ * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
+ */
+export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
+  mustBeWritable(path);
+  const { pool } = openDatabase(path);
+  try {
+    const sql = new Statements(pool.acquireSync());
+    sql.run("PRAGMA locking_mode = EXCLUSIVE");
+    sql.run("PRAGMA query_only = ON");
+    sql.run(`PRAGMA cache_size = ${CACHE}`);
+    const form = formOf(sql, name);
+    mustBeAsMade(sql, name, form);
+    mustBeWhole(sql, name);
+    if (opensSecrets) admitKeys(sql, name, encryption);
+    const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
+    if (tokenHash === undefined) return facts;
+    return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
+  } catch (error) {
+    throw understood(error, name, path);
+  } finally {
+    pool.close();
+  }
+}
+
+/** The engine opens nothing where it cannot write beside it, and says only that it cannot. */
+function mustBeWritable(path: string): void {
+  for (const written of [path, dirname(path)]) {
+    try {
+      accessSync(written, constants.R_OK | constants.W_OK);
+    } catch (error) {
+      throw unusable(written, error);
+    }
+  }
+}
+
+/** So that a disk that fails is not taken for a damaged file. */
+function mustBeReadable(path: string, name: string): void {
+  const piece = Buffer.allocUnsafe(1024 * 1024);
+  try {
+    const descriptor = openSync(path, "r");
+    try {
+      for (let at = 0, read = 1; read > 0; at += read)
+        read = readSync(descriptor, piece, 0, piece.length, at);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === "EIO" ? "the disk failed to read it (EIO)" : message;
+    throw new EvregError("unavailable", `${name} cannot be read: ${why}.`, { file: name }, { cause: error });
+  }
+}
+
+function formOf(sql: Sql, name: string): number {
+  const { application_id: id } = sql.first<{ application_id: number }>("PRAGMA application_id")!;
+  const { user_version: form } = sql.first<{ user_version: number }>("PRAGMA user_version")!;
+  if (id !== APPLICATION_ID || form < 1) {
+    throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
+  }
+  if (form > LATEST_VERSION) {
+    throw new EvregError(
+      "invalid",
+      `${name} has form ${form}, and this evreg knows forms up to ${LATEST_VERSION}. A newer evreg made it: use that one.`,
+      { file: name, form, latest: LATEST_VERSION },
+    );
+  }
+  return form;
+}
+
+function mustBeWhole(sql: Sql, name: string): void {
+  const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
+  const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+  // One of the engine's may be several lines.
+  if (problems.length > 0)
+    throw damaged(
+      name,
+      problems
+        .join("\n")
+        .trim()
+        .split(/\s*\n\s*/)
+        .join("; "),
+    );
+}
+
+/** What is wrong with payloads, and with all other rows. */
+function eventsOf(
+  sql: Sql,
+  form: number,
+): Pick<Examined, "damaged_events" | "events_without_checksum" | "impossible"> {
+  const found = [
+    ...impossibleNumbers(sql),
+    ...impossibleRows(sql, MOST_PROBLEMS),
+    ...danglingRows(sql, MOST_PROBLEMS),
+  ];
+  // Its pages go by the numbers of rows, which must be right for that.
+  for (const { what, text } of found.length === 0 ? keptJson(sql) : []) {
+    if (found.length >= MOST_PROBLEMS) break;
+    if (!isJson(Buffer.from(text), KEPT_NESTING)) found.push(what);
+  }
+  const changed: number[] = [];
+  for (const { eventId, payload } of payloadsOf(sql, form)) {
+    if (payload === null) changed.push(eventId);
+    else if (found.length < MOST_PROBLEMS && !isJson(payload, MAX_NESTING))
+      found.push(`payload of event ${eventId}`);
+    if (changed.length >= MOST_DAMAGED) break;
+  }
+  const unknown = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
+  const { n } = sql.first<{ n: number }>(`SELECT count(*) AS n FROM event${unknown}`)!;
+  return { damaged_events: changed, events_without_checksum: n, impossible: found };
+}
+
+/** `null` where it does not fit its checksum. */
+function* payloadsOf(
+  sql: Sql,
+  form: number,
+): Generator<{ readonly eventId: number; readonly payload: Uint8Array | null }, void> {
+  let after = 0;
+  for (;;) {
+    const next = sql.rows<PayloadAsked>(
+      `SELECT rowid AS eventId, ${PAYLOAD_BYTES} AS payloadBytes FROM event AS e
+        WHERE rowid > ? AND rowid <= ${Number.MAX_SAFE_INTEGER} ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
+      after,
+    );
+    for (const part of slices(next)) {
+      const out = new BytesOut();
+      const asked = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
+      const spans = addPayloads(sql, asked, out, form >= CHECKSUMS_SINCE);
+      const bytes = out.pack();
+      for (const [eventId, span] of spans) {
+        yield { eventId, payload: span === null ? null : bytesAt(bytes, span) };
+      }
+    }
+    if (next.length < EVENTS_AT_ONCE) return;
+    after = next.at(-1)!.eventId;
+  }
+}
+
+function isJson(bytes: Uint8Array, maxNesting: number): boolean {
+  try {
+    scanJson(bytes, { maxNesting });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof ReturnType<typeof eventsOf>> {
+  const count = (text: string): number => sql.first<{ n: number }>(text)!.n;
+  const last = sql.first<{ id: number; ms: number }>(
+    "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
+  );
+  return {
+    bytes: statSync(path).size,
+    form,
+    latest: LATEST_VERSION,
+    actions: count("SELECT count(*) AS n FROM action"),
+    subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
+    last_event: last?.id ?? 0,
+    last_event_at: last === undefined || Number.isNaN(new Date(last.ms).getTime()) ? null : toIso(last.ms),
+    waiting_deliveries: count(
+      `SELECT count(*) AS n FROM subscription s JOIN delivery d ON d.subscription_id = s.rowid
+        WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,
+    ),
+    tokens: count("SELECT count(*) AS n FROM token"),
+    encrypted: isEncrypted(sql),
+  };
+}
+
+function damaged(name: string, why: string, cause?: unknown): EvregError {
+  return new EvregError(
+    "invalid",
+    `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`,
+    { file: name },
+    { cause },
+  );
+}
+
+function understood(error: unknown, name: string, path: string): unknown {
+  const failure = engineFailure(error, "statement");
+  if (error instanceof EvregError && error.code === "invalid") mustBeReadable(path, name);
+  if (!(failure instanceof EngineFailure)) return error;
+  if (failure.kind === "in_use") {
+    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
+  }
+  mustBeReadable(path, name);
+  const { code, message } = failure.cause as Error & { code?: string };
+  if (code === "SQLITE_NOTADB") {
+    return new EvregError("invalid", `${name} was not made by evreg, or its beginning is damaged.`, {
+      file: name,
+    });
+  }
+  if (failure.kind === "fatal") return damaged(name, message, error);
+  const because = { cause: error };
+  return new EvregError(
+    "unavailable",
+    `${name} could not be looked through: ${failure.message}.`,
+    {},
+    because,
+  );
+}
+
+/**
+ * Answers what its numbers have come to.
+ * @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done
+ */
+export function settleFile({ settle: path }: FileSettling): Sequences {
+  try {
+    const connection = Connection.open(path, () => undefined);
+    try {
+      connection.checkpoint();
+      return loadSequences(connection.read);
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    if (!(error instanceof EngineFailure)) throw error;
+    const code = error.kind === "in_use" ? "conflict" : "unavailable";
+    throw new EvregError(code, `The log of ${path} cannot be moved into it: ${error.message}.`);
+  }
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { EvregError } from "../../../domain/error.ts";
+import { hashToken } from "../../../domain/token.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { isSameFile, removeMade } from "../../../runtime/files.ts";
+import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
+import type { EncryptionKeys } from "../../secret-cipher.ts";
+import type { Sequences } from "../thread/protocol.ts";
+import { numbersOfDamaged, takeFreePlace, takePlaceOf } from "./accept-loss.ts";
+import {
+  dataFileOf,
+  hasDataAt,
+  holdFolder,
+  inUse,
+  isFileThere,
+  prepareFolder,
+  readFileVersion,
+  sizeOf,
+} from "./data-folder.ts";
+import { checkFile, type FileFacts, moveNumbers, settleFile } from "./file-tasks.ts";
+import { makePlain } from "./live-copy.ts";
+import { impossible } from "./row-limits.ts";
+
+export interface RestoreOptions {
+  readonly folder: string;
+  /** What messages call the backup. */
+  readonly name: string;
+  /** Its bytes. */
+  readonly content: AsyncIterable<Uint8Array>;
+  /** What its secrets must open with. */
+  readonly encryption: EncryptionKeys | undefined;
+  /** Puts it in the place of data that is there; that is kept beside it. */
+  readonly force: boolean;
+  readonly nowMs: number;
+  /** Told of a file that must go if the process ends before this does. */
+  readonly onUnfinished?: (path: string) => void;
+}
+
+export interface Restored extends FileFacts {
+  /** The data file. */
+  readonly file: string;
+  /** The number of the next event. */
+  readonly next_event: number;
+  /** Where the data that was there before is; `null` when there was none. */
+  readonly kept: string | null;
+  /** The file of the folder that holds a token of the backup; `null` where there is none. */
+  readonly token_file: string | null;
+  /** Where that file is now, when its token is not one of the backup; `null` when there was none such. */
+  readonly token_file_kept: string | null;
+}
+
+/**
+ * Makes a backup the data of a folder that no server runs on. It is copied beside what is there and looked through first;
+ * until the last step, which only names it, nothing changes. Cut off anywhere, it leaves the old data or the new.
+ * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { folder, name, content, encryption, force, nowMs } = options;
+  const made = prepareFolder(folder);
+  const giveBack = holdFolder(folder);
+  if (giveBack === undefined || (await findServer(folder)) !== undefined) throw inUse(folder);
+  const file = dataFileOf(folder);
+  const copy = `${file}.restore-${randomUUID()}`;
+  try {
+    const hasData = hasDataAt(file);
+    if (hasData && !force) throw hasDataAlready(folder);
+    options.onUnfinished?.(copy);
+    await write(copy, content);
+    const token = readTokenFile(folder);
+    const tokenHash = token === undefined ? undefined : hashToken(token);
+    const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
+    const { hasToken = false, impossible: found, ...facts } = examined;
+    if (found.length > 0) throw impossible(name, found);
+    const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
+    const { event = 0 } = await moveNumbers({ moveOn: copy, name, nowMs, replaced });
+    const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+    const kept = hasData ? `${file}.${before}` : null;
+    try {
+      if (kept === null) takeFreePlace(copy, file);
+      else takePlaceOf(file, copy, kept);
+    } catch (error) {
+      // A file came meanwhile, or another restore keeps what was there, at this very moment.
+      throw (error as NodeJS.ErrnoException).code === "EEXIST" ? inUse(folder) : error;
+    }
+    // With the data that it is a token of; whoever took it for one of these would be refused.
+    const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
+    const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;
+    const tokens = { token_file: tokenFile, token_file_kept: tokenFileKept };
+    return { file, ...facts, next_event: event + 1, kept, ...tokens };
+  } finally {
+    for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
+    giveBack();
+    // Only where nothing came to be in them.
+    removeMade(made);
+  }
+}
+
+/**
+ * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log. Also
+ * the data file of the folder itself, by whatever name.
+ * @throws EvregError `usage`
+ */
+export function mustBeBackup(backup: string, folder: string): void {
+  if (isSameFile(backup, dataFileOf(folder))) {
+    throw new EvregError(
+      "usage",
+      `${backup} is the data file of ${folder} itself, and no backup. Name a file that evreg backup wrote.`,
+      { file: backup },
+    );
+  }
+  if (sizeOf(`${backup}-wal`) === 0) return;
+  throw new EvregError(
+    "usage",
+    `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`,
+    { file: backup },
+  );
+}
+
+async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const target = await open(path, "wx", 0o600);
+  try {
+    for await (const piece of content) await target.writeFile(piece);
+    await makePlain(target);
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+}
+
+/** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
+async function settleOld(file: string, folder: string, nowMs: number): Promise<Sequences> {
+  // Of an empty file the engine would remove the log, and somebody's data may be in that.
+  if (!isFileThere(file) || sizeOf(file) === 0) return {};
+  mustBeEvregs(file);
+  try {
+    return await settleFile(file);
+  } catch (error) {
+    if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
+    // Damaged, maybe: it is kept as it is.
+    return numbersOfDamaged(file, nowMs);
+  }
+}
+
+/** One of a newer evreg may go, as that is a way back to an older one. */
+function mustBeEvregs(file: string): void {
+  try {
+    readFileVersion(file);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.details["version"] === undefined) throw error;
+  }
+}
+
+function hasDataAlready(folder: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
+    { folder },
+  );
+}

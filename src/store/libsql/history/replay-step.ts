@@ -1,0 +1,255 @@
+import type { ReplaySelection } from "../../../domain/replay.ts";
+import { loadEnds } from "../events/record.ts";
+import { type Telling, tellReplay } from "../events/service-events.ts";
+import { CLOCK_SLACK_MS, insertSteps, rowidRanges } from "../events/timeline.ts";
+import type { EventRange, ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
+import { isRowid, type Sql, type Steps } from "../thread/sql.ts";
+import { findReplay, loadRunning } from "./replays.ts";
+
+export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<ReplayProgress> {
+  const running = loadRunning(sql, id)[0];
+  if (running === undefined) return untold({ queued: 0, state: "ended" });
+  if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
+  const { plan } = running;
+  const [range] = plan.ranges;
+  if (range === undefined) {
+    sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
+    const told = tellReplay(sql, findReplay(sql, id), step.nowMs);
+    return { answer: { queued: 0, state: "ended" }, told };
+  }
+  if (!running.isActive) return untold({ queued: 0, state: "paused" });
+  const room = roomOf(sql, plan.subscription, step);
+  if (room === 0) return untold({ queued: 0, state: "crowded" });
+
+  const { chosen, passed } = chooseNext(sql, plan, range, room);
+  makeDue(sql, plan.subscription, chosen, step.nowMs);
+  sql.run(
+    "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
+    JSON.stringify(behind(plan.ranges, passed).map(({ low, high: end }) => [low, end])),
+    chosen.length,
+    id,
+  );
+  return untold({ queued: chosen.length, state: "going" });
+}
+
+function untold(answer: ReplayProgress): Telling<ReplayProgress> {
+  return { answer, told: undefined };
+}
+
+/**
+ * How many deliveries may be made due now: none before half of the most that may be are sent, as the next few steps would
+ * find no room. Both counts end where they are enough.
+ */
+function roomOf(
+  sql: Sql,
+  subscription: number,
+  { nowMs, most, mostDue, mostUnfinished }: ReplayStep,
+): number {
+  const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
+    `SELECT
+        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms <= iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2)
+          LIMIT ?3)) AS due,
+        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
+    subscription,
+    nowMs,
+    mostDue,
+    mostUnfinished,
+    // What has a place instead of a time is due.
+    Number.MAX_SAFE_INTEGER,
+  )!;
+  return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
+}
+
+function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowMs: number): void {
+  const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
+  const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
+  insertLateDeliveries(sql, subscription, missing, nowMs);
+  if (again.length === 0) return;
+  sql.run(
+    `UPDATE delivery SET state = 0, failures = 0, finished_ms = NULL,
+        due_ms = CASE (SELECT ordered FROM subscription WHERE rowid = ?3) WHEN 1 THEN event_id ELSE ?2 END
+      WHERE rowid IN (SELECT value FROM json_each(?1))`,
+    JSON.stringify(again),
+    nowMs,
+    subscription,
+  );
+}
+
+/** An event of the walk and its delivery, where there is one. */
+interface Chosen {
+  readonly event: number;
+  readonly delivery: number | null;
+}
+
+/** Events looked at in one go: a millisecond or so. */
+const WINDOW = 4_000;
+/** Where most are to be sent, so many for each that is asked for will do. */
+const NARROW = 4;
+
+interface Walk {
+  /** The events to look at, in their order: ?1 subscription, ?2 action, from ?3 to ?4. */
+  readonly candidates: string;
+  /** Those to be sent, likewise. */
+  readonly chosen: string;
+}
+
+const EVENTS = `FROM event AS e INDEXED BY event_action`;
+const OF_ACTION = `e.action_id = ?2 AND e.rowid BETWEEN ?3 AND ?4`;
+const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
+const FAILED = `FROM delivery AS d INDEXED BY delivery_failed_event`;
+const IS_FAILED = "d.subscription_id = ?1 AND d.state = 3 AND d.event_id BETWEEN ?3 AND ?4";
+
+const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
+  failed: {
+    candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
+    // Joined, the engine would leave the upper bound of the window out and go on to the end of the index.
+    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
+      AND EXISTS (SELECT 1 ${EVENTS} WHERE e.action_id = ?2 AND e.rowid = d.event_id) ORDER BY d.event_id`,
+  },
+  missed: {
+    candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
+    chosen: `SELECT e.rowid AS event, NULL AS delivery ${EVENTS}
+      WHERE ${OF_ACTION} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
+  },
+  all: {
+    candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
+    chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${EVENTS}
+      LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
+      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state IN (2, 3, 4)) ORDER BY e.rowid`,
+  },
+};
+
+type Walked = Pick<ReplayPlan, "subscription" | "actionId" | "selection">;
+
+/** Chosen of a range, and how far it was looked at for them. */
+interface Search {
+  readonly chosen: readonly Chosen[];
+  readonly passed: number;
+}
+
+/** The first `most` of the range that are to be sent, or those among the events looked at in one go. */
+function chooseNext(sql: Sql, plan: Walked, range: EventRange, most: number): Search {
+  const narrow = searched(sql, plan, range, { most, width: Math.min(NARROW * most, WINDOW) });
+  const isEnough = narrow.chosen.length === most || narrow.passed === range.high;
+  return isEnough ? narrow : searched(sql, plan, range, { most, width: WINDOW });
+}
+
+function searched(
+  sql: Sql,
+  plan: Walked,
+  range: EventRange,
+  { most, width }: { readonly most: number; readonly width: number },
+): Search {
+  const high = windowEnd(sql, plan, range, width);
+  const chosen = choose(sql, plan, { low: range.low, high }, most);
+  const passed = chosen.length < most ? high : (chosen.at(-1)?.event ?? high);
+  return { chosen, passed };
+}
+
+/** Where the next window ends: at the end of the range, or so far that it holds `width` events. */
+function windowEnd(
+  sql: Sql,
+  { subscription, actionId, selection }: Walked,
+  { low, high }: EventRange,
+  width = WINDOW,
+): number {
+  const last = sql.first<{ event: number }>(
+    `${WALKS[selection].candidates} LIMIT 1 OFFSET ?5`,
+    subscription,
+    actionId,
+    low,
+    high,
+    width - 1,
+  );
+  return last?.event ?? high;
+}
+
+function choose(
+  sql: Sql,
+  { subscription, actionId, selection }: Walked,
+  { low, high }: EventRange,
+  most: number,
+): readonly Chosen[] {
+  const { chosen } = WALKS[selection];
+  return sql.rows<Chosen>(`${chosen} LIMIT ?5`, subscription, actionId, low, high, most);
+}
+
+function countChosen(
+  sql: Sql,
+  { subscription, actionId, selection }: Walked,
+  { low, high }: EventRange,
+): number {
+  const { chosen } = WALKS[selection];
+  return sql.first<{ count: number }>(
+    `SELECT count(*) AS count FROM (${chosen})`,
+    subscription,
+    actionId,
+    low,
+    high,
+  )!.count;
+}
+
+/** What is left of the ranges behind an event of the first one. */
+function behind(ranges: readonly EventRange[], passed: number): readonly EventRange[] {
+  const [first, ...rest] = ranges;
+  if (first === undefined || passed >= first.high) return rest;
+  return [{ low: passed + 1, high: first.high }, ...rest];
+}
+
+/** Counted in one answer: a tenth of a second of the store's time, in small steps. */
+const WINDOWS = 100;
+
+export function* planReplay(sql: Sql, request: ReplayRequest): Steps<ReplayPlan | undefined> {
+  const { subscription, fromMs, toMs } = request;
+  if (!isRowid(subscription)) return undefined;
+  const row = sql.first<{ action_id: number }>(
+    "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
+    subscription,
+  );
+  if (row === undefined) return undefined;
+  return { ...request, actionId: row.action_id, ranges: yield* rowidRanges(sql, "event", fromMs, toMs) };
+}
+
+export function* countReplay(
+  sql: Sql,
+  plan: ReplayPlan,
+): Steps<{ count: number; rest: readonly EventRange[] }> {
+  let rest = plan.ranges;
+  let count = 0;
+  for (let windows = 0; windows < WINDOWS; windows += 1) {
+    const [range] = rest;
+    if (range === undefined) break;
+    const high = windowEnd(sql, plan, range);
+    count += countChosen(sql, plan, { low: range.low, high });
+    rest = behind(rest, high);
+    yield;
+  }
+  return { count, rest };
+}
+
+/**
+ * Makes deliveries, due now or at their places in the order, of events that were published before. They are created now, not when their events were, so
+ * that the rowids of deliveries go on rising with their times.
+ */
+function insertLateDeliveries(
+  sql: Sql,
+  subscriptionId: number,
+  eventIds: readonly number[],
+  nowMs: number,
+): void {
+  if (eventIds.length === 0) return;
+  const { event, delivery, lastMs } = loadEnds(sql);
+  const isSetBack = nowMs < lastMs - CLOCK_SLACK_MS;
+  if (isSetBack) insertSteps(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
+  sql.run(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
+      SELECT value, s.rowid, ?3, CASE s.ordered WHEN 1 THEN value ELSE ?4 END
+      FROM json_each(?1) CROSS JOIN subscription AS s WHERE s.rowid = ?2`,
+    JSON.stringify(eventIds),
+    subscriptionId,
+    isSetBack ? nowMs : Math.max(nowMs, lastMs),
+    nowMs,
+  );
+}

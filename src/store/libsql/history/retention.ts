@@ -1,0 +1,151 @@
+import type { ExpiredEvents, ExpiredSelection, RemovedEvents } from "../../events.ts";
+import { deleteEvents } from "../events/counts.ts";
+import { beyond, rowidRanges } from "../events/timeline.ts";
+import { KEPT_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
+import type { Sql, Steps } from "../thread/sql.ts";
+
+/** Events of a step. */
+const SOME_EVENTS = 200;
+/** Deliveries of a step; each takes two microseconds. */
+const SOME_DELIVERIES = 300;
+
+/** Stands behind every subscription of an event. */
+const LAST = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Looks through events by rowid, and at all deliveries of each, in steps. What it answers was so when it was read; whoever
+ * deletes has to look again.
+ */
+export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEvents> {
+  const { fromMs, beforeMs, after = 0, most } = query;
+  const ranges = yield* rowidRanges(sql, "event", fromMs, beforeMs);
+  const removable: number[] = [];
+  let looked = 0;
+  for (const { low, high } of beyond(ranges, after, "asc")) {
+    for (let at = low; at <= high;) {
+      const ids = sql
+        .rows<{ id: number }>(
+          "SELECT rowid AS id FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
+          at,
+          high,
+          Math.min(SOME_EVENTS, most - looked),
+        )
+        .map(({ id }) => id);
+      const last = ids.at(-1);
+      if (last === undefined) break;
+      yield;
+      const kept = yield* unfinishedAmong(sql, at, last);
+      removable.push(...ids.filter((id) => !kept.has(id)));
+      looked += ids.length;
+      if (looked >= most) return { events: removable, after: last };
+      at = last + 1;
+    }
+  }
+  return { events: removable, after: undefined };
+}
+
+/** The events with these rowids that have an unfinished delivery. */
+function* unfinishedAmong(sql: Sql, low: number, high: number): Steps<ReadonlySet<number>> {
+  const kept = new Set<number>();
+  for (let last = { event: low, subscription: 0 }; ;) {
+    const slice = sql.rows<{ event: number; subscription: number; is_unfinished: number }>(
+      `SELECT d.event_id AS event, d.subscription_id AS subscription, ${UNFINISHED} AS is_unfinished
+        FROM delivery AS d INDEXED BY delivery_event
+        CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+        WHERE (d.event_id, d.subscription_id) > (?, ?) AND d.event_id <= ?
+        ORDER BY d.event_id, d.subscription_id LIMIT ?`,
+      last.event,
+      last.subscription,
+      high,
+      SOME_DELIVERIES,
+    );
+    for (const { event, is_unfinished: isUnfinished } of slice) if (isUnfinished === 1) kept.add(event);
+    yield;
+    const end = slice.at(-1);
+    if (end === undefined || slice.length < SOME_DELIVERIES) return kept;
+    // One is enough: the rest of that event's need no look.
+    last = { event: end.event, subscription: kept.has(end.event) ? LAST : end.subscription };
+  }
+}
+
+/** Deliveries and attempts that one call deletes, and as many events; each takes some five microseconds. */
+export const REMOVED_ROWS = 400;
+/** Payload of the events that one call deletes: the engine looks at every page of it, a quarter of a millisecond a MiB. */
+const REMOVED_BYTES = 2 * 1024 * 1024;
+
+interface Owned {
+  /** Rowid of the delivery. */
+  readonly id: number;
+  readonly event: number;
+  /** It and its attempts, at most. */
+  readonly rows: number;
+  readonly is_unfinished: number;
+}
+
+/**
+ * Deletes events in the order given, each with its deliveries and their attempts, until a transaction has enough. One with
+ * more deliveries than that loses some in each call, and goes with the last. One with an unfinished delivery stays.
+ */
+export function removeEvents(sql: Sql, eventIds: readonly number[], mostRows = REMOVED_ROWS): RemovedEvents {
+  const asked = fittingPayloads(sql, eventIds.slice(0, mostRows));
+  const { owned, cutOff } = loadOwned(sql, asked, mostRows);
+  const kept = new Set(owned.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
+  const whole = asked.slice(0, cutOff === undefined ? asked.length : asked.indexOf(cutOff));
+  // The one whose deliveries are cut off is left for the next call, unless none is before it.
+  const isPart = whole.length === 0 && asked.length > 0;
+  const reached = new Set(isPart ? asked.slice(0, 1) : whole);
+  const deliveries = owned.filter(({ event }) => reached.has(event) && !kept.has(event)).map(({ id }) => id);
+  const gone = JSON.stringify(deliveries);
+  sql.run("DELETE FROM attempt WHERE delivery_id IN (SELECT value FROM json_each(?))", gone);
+  sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", gone);
+  const events = deleteEvents(
+    sql,
+    whole.filter((id) => !kept.has(id)),
+  );
+  if (events > 0) dropPassedSteps(sql);
+  const handled = isPart && kept.size > 0 ? 1 : whole.length;
+  return { handled, events, deliveries: deliveries.length };
+}
+
+/** The first of them, as many as have little enough payload together, and at least one. */
+function fittingPayloads(sql: Sql, eventIds: readonly number[]): readonly number[] {
+  const rows = sql.rows<{ id: number; bytes: number }>(
+    `SELECT e.rowid AS id, length(e.payload) AS bytes
+      FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value`,
+    JSON.stringify(eventIds),
+  );
+  const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
+  let sum = 0;
+  const end = eventIds.findIndex((id, index) => (sum += bytes.get(id) ?? 0) > REMOVED_BYTES && index > 0);
+  return end < 0 ? eventIds : eventIds.slice(0, end);
+}
+
+/** Their deliveries, event by event, as many as one call may delete, and at least one; the event that has more. */
+function loadOwned(
+  sql: Sql,
+  eventIds: readonly number[],
+  mostRows: number,
+): { owned: readonly Owned[]; cutOff: number | undefined } {
+  const found = sql.rows<Owned>(
+    `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows, ${UNFINISHED} AS is_unfinished
+      FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      LIMIT ?3`,
+    JSON.stringify(eventIds),
+    2 * KEPT_AT_EACH_END,
+    mostRows + 1,
+  );
+  let sum = 0;
+  const end = found.findIndex(({ rows }, index) => (sum += rows) > mostRows && index > 0);
+  return { owned: end < 0 ? found : found.slice(0, end), cutOff: found[end]?.event };
+}
+
+/** A step of the clock tells what is before it from what is after, and with nothing before it there is nothing to tell. */
+function dropPassedSteps(sql: Sql): void {
+  sql.run(
+    `DELETE FROM clock_step
+      WHERE first_event <= (SELECT coalesce(min(rowid), ?1) FROM event)
+        AND first_delivery <= (SELECT coalesce(min(rowid), ?1) FROM delivery)`,
+    Number.MAX_SAFE_INTEGER,
+  );
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { systemClock, toIso } from "../../runtime/clock.ts";
+import { type Logger, silentLogger } from "../../runtime/logger.ts";
+import type { Owner } from "../../runtime/owner-file.ts";
+import type { EncryptionKeys } from "../secret-cipher.ts";
+import {
+  dataFileOf,
+  holdFolder,
+  inUse,
+  isFileThere,
+  mustHaveNothingLeft,
+  readFileVersion,
+} from "./files/data-folder.ts";
+import { MIGRATIONS } from "./files/migrations.ts";
+import { openLibsqlStore } from "./open.ts";
+
+export interface MigrationStatus {
+  /** The data file. */
+  readonly file: string;
+  readonly exists: boolean;
+  /** The form it has; 0 when there is nothing in it yet. */
+  readonly current: number;
+  /** The form this evreg brings it to. */
+  readonly latest: number;
+  /** The steps between, in order. */
+  readonly pending: readonly { readonly version: number; readonly name: string }[];
+}
+
+export interface MigrationResult extends MigrationStatus {
+  /** Versions applied now; none for a dry run. */
+  readonly applied: readonly number[];
+  /** The copy kept of the file as it was. */
+  readonly copy?: string;
+}
+
+/**
+ * What a start would do to the folder's file. Reads a few bytes and takes no lock, so it also answers while a server
+ * has the folder.
+ * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
+ */
+export function inspectMigrations(folder: string): MigrationStatus {
+  const file = dataFileOf(folder);
+  const exists = isFileThere(file);
+  if (!exists) {
+    if (existsSync(folder)) mustHaveNothingLeft(file);
+    return statusOf(file, false, 0);
+  }
+  const giveBack = holdFolder(folder);
+  if (giveBack === undefined) throw inUse(folder);
+  try {
+    return statusOf(file, true, readFileVersion(file));
+  } finally {
+    giveBack();
+  }
+}
+
+/**
+ * Brings the folder's file up to date, as a start does.
+ * @param options `dryRun`: only tells what would be done; `encryption` and `acceptsLoss` as for `openLibsqlStore`
+ * @throws EvregError as `openLibsqlStore`
+ */
+export async function migrate(
+  folder: string,
+  {
+    dryRun = false,
+    encryption,
+    acceptsLoss = false,
+    logger = silentLogger,
+  }: {
+    dryRun?: boolean;
+    encryption?: EncryptionKeys | undefined;
+    acceptsLoss?: boolean;
+    logger?: Logger;
+  } = {},
+): Promise<MigrationResult> {
+  const before = inspectMigrations(folder);
+  if (dryRun) return { ...before, applied: [] };
+  const owner: Owner = {
+    pid: process.pid,
+    command: "migrate",
+    instance: randomUUID(),
+    started_at: toIso(systemClock.now()),
+  };
+  const store = await openLibsqlStore({ folder, owner, logger, encryption, acceptsLoss });
+  await store.close();
+  const applied = before.pending.map(({ version }) => version);
+  const [first] = applied;
+  const after = { ...inspectMigrations(folder), applied };
+  return first === undefined || before.current === 0
+    ? after
+    : { ...after, copy: `${before.file}.before-v${first}` };
+}
+
+function statusOf(file: string, exists: boolean, current: number): MigrationStatus {
+  const pending = MIGRATIONS.filter(({ version }) => version > current);
+  return {
+    file,
+    exists,
+    current,
+    latest: MIGRATIONS.length,
+    pending: pending.map(({ version, name }) => ({ version, name })),
+  };
+}

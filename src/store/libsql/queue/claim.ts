@@ -1,0 +1,282 @@
+import { randomInt } from "node:crypto";
+import { EvregError } from "../../../domain/error.ts";
+import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
+import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
+import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
+import type { Share, TierLimit } from "../../queue.ts";
+import type { BytesOut } from "../thread/protocol.ts";
+import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { ASKED_BY_MS } from "./delivery-state.ts";
+import { type Contender, pickDue, type Picked } from "./fair-share.ts";
+import { leasedSubscriptions } from "./subscription-state.ts";
+import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./wire.ts";
+
+/** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
+const CLAIM_IDS = 2 ** 47;
+/** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
+export const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
+/** Likewise of an ordered one, which as a whole waits for a retry. */
+export const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+/**
+ * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
+ * is done; but it may have become ordered with more than one under way, or one that died has the lease.
+ */
+const BUSY_LOOK_MS = 250;
+
+/**
+ * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
+ * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
+ * not a single delivery. An ordered one gets nothing while any of its deliveries is leased, then its first in their order.
+ */
+export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
+  const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
+  const { contenders, lookAgainMs } = loadContenders(sql, call);
+  const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
+  const { offered, unreadable } = loadReadable(sql, open, tiers);
+  const { chosen, nextDueAtMs, cutTiers } = offered;
+  const rows = fitting(offered.rows, maxPayloadBytes);
+  const claimId = randomInt(1, CLAIM_IDS);
+  lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
+  const spans = addPayloads(
+    sql,
+    rows.map(([, , , , eventId, payloadBytes]) => ({ eventId, payloadBytes })),
+    out,
+  );
+  const first = [...spans.values()].find((span) => span !== null);
+  return {
+    claimId,
+    rows: JSON.stringify(rows),
+    subscriptions: rows.length === 0 ? "[]" : offered.subscriptions,
+    offset: first?.[0] ?? 0,
+    // Of one that is not there at all nothing can be sent either.
+    damaged: [
+      ...new Set(
+        rows.flatMap(([, , , , eventId]) => ((spans.get(eventId) ?? null) === null ? [eventId] : [])),
+      ),
+    ],
+    unreadable,
+    nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
+    limitedTiers: [
+      ...new Set([
+        ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
+        ...cutTiers,
+        ...chosen.slice(rows.length).map(({ tier }) => tier),
+      ]),
+    ],
+  };
+}
+
+function isOpen(tier: TierLimit | undefined): boolean {
+  return tier !== undefined && tier.most > 0;
+}
+
+interface Waiting {
+  readonly id: number;
+  readonly ordered: number;
+  /** `null` when it is not slowed. */
+  readonly slowed_until_ms: number | null;
+  /** Of one that is slowed or ordered: of the delivery that is the first by that. */
+  readonly first_due_ms: number | null;
+  readonly first_created_ms: number | null;
+}
+
+interface Contenders {
+  readonly contenders: readonly Contender[];
+  /** When the first that has room comes to have something due again, of those that are slowed or have to wait their turn. */
+  readonly lookAgainMs: number | undefined;
+}
+
+/**
+ * Active subscriptions that have room and a delivery which waits; those that have none cost nothing. One that is slowed
+ * is among them only with deliveries that persons asked for; however many others it has, one of them is looked at.
+ */
+function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Contenders {
+  const left = new Set(without);
+  const named = new Map<number, Share>();
+  for (let at = 0; at < shares.length; at += SHARE_NUMBERS) {
+    named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
+  }
+  // Steps from subscription to subscription through the index of what waits.
+  const waiting = sql.rows<Waiting>(
+    `WITH RECURSIVE waiting (id) AS (
+        SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
+          ORDER BY subscription_id LIMIT 1)
+      UNION ALL
+        SELECT (SELECT d.subscription_id FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
+        FROM waiting WHERE waiting.id IS NOT NULL
+      ), found AS (
+        SELECT s.rowid AS id, s.ordered, CASE WHEN s.slowed_until_ms > ?1
+            AND s.slowed_until_ms <= ?1 + CASE s.ordered WHEN 1 THEN ?3 ELSE ?2 END THEN s.slowed_until_ms END
+          AS slowed_until_ms
+        FROM waiting CROSS JOIN subscription AS s
+        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL
+      )
+      SELECT id, ordered, slowed_until_ms,
+        CASE WHEN slowed_until_ms IS NOT NULL THEN (
+          SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL) END AS first_due_ms,
+        CASE WHEN ordered = 1 THEN (
+          SELECT d.created_ms FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL ORDER BY d.due_ms LIMIT 1) END AS first_created_ms
+      FROM found`,
+    nowMs,
+    LONGEST_SLOWNESS_MS,
+    LONGEST_ORDERED_MS,
+  );
+  // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
+  const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
+  const contenders: Contender[] = [];
+  let lookAgainMs: number | undefined;
+  for (const { id, ordered, slowed_until_ms, first_due_ms, first_created_ms } of waiting) {
+    const { leased, room, tier } = named.get(id) ?? others;
+    if (room === 0 || left.has(id)) continue;
+    if (ordered === 1 && busy.has(id)) {
+      lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
+      continue;
+    }
+    const contender = {
+      id,
+      leased,
+      room,
+      tier,
+      ...(first_created_ms === null ? {} : { sinceMs: first_created_ms }),
+    };
+    if (slowed_until_ms === null || first_due_ms === null) {
+      // What has a place instead of a time is due, whatever the clock says.
+      const dueByMs = ordered === 1 ? Number.MAX_SAFE_INTEGER : nowMs;
+      contenders.push({ ...contender, dueByMs, notBeforeMs: nowMs });
+    } else if (first_due_ms <= ASKED_BY_MS) {
+      contenders.push({ ...contender, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
+    } else {
+      const dueMs = ordered === 1 ? 0 : first_due_ms;
+      lookAgainMs = earlier(lookAgainMs, Math.max(dueMs, slowed_until_ms));
+    }
+  }
+  return { contenders, lookAgainMs };
+}
+
+interface Offered extends Picked {
+  readonly rows: readonly ClaimRow[];
+  /** Of all of them, as JSON. */
+  readonly subscriptions: string;
+}
+
+/**
+ * What is due with all that it takes to send it. Where the rows of a subscription cannot be read, it is left out, and its
+ * number answered: what is damaged of one must not keep back the deliveries of all.
+ */
+function loadReadable(
+  sql: Sql,
+  contenders: readonly Contender[],
+  tiers: readonly TierLimit[],
+): { readonly offered: Offered; readonly unreadable: readonly number[] } {
+  try {
+    return { offered: loadOffered(sql, contenders, tiers), unreadable: [] };
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    const unreadable = contenders.filter((contender) => !canBeRead(sql, contender, tiers));
+    // Then it is not for what one of them has.
+    if (unreadable.length === 0) throw error;
+    const readable = contenders.filter((contender) => !unreadable.includes(contender));
+    return { offered: loadOffered(sql, readable, tiers), unreadable: unreadable.map(({ id }) => id) };
+  }
+}
+
+function canBeRead(sql: Sql, contender: Contender, tiers: readonly TierLimit[]): boolean {
+  try {
+    loadOffered(sql, [contender], tiers);
+    return true;
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    return false;
+  }
+}
+
+function loadOffered(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Offered {
+  const picked = pickDue(sql, contenders, tiers);
+  const rows = loadRows(
+    sql,
+    picked.chosen.map(({ id }) => id),
+  );
+  return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
+}
+
+/** An event that is not there, or damaged, is told of when its payload is read. */
+function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
+  if (ids.length === 0) return [];
+  const { rows, good } = sql.first<{ rows: ArrayBuffer; good: number | null }>(
+    `SELECT CAST(json_group_array(json_array(d.rowid, ${wholeOf("d.attempt")} + 1, ${wholeOf("d.failures")},
+        ${wholeOf("d.subscription_id")}, ${wholeOf("d.event_id")}, ${PAYLOAD_BYTES}, ${timeOf("e.timestamped_ms")},
+        coalesce(a.action, ''), d.created_ms > e.timestamped_ms)) AS BLOB) AS rows,
+        sum(typeof(d.attempt) = 'integer' AND typeof(d.failures) = 'integer' AND typeof(d.created_ms) = 'integer'
+          AND typeof(d.due_ms) = 'integer' AND typeof(d.event_id) = 'integer' AND typeof(d.last_error) IN ('null', 'text')) AS good
+      FROM json_each(?) AS asked
+      CROSS JOIN delivery AS d ON d.rowid = asked.value
+      LEFT JOIN event AS e ON e.rowid = d.event_id
+      LEFT JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  )!;
+  // Of one with a value of another type no result could be written: it would be sent again and again.
+  if (good !== ids.length) throw unreadableRow();
+  return jsonOf<ClaimRow[]>(rows);
+}
+
+/** As many from the front as have payloads that fit in, and one at least. */
+function fitting(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
+  const seen = new Set<number>();
+  let bytes = 0;
+  for (const [index, [, , , , eventId, payloadBytes]] of rows.entries()) {
+    if (seen.has(eventId)) continue;
+    seen.add(eventId);
+    bytes += payloadBytes;
+    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
+  }
+  return rows;
+}
+
+function lease(
+  sql: Sql,
+  rows: readonly ClaimRow[],
+  { claimId, nowMs, untilMs }: { claimId: number; nowMs: number; untilMs: number },
+): void {
+  if (rows.length === 0) return;
+  sql.run(
+    `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
+      SELECT value, ?2, ?3, ?4 FROM json_each(?1)`,
+    JSON.stringify(rows.map(([deliveryId]) => deliveryId)),
+    claimId,
+    nowMs,
+    untilMs,
+  );
+}
+
+/** As JSON. */
+function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
+  if (rows.length === 0) return "[]";
+  const ids = new Set(rows.map(([, , , subscriptionId]) => subscriptionId));
+  const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
+    `SELECT CAST(json_group_array(json_array(s.rowid, ${textOf("s.handler")}, s.max_retries,
+        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token, ${textOf("s.settings")})) AS BLOB) AS rows,
+        sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
+          AND (s.settings IS NULL OR typeof(s.settings) = 'text' AND json_valid(s.settings))) AS good
+      FROM json_each(?) AS asked
+      CROSS JOIN subscription AS s ON s.rowid = asked.value
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
+    JSON.stringify([...ids]),
+  )!;
+  if (found.good !== ids.size) throw unreadableRow();
+  return Buffer.from(found.rows).toString();
+}
+
+function unreadableRow(): EvregError {
+  return new EvregError(
+    "internal",
+    "A record in the data file is damaged, and deliveries cannot be read. `evreg doctor --deep` tells which; restore a backup from before.",
+  );
+}
+
+/** The earlier of two times, where `undefined` is no time at all. */
+export function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}

@@ -1,0 +1,332 @@
+import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import { beyond, type RowidRange, rowidRanges } from "../events/timeline.ts";
+import type { DeliverySelection } from "../../queue.ts";
+import { isRowid, race, type Sql, type SqlValue, type Steps } from "../thread/sql.ts";
+import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY, STATUS_IS } from "./delivery-state.ts";
+
+/** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
+const WALKED_SUBSCRIPTIONS = 100;
+
+/** The values are taken by the condition that each begins with. */
+const ALL: Source = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
+/** Those of an ending that may be rare among all the others. */
+const RARE: Partial<Record<DeliveryStatus, Source>> = {
+  failed: {
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = 3 AND ?",
+    values: [true],
+  },
+  filtered: {
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE state = 4 AND ?",
+    values: [true],
+  },
+};
+
+/**
+ * Newest first by rowid. No index has every filter in the order of the listing, so what may take long goes in steps; where
+ * two indexes lead to the same page and either may be the shorter way, both are followed.
+ */
+export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<readonly Delivery[]> {
+  if (query.event !== undefined && !isRowid(query.event)) return [];
+  const subscriptions = selectSubscriptions(sql, query);
+  if (subscriptions?.length === 0) return [];
+  let ranges = yield* rowidRanges(sql, "delivery", query.fromMs, query.toMs);
+  if (query.after !== undefined) ranges = beyond(ranges, query.after, "desc");
+  const filter = filterOf(query, subscriptions, ranges);
+  return yield* race(waysOf(sql, query, subscriptions, filter));
+}
+
+type Way = Steps<readonly Delivery[] | undefined>;
+
+function waysOf(
+  sql: Sql,
+  { event, status }: DeliverySelection,
+  subscriptions: readonly number[] | undefined,
+  filter: Filter,
+): readonly Way[] {
+  if (event !== undefined) return [picked(sql, deliveriesOfEvent(sql, event), filter)];
+  if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
+  const isFew = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
+  const walked = walkDown(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
+  if (status === undefined || status === "delivered") return [walked];
+  const rare = RARE[status];
+  if (rare !== undefined) {
+    const sifted = walkDown(sql, rare, filter);
+    return isFew ? [sifted, walked] : [sifted];
+  }
+  // Without a choice of subscriptions it is `pending` or `waiting`, which only active ones have.
+  return [walked, picked(sql, gatherDue(sql, subscriptions), filter)];
+}
+
+function* picked(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): Way {
+  const ids = yield* gathering;
+  return ids === undefined ? undefined : yield* pickNewest(sql, ids, filter);
+}
+
+function ofSubscriptions(values: readonly number[]): Source {
+  return {
+    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?",
+    values,
+  };
+}
+
+function filterOf(
+  { action, status, limit }: DeliverySelection,
+  subscriptions: readonly number[] | undefined,
+  ranges: Filter["ranges"],
+): Filter {
+  const conditions: string[] = [];
+  const values: SqlValue[] = [];
+  if (status !== undefined) conditions.push(STATUS_IS[status]);
+  if (subscriptions !== undefined) {
+    conditions.push("d.subscription_id IN (SELECT value FROM json_each(?))");
+    values.push(JSON.stringify(subscriptions));
+  }
+  if (action !== undefined) {
+    conditions.push("a.action = ?");
+    values.push(action);
+  }
+  return { ranges, conditions, values, limit };
+}
+
+/** What follows from the subscription alone. */
+const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
+  held: "active = 0 AND deleted_ms IS NULL",
+  cancelled: "deleted_ms IS NOT NULL",
+};
+
+/** The rowids of the subscriptions asked for, deleted ones too; `undefined` for all. */
+function selectSubscriptions(
+  sql: Sql,
+  { subscription, applications, action, status }: DeliverySelection,
+): readonly number[] | undefined {
+  if (subscription !== undefined && !isRowid(subscription)) return [];
+  const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
+  if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
+  const rows = sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM subscription
+      WHERE ${subscription === undefined ? "?1 IS NULL" : "rowid = ?1"}
+        AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))
+        AND (?3 IS NULL OR rowid IN (
+          SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE a.action = ?3))
+        AND ${state ?? "TRUE"}`,
+    subscription ?? null,
+    applications === undefined ? null : JSON.stringify(applications),
+    action ?? null,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** What a delivery must meet to be listed. */
+interface Filter {
+  /** Rising; what is not in them is not listed. */
+  readonly ranges: readonly RowidRange[];
+  /** Conditions on `d`, the delivery, and `s`, its subscription. */
+  readonly conditions: readonly string[];
+  readonly values: readonly SqlValue[];
+  readonly limit: number;
+}
+
+/** Where to look: rowids that lie in order in an index. Goes on with `AND` and a condition on the rowid. */
+interface Source {
+  /** Queries whose rows are merged; each takes `values` in its turn. */
+  readonly each: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** Candidates of a step at most; where they lie far apart, each takes two microseconds. */
+const WINDOW = 512;
+const GROWTH = 4;
+
+/** Takes the source's rowids newest first, a window a step, until enough of them meet the filter. */
+function* walkDown(sql: Sql, { each, values }: Source, filter: Filter): Steps<readonly Delivery[]> {
+  const found: Delivery[] = [];
+  const one = `${each} AND rowid BETWEEN ? AND ?`;
+  const candidates = `SELECT * FROM (${values.map(() => one).join(" UNION ALL ")} ORDER BY 1 DESC LIMIT ?)`;
+  let window = Math.min(filter.limit, WINDOW);
+  for (const { low, high } of filter.ranges.toReversed()) {
+    for (let at = high; at >= low;) {
+      const bound = [...values.flatMap((value) => [value, low, at]), window];
+      found.push(...loadMatching(sql, candidates, bound, filter, filter.limit - found.length));
+      if (found.length >= filter.limit) return found;
+      const passed = sql.first<{ lowest: number | null; count: number }>(
+        `SELECT min(id) AS lowest, count(*) AS count FROM (${candidates})`,
+        ...bound,
+      );
+      at = passed === undefined || passed.lowest === null || passed.count < window ? -1 : passed.lowest - 1;
+      window = Math.min(window * GROWTH, WINDOW);
+      yield;
+    }
+  }
+  return found;
+}
+
+/** The newest of these that meet the filter, whatever order they are in. */
+function* pickNewest(sql: Sql, ids: readonly number[], filter: Filter): Steps<readonly Delivery[]> {
+  // Numbers alone are put in order four times as fast as with a function that compares them.
+  const sorted = Float64Array.from(ids).toSorted().toReversed();
+  const found: Delivery[] = [];
+  for (let at = 0; at < sorted.length && found.length < filter.limit; at += WINDOW) {
+    // One may have been gathered twice: its place in the index can change between two steps.
+    const some = [...sorted.subarray(at, at + WINDOW)].filter(
+      (id, index) =>
+        id !== sorted[at + index - 1] && filter.ranges.some(({ low, high }) => id >= low && id <= high),
+    );
+    const candidates = "SELECT value AS id FROM json_each(?)";
+    found.push(...loadMatching(sql, candidates, [JSON.stringify(some)], filter, filter.limit - found.length));
+    yield;
+  }
+  return found;
+}
+
+/** The first `most` of the candidates that meet the filter as they are now, in the candidates' order. */
+function loadMatching(
+  sql: Sql,
+  candidates: string,
+  bound: readonly SqlValue[],
+  { conditions, values }: Filter,
+  most: number,
+): readonly Delivery[] {
+  const rows = sql.rows<DeliveryRow>(
+    `${SELECT_DELIVERY} FROM (${candidates}) AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
+      WHERE ${["TRUE", ...conditions].join(" AND ")} LIMIT ?`,
+    ...bound,
+    ...values,
+    most,
+  );
+  return rows.map(deliveryOf);
+}
+
+/** A step's share of an index. */
+const SLICE = 1_000;
+/** With more of them than this they would take long to be put in order, and looking from the newest on finds some soon. */
+const MOST_GATHERED = 50_000;
+
+/**
+ * The rowids of all deliveries that wait to be sent, of these subscriptions (of all active ones without), in no order that
+ * means anything: the index that leads to them is the engine's, by the time they are due. `undefined` when there are too many.
+ */
+function* gatherDue(sql: Sql, subscriptions: readonly number[] | undefined): Steps<number[] | undefined> {
+  const ids: number[] = [];
+  for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
+    for (let slice = dueSlice(sql, id); ; slice = dueSlice(sql, id, slice.at(-1))) {
+      for (const each of slice) ids.push(each.id);
+      yield;
+      if (slice.length < SLICE) break;
+      if (ids.length > MOST_GATHERED) return undefined;
+    }
+  }
+  return ids;
+}
+
+/** How many deliveries of a subscription wait to be sent and are not under way when this begins. */
+export function* countWaiting(sql: Sql, subscription: number): Steps<number> {
+  const leased = new Set(leasedIds(sql));
+  let count = 0;
+  for (let slice = dueSlice(sql, subscription); ; slice = dueSlice(sql, subscription, slice.at(-1))) {
+    for (const { id } of slice) if (!leased.has(id)) count += 1;
+    if (slice.length < SLICE) return count;
+    yield;
+  }
+}
+
+interface DueRow {
+  readonly due_ms: number;
+  readonly id: number;
+}
+
+/** The next that wait to be sent, by the time they are due; fewer than a slice are the last. */
+function dueSlice(
+  sql: Sql,
+  subscription: number,
+  after: DueRow = { due_ms: Number.MIN_SAFE_INTEGER, id: 0 },
+): readonly DueRow[] {
+  return sql.rows<DueRow>(
+    `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
+        WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3
+      UNION ALL
+      SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms > ?2
+      ORDER BY 1, 2 LIMIT ?4`,
+    subscription,
+    after.due_ms,
+    after.id,
+    SLICE,
+  );
+}
+
+function* activeWithDue(sql: Sql): Steps<readonly number[]> {
+  const found = yield* subscriptionsWithDue(sql);
+  return found.flatMap(({ id, isActive, isDeleted }) => (isActive && !isDeleted ? [id] : []));
+}
+
+export interface SubscriptionWithDue {
+  readonly id: number;
+  readonly isActive: boolean;
+  readonly isDeleted: boolean;
+  readonly isOrdered: boolean;
+  /** As it was written, be it past or not. */
+  readonly slowedUntilMs: number | null;
+}
+
+interface WithDueRow {
+  readonly id: number;
+  readonly active: number;
+  readonly is_deleted: number;
+  readonly ordered: number;
+  readonly slowed_until_ms: number | null;
+}
+
+/**
+ * The subscriptions that have unfinished deliveries. Steps from one to the next through the index of what waits; idle ones
+ * cost nothing.
+ */
+export function* subscriptionsWithDue(sql: Sql): Steps<readonly SubscriptionWithDue[]> {
+  const found: SubscriptionWithDue[] = [];
+  for (let last = 0; ;) {
+    const some = sql.rows<WithDueRow>(
+      `WITH RECURSIVE waiting (id) AS (
+          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
+            WHERE due_ms IS NOT NULL AND subscription_id > ?1)
+        UNION ALL
+          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
+            WHERE due_ms IS NOT NULL AND subscription_id > waiting.id)
+          FROM waiting WHERE waiting.id IS NOT NULL
+          LIMIT ?2
+        )
+        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered, s.slowed_until_ms
+        FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
+      last,
+      SLICE,
+    );
+    for (const { id, active, is_deleted: isDeleted, ordered, slowed_until_ms: slowedUntilMs } of some) {
+      const flags = { isActive: active === 1, isDeleted: isDeleted === 1, isOrdered: ordered === 1 };
+      found.push({ id, ...flags, slowedUntilMs });
+    }
+    if (some.length < SLICE) return found;
+    last = some.at(-1)?.id ?? last;
+    yield;
+  }
+}
+
+/** The rowids of deliveries that are under way: no more than the engine sends at a time. */
+function leasedIds(sql: Sql): number[] {
+  return sql.rows<{ id: number }>("SELECT delivery_id AS id FROM lease").map(({ id }) => id);
+}
+
+/** The rowids of an event's deliveries, which are as many as its action had subscriptions. */
+function* deliveriesOfEvent(sql: Sql, event: number): Steps<number[]> {
+  const ids: number[] = [];
+  for (let last = 0; ;) {
+    const slice = sql.rows<{ subscription_id: number; id: number }>(
+      `SELECT subscription_id, rowid AS id FROM delivery INDEXED BY delivery_event
+        WHERE event_id = ? AND subscription_id > ? ORDER BY subscription_id LIMIT ?`,
+      event,
+      last,
+      SLICE,
+    );
+    for (const { id } of slice) ids.push(id);
+    const end = slice.at(-1);
+    if (end === undefined || slice.length < SLICE) return ids;
+    last = end.subscription_id;
+    yield;
+  }
+}

@@ -1,0 +1,152 @@
+import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import { LAST_MS, optionally, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+
+export interface DeliveryRow {
+  readonly id: number;
+  readonly event_id: number;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly status: DeliveryStatus;
+  readonly attempt: number;
+  readonly due_ms: number | null;
+  readonly last_error: string | null;
+  readonly created_ms: number;
+  readonly finished_ms: number | null;
+  readonly deleted_ms: number | null;
+}
+
+const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
+
+/** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
+const STATUS = `CASE d.state WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed' WHEN 4 THEN 'filtered'
+    ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
+      WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
+  END`;
+
+const WAITS = `d.due_ms IS NOT NULL AND NOT ${LEASED}`;
+
+/** The same as a condition, the other way round. */
+export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
+  pending: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0`,
+  waiting: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0`,
+  held: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 0`,
+  cancelled: `${WAITS} AND s.deleted_ms IS NOT NULL`,
+  delivering: LEASED,
+  delivered: "d.state = 2",
+  failed: "d.state = 3",
+  filtered: "d.state = 4",
+};
+
+/** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
+export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
+
+/**
+ * With an ordered subscription what waits has a place instead of a time: the rowid of its event, see publication-order.ts.
+ * Its turn may come once its subscription is not slowed.
+ */
+const DUE = `CASE WHEN d.due_ms = d.event_id THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0))
+    ELSE ${optionally("d.due_ms", `iif(d.due_ms BETWEEN -${Number.MAX_SAFE_INTEGER} AND ${LAST_MS}, d.due_ms, 0)`)} END`;
+
+/** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
+export const SELECT_DELIVERY = `
+  SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
+    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${DUE} AS due_ms, ${textOf("d.last_error")} AS last_error,
+    ${timeOf("d.created_ms")} AS created_ms, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_ms, s.deleted_ms`;
+
+export const JOIN_NAMES = `
+  CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+  CROSS JOIN event AS e ON e.rowid = d.event_id
+  CROSS JOIN action AS a ON a.rowid = e.action_id`;
+
+/**
+ * A delivery that a person asks for is due so much before its time: in the order in which deliveries come due it comes
+ * before all others of its subscription, and is known from them by being due before 1970.
+ */
+const ASKED_LEAD_MS = 2 ** 50;
+
+export function askedDueMs(nowMs: number): number {
+  return nowMs - ASKED_LEAD_MS;
+}
+
+/** Deliveries due by this are those that persons asked for. */
+export const ASKED_BY_MS = -1;
+
+export function deliveryOf(row: DeliveryRow): Delivery {
+  const planned = row.status === "pending" || row.status === "waiting" ? plannedMs(row.due_ms) : null;
+  const finished = row.status === "cancelled" ? row.deleted_ms : row.finished_ms;
+  return {
+    rowid: row.id,
+    event_id: row.event_id,
+    subscription_id: row.subscription_id,
+    application: row.application,
+    subscription: row.subscription,
+    action: row.action,
+    status: row.status,
+    attempt: row.attempt,
+    next_attempt_at: planned === null ? null : toIso(planned),
+    last_error: row.last_error,
+    timestamped: toIso(row.created_ms),
+    finished_at: finished === null ? null : toIso(finished),
+  };
+}
+
+/** When one with this `due_ms` is due. */
+export function plannedMs(dueMs: number | null): number | null {
+  return dueMs !== null && dueMs <= ASKED_BY_MS ? dueMs + ASKED_LEAD_MS : dueMs;
+}
+
+/**
+ * A delivery keeps its first and its last attempts, this many of each. Retries come to 21 at most; more are sent by hand
+ * or were cut short again and again, without end.
+ */
+export const KEPT_AT_EACH_END = 50;
+
+/** Whether a delivery has more attempts than it keeps when it comes to this one, counting from 1. */
+export function isPastLimit(attempt: number): boolean {
+  return attempt > 2 * KEPT_AT_EACH_END;
+}
+
+/** Forgets attempts between the first and the last ones of these deliveries. Call it when `isPastLimit`: after each one. */
+export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): void {
+  sql.run(
+    `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
+        SELECT a.delivery_id, a.attempt FROM json_each(?1) AS g
+        CROSS JOIN delivery AS d ON d.rowid = g.value
+        CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
+        WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
+    JSON.stringify(deliveryIds),
+    KEPT_AT_EACH_END,
+  );
+}
+
+/**
+ * Makes leased deliveries due again, their attempt recorded as cut short; it does not count against the retries.
+ * @param which those whose lease ended by `nowMs`, or `all` when whoever leased them is known to be gone
+ */
+export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
+  const ended = which === "all" ? "TRUE" : "l.until_ms <= ?1";
+  const only = which === "all" ? [] : [nowMs];
+  sql.run(
+    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code)
+      SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted'
+      FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE ${ended}`,
+    nowMs,
+  );
+  sql.run(
+    `UPDATE delivery SET attempt = attempt + 1, due_ms = CASE (SELECT s.ordered FROM subscription AS s
+          WHERE s.rowid = delivery.subscription_id) WHEN 1 THEN event_id ELSE ?1 END
+      WHERE rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
+    nowMs,
+  );
+  const attempted = sql.rows<{ id: number; attempt: number }>(
+    `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
+      WHERE ${ended}`,
+    ...only,
+  );
+  const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
+  if (long.length > 0) dropMiddleAttempts(sql, long);
+  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, ...only);
+}

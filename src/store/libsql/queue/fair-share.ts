@@ -1,0 +1,209 @@
+import type { TierLimit } from "../../queue.ts";
+import type { Sql } from "../thread/sql.ts";
+
+/** A subscription that has room, and deliveries that wait. */
+export interface Contender {
+  readonly id: number;
+  readonly leased: number;
+  readonly room: number;
+  readonly tier: number;
+  /** Its deliveries that are due by then may be sent. */
+  readonly dueByMs: number;
+  /** When those are that come due later: not before this. */
+  readonly notBeforeMs: number;
+  /** Of an ordered one, whose deliveries have places instead of times: since when the first waits. */
+  readonly sinceMs?: number;
+}
+
+export interface Picked {
+  /** In the order of their turns. */
+  readonly chosen: readonly Candidate[];
+  /** When the first comes due that is not yet. */
+  readonly nextDueAtMs: number | undefined;
+  /** Of which more may be due than the limits allowed. */
+  readonly cutTiers: ReadonlySet<number>;
+}
+
+/** A delivery that is due. */
+interface Candidate {
+  readonly id: number;
+  readonly dueMs: number;
+  readonly tier: number;
+  /** Whether its subscription is served before others that have as many leased. */
+  readonly isLatestFirst: boolean;
+  /** Its place among what its subscription would then have leased; the lower, the sooner. */
+  readonly rank: number;
+}
+
+/** What one contender has to offer. */
+interface Offer {
+  readonly contender: Contender;
+  readonly candidates: readonly Candidate[];
+  readonly nextDueAtMs: number | undefined;
+  /** Whether it has room for more than it was asked for, and may have more. */
+  readonly hasMore: boolean;
+}
+
+/** Those who have less than their share leave it to others; after so many rounds the next claim will do. */
+const ROUNDS = 3;
+
+/**
+ * Picks due deliveries in turns: the first of each subscription that has none leased, then the second of those and the
+ * first of each that has one, and so on; among equals as their tiers say, those of tiers with the latest first before
+ * the others.
+ */
+export function pickDue(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Picked {
+  const offers = tiers.flatMap((limit, tier) =>
+    loadOffers(
+      sql,
+      contenders.filter((contender) => contender.tier === tier),
+      limit,
+    ),
+  );
+  const candidates = offers.flatMap((offer) => offer.candidates);
+  if (offers.length > 1) candidates.sort(byTurn);
+  const left = tiers.map(({ most }) => most);
+  const cutTiers = new Set(offers.flatMap(({ hasMore, contender }) => (hasMore ? [contender.tier] : [])));
+  const chosen: Candidate[] = [];
+  for (const candidate of candidates) {
+    const { tier } = candidate;
+    if (left[0] === 0 || left[tier] === 0) {
+      cutTiers.add(left[0] === 0 ? 0 : tier);
+      continue;
+    }
+    left[0]! -= 1;
+    if (tier > 0) left[tier]! -= 1;
+    chosen.push(candidate);
+  }
+  const times = offers.flatMap(({ nextDueAtMs }) => (nextDueAtMs === undefined ? [] : [nextDueAtMs]));
+  return {
+    chosen,
+    nextDueAtMs: times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b)),
+    cutTiers,
+  };
+}
+
+function byTurn(a: Candidate, b: Candidate): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
+  if (a.isLatestFirst !== b.isLatestFirst) return a.isLatestFirst ? -1 : 1;
+  const order = a.dueMs - b.dueMs || a.id - b.id;
+  return a.isLatestFirst ? -order : order;
+}
+
+/** Asks each for a fair share of the limit, and those who have more for what others left. */
+function loadOffers(sql: Sql, contenders: readonly Contender[], { most, isLatestFirst }: TierLimit): Offer[] {
+  const settled: Offer[] = [];
+  let open = contenders;
+  let missing = most;
+  for (let round = 1; open.length > 0; round += 1) {
+    const level = fairLevel(open, missing);
+    const offers = askAll(sql, open, { level, isLatestFirst });
+    const onward = offers.filter(({ hasMore }) => hasMore);
+    if (round === ROUNDS || onward.length === offers.length) return [...settled, ...offers];
+    for (const offer of offers) {
+      if (offer.hasMore) continue;
+      settled.push(offer);
+      missing -= offer.candidates.length;
+    }
+    open = onward.map(({ contender }) => contender);
+  }
+  return settled;
+}
+
+/** The least number of deliveries leased which, were everyone filled up to it, would take up the limit. */
+function fairLevel(contenders: readonly Contender[], limit: number): number {
+  let low = 0;
+  let high = contenders.reduce((most, { leased, room }) => Math.max(most, leased + Math.min(room, limit)), 0);
+  while (low < high) {
+    const level = Math.floor((low + high) / 2);
+    let taken = 0;
+    for (const contender of contenders) taken += shareAt(contender, level);
+    if (taken >= limit) high = level;
+    else low = level + 1;
+  }
+  return low;
+}
+
+function shareAt({ leased, room }: Contender, level: number): number {
+  return Math.max(0, Math.min(room, level - leased));
+}
+
+interface Question {
+  readonly level: number;
+  readonly isLatestFirst: boolean;
+}
+
+function askAll(sql: Sql, contenders: readonly Contender[], question: Question): Offer[] {
+  const { level } = question;
+  // Read together by needs of about the same size, as one statement gives all the same number of rows.
+  const byNeed = new Map<number, Contender[]>();
+  const offers: Offer[] = [];
+  for (const contender of contenders) {
+    const share = shareAt(contender, level);
+    if (share === 0) {
+      offers.push({ contender, candidates: [], nextDueAtMs: undefined, hasMore: true });
+      continue;
+    }
+    const need = 4 ** Math.ceil(Math.log2(share) / 2);
+    const others = byNeed.get(need);
+    if (others === undefined) byNeed.set(need, [contender]);
+    else others.push(contender);
+  }
+  for (const group of byNeed.values()) {
+    const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
+    for (const [index, contender] of group.entries()) {
+      offers.push(offerOf(contender, waiting[index]!, question));
+    }
+  }
+  return offers;
+}
+
+/** The first `most` unfinished deliveries of each that nobody has leased, due or not. One whose time is no number has no turn. */
+function loadWaiting(
+  sql: Sql,
+  contenders: readonly Contender[],
+  most: number,
+): (readonly [dueMs: number, id: number])[][] {
+  const { rows } = sql.first<{ rows: string }>(
+    `SELECT json_group_array(json((
+        SELECT json_group_array(json_array(due_ms, rowid)) FROM (
+          SELECT w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = asked.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER}
+            AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
+          ORDER BY w.due_ms, w.rowid LIMIT ?2)))) AS rows
+      FROM json_each(?1) AS asked`,
+    JSON.stringify(contenders.map(({ id }) => id)),
+    most,
+  )!;
+  return JSON.parse(rows) as [number, number][][];
+}
+
+function offerOf(
+  contender: Contender,
+  waiting: readonly (readonly [dueMs: number, id: number])[],
+  { level, isLatestFirst }: Question,
+): Offer {
+  const { tier, leased, dueByMs, notBeforeMs, sinceMs } = contender;
+  const share = shareAt(contender, level);
+  const candidates: Candidate[] = [];
+  let nextDueAtMs: number | undefined;
+  let hasMore = false;
+  for (const [dueMs, id] of waiting) {
+    if (dueMs > dueByMs) {
+      if (candidates.length < contender.room) nextDueAtMs = Math.max(dueMs, notBeforeMs);
+      break;
+    }
+    if (candidates.length === share) {
+      hasMore = share < contender.room;
+      break;
+    }
+    candidates.push({
+      id,
+      dueMs: sinceMs ?? dueMs,
+      tier,
+      isLatestFirst,
+      rank: leased + candidates.length + 1,
+    });
+  }
+  return { contender, candidates, nextDueAtMs, hasMore };
+}

@@ -1,0 +1,337 @@
+import type { ServiceEventName } from "../../../domain/service-events.ts";
+import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/service-events.ts";
+import type { FinishAnswer } from "../../queue.ts";
+import type { FinishCall } from "../thread/protocol.ts";
+import type { Sql } from "../thread/sql.ts";
+import { dropMiddleAttempts, isPastLimit } from "./delivery-state.ts";
+import {
+  beginsToBlock,
+  keepsPlace,
+  loadPlaces,
+  noteStanding,
+  nothingTold,
+  type OrderedPlace,
+  tell,
+} from "./subscription-state.ts";
+import { errorOf, type ResultRow } from "./wire.ts";
+
+/**
+ * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still
+ * the delivery's, and once; what would tell of too much at once is left to another call. That a subscription was paused
+ * or deleted meanwhile needs no care here: what is due again is then held or cancelled by that.
+ */
+export function finishAttempts(
+  sql: Sql,
+  calls: readonly FinishCall[],
+  bytes: Uint8Array,
+): readonly Telling<FinishAnswer>[] {
+  const batches = calls.map(({ results, nowMs, base = 0, disableAfterMs }) => ({
+    rows: JSON.parse(results) as ResultRow[],
+    nowMs,
+    base,
+    disableAfterMs,
+    told: nothingTold(),
+  }));
+  const all = batches.flatMap(({ rows }) => rows);
+  const open = loadLeased(sql, all);
+  const elsewhere = loadMoved(sql, all, open);
+  const changes: FinishChanges = {
+    ended: [],
+    delivered: [],
+    filtered: [],
+    others: [],
+    failed: [],
+    blocked: [],
+    attempts: [],
+    connected: [],
+    long: [],
+  };
+  const places = loadPlaces(sql, all);
+  const limit = new TellingLimit(sql);
+  const answers = batches.map(({ rows, nowMs, base, told }) => {
+    const delivered: number[] = [];
+    const filtered: number[] = [];
+    const deferred: number[] = [];
+    const failedBefore = changes.failed.length;
+    changes.delivered.push({ ids: delivered, nowMs });
+    changes.filtered.push({ ids: filtered, nowMs });
+    const applied = rows.map((row, index) => {
+      const leased = open.get(row[0]);
+      if (leased?.claim_id !== row[1]) return false;
+      const left = elsewhere.get(leased.id);
+      const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
+      const hasLeft = left !== undefined;
+      if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) {
+        deferred.push(index);
+        return false;
+      }
+      open.delete(leased.id);
+      const { kind } = row[8];
+      if (kind === "delivered") delivered.push(leased.id);
+      else if (kind === "filtered") filtered.push(leased.id);
+      note(changes, leased, row, { nowMs, base, move });
+      tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
+      return true;
+    });
+    const failed = changes.failed.length - failedBefore;
+    return { applied, deferred, ended: { delivered: delivered.length, failed, filtered: filtered.length } };
+  });
+  writeChanges(sql, changes, bytes);
+  const standingLimit = new TellingLimit(sql);
+  const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
+    nowMs,
+    deactivated: noteStanding(sql, told, { nowMs, disableAfterMs, limit: standingLimit }),
+  }));
+  const { failed, blocked } = changes;
+  const told = tellTurns(sql, { failed, blocked, standing });
+  return standing.map(({ deactivated }, index) => ({
+    answer: { ...answers[index]!, deactivated },
+    told: index === 0 ? told : undefined,
+  }));
+}
+
+/** The service events that applying it would make, as far as that is known before. */
+function namesTold({ 8: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
+  const names: ServiceEventName[] = [];
+  if (move.state === FAILED) names.push("evreg.delivery.failed");
+  if (move.beginsToBlock) names.push("evreg.subscription.blocked");
+  if (next.kind === "gone" && !hasLeft) names.push("evreg.subscription.deactivated");
+  return names;
+}
+
+/**
+ * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
+ */
+function loadMoved(
+  sql: Sql,
+  rows: readonly ResultRow[],
+  open: ReadonlyMap<number, Leased>,
+): ReadonlyMap<number, Moved> {
+  const gone = rows.flatMap(([id, claimId, , , , , , , next]) => {
+    const leased = open.get(id);
+    if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
+    return [[id, leased.subscription_id, next.handler]];
+  });
+  if (gone.length === 0) return new Map();
+  const found = sql.rows<Moved>(
+    `SELECT g.value ->> 0 AS id, s.max_retries
+      FROM json_each(?) AS g CROSS JOIN subscription AS s ON s.rowid = g.value ->> 1
+      WHERE s.handler <> g.value ->> 2`,
+    JSON.stringify(gone),
+  );
+  return new Map(found.map((row) => [row.id, row]));
+}
+
+function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
+  const ids = new Set(rows.map(([id]) => id));
+  const found = sql.rows<Leased>(
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error
+      FROM json_each(?) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.value
+      CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
+    JSON.stringify([...ids]),
+  );
+  return new Map(found.map((row) => [row.id, row]));
+}
+
+/** A delivery that is leased. */
+interface Leased {
+  readonly id: number;
+  readonly claim_id: number;
+  readonly subscription_id: number;
+  /** The number of the attempt under way. */
+  readonly attempt: number;
+  readonly failures: number;
+  readonly last_error: string | null;
+}
+
+/** One whose subscription has left the handler that is gone. */
+interface Moved {
+  readonly id: number;
+  readonly max_retries: number;
+}
+
+const WAITING = 0;
+const FAILED = 3;
+
+/** Where a delivery goes that was not delivered. */
+interface Move {
+  readonly state: typeof WAITING | typeof FAILED;
+  readonly failures: number;
+  readonly dueMs: number | null;
+  readonly lastError: string | null;
+  /** In the order of its subscription, which waits for its retry. */
+  readonly isKept: boolean;
+  /** Its subscription blocks for it from now on. */
+  readonly beginsToBlock: boolean;
+}
+
+interface At {
+  readonly nowMs: number;
+  readonly left: Moved | undefined;
+  /** In the order of its subscription, if that has one. */
+  readonly place: OrderedPlace | undefined;
+}
+
+type Outcome = "delivered" | "failed" | "returned";
+
+/** `undefined` for one that was delivered, filtered or never begun. */
+function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
+  const { kind } = row[8];
+  if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
+  if (at.place !== undefined) return movedInOrder(leased, row, { ...at, place: at.place });
+  return { ...moved(leased, row, at), isKept: false, beginsToBlock: false };
+}
+
+function moved(
+  { failures, last_error }: Leased,
+  [, , , , statusCode, errorCode, , , next]: ResultRow,
+  { nowMs, left }: At,
+): Omit<Move, "isKept" | "beginsToBlock"> {
+  if (next.kind === "returned") return { state: WAITING, failures, dueMs: nowMs, lastError: last_error };
+  const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode) };
+  if (next.kind === "retry") return { ...failed, state: WAITING, dueMs: Math.ceil(next.atMs) };
+  const isTriedOn = left !== undefined && failures < left.max_retries;
+  return isTriedOn ? { ...failed, state: WAITING, dueMs: nowMs } : { ...failed, state: FAILED, dueMs: null };
+}
+
+function movedInOrder(
+  { failures, last_error }: Leased,
+  [, , , , statusCode, errorCode, , , next]: ResultRow,
+  { left, place }: At & { readonly place: OrderedPlace },
+): Move {
+  const waiting = { state: WAITING, dueMs: place.event_id } as const;
+  if (next.kind === "returned") {
+    return { ...waiting, failures, lastError: last_error, isKept: false, beginsToBlock: false };
+  }
+  const isKept = keepsPlace(place, failures, { next, hasLeft: left !== undefined });
+  const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode), isKept };
+  return isKept
+    ? { ...waiting, ...failed, beginsToBlock: beginsToBlock(place, failures) }
+    : { ...failed, state: FAILED, dueMs: null, beginsToBlock: false };
+}
+
+/** @param at `base`: where the call's bytes begin; `move`: as `moveOf` has it */
+function note(
+  changes: FinishChanges,
+  leased: Leased,
+  row: ResultRow,
+  { nowMs, base, move }: { nowMs: number; base: number; move: Move | undefined },
+): void {
+  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
+    row;
+  changes.ended.push(id);
+  if (next.kind === "unsent" || next.kind === "filtered") return;
+  const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
+  if (move !== undefined) {
+    const { state, failures, dueMs, lastError } = move;
+    const finishedMs = state === FAILED ? nowMs : null;
+    changes.others.push([id, state, leased.attempt, failures, dueMs, finishedMs, lastError]);
+    if (state === FAILED) changes.failed.push([id, nowMs]);
+    if (move.beginsToBlock) changes.blocked.push([id, nowMs]);
+  }
+  const attempt = [
+    id,
+    leased.attempt,
+    Math.round(startedAtMs),
+    Math.max(0, Math.round(durationMs)),
+    outcome,
+    statusCode,
+    errorCode ?? (outcome === "returned" ? "interrupted" : null),
+    // substr counts from 1.
+    responseOffset === null ? null : base + responseOffset + 1,
+    responseBytes,
+  ];
+  if (isPastLimit(leased.attempt)) changes.long.push(id);
+  if (more?.connection === undefined) {
+    changes.attempts.push(attempt);
+    return;
+  }
+  const { dnsMs, connectMs, firstByteMs } = more.connection;
+  changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
+}
+
+function rounded(durationMs: number | undefined): number | null {
+  return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
+}
+
+/** Rowids of the deliveries of one call that came to the same end. */
+interface EndedAt {
+  readonly ids: number[];
+  readonly nowMs: number;
+}
+
+/** What is to be written for the results of finished attempts that count. */
+interface FinishChanges {
+  /** Rowids of deliveries that are not leased any more. */
+  readonly ended: number[];
+  readonly delivered: EndedAt[];
+  readonly filtered: EndedAt[];
+  readonly others: unknown[];
+  /** Those of the others that failed for good. */
+  readonly failed: Turned[];
+  /** Those of the others that their subscriptions block for from now on. */
+  readonly blocked: Turned[];
+  readonly attempts: unknown[];
+  /** Those that had a connection made for them. */
+  readonly connected: unknown[];
+  /** Rowids of deliveries that have more attempts than are kept. */
+  readonly long: number[];
+}
+
+function writeChanges(sql: Sql, changes: FinishChanges, bytes: Uint8Array): void {
+  const { ended, delivered, filtered, others, attempts, connected, long } = changes;
+  if (ended.length === 0) return;
+  sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
+  if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
+  if (connected.length > 0) insertConnected(sql, connected, bytes);
+  endAll(sql, delivered, "state = 2, attempt = attempt + 1, last_error = NULL");
+  endAll(sql, filtered, "state = 4");
+  if (others.length > 0) moveOthers(sql, others);
+  if (long.length > 0) dropMiddleAttempts(sql, long);
+}
+
+function endAll(sql: Sql, calls: readonly EndedAt[], as: string): void {
+  for (const { ids, nowMs } of calls) {
+    if (ids.length === 0) continue;
+    sql.run(
+      `UPDATE delivery SET ${as}, due_ms = NULL, finished_ms = ?2
+        WHERE rowid IN (SELECT value FROM json_each(?1))`,
+      JSON.stringify(ids),
+      nowMs,
+    );
+  }
+}
+
+function moveOthers(sql: Sql, others: readonly unknown[]): void {
+  sql.run(
+    `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, due_ms = r.due_ms,
+        finished_ms = r.finished_ms, last_error = r.last_error
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS attempt, value ->> 3 AS failures,
+          value ->> 4 AS due_ms, value ->> 5 AS finished_ms, value ->> 6 AS last_error FROM json_each(?)) AS r
+      WHERE delivery.rowid = r.id`,
+    JSON.stringify(others),
+  );
+}
+
+const COLUMNS = "delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response";
+const VALUES = `value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+  CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END`;
+
+function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
+  sql.run(
+    `INSERT INTO attempt (${COLUMNS}) SELECT ${VALUES} FROM json_each(?1)`,
+    JSON.stringify(attempts),
+    bytes,
+  );
+}
+
+/** Apart from the others, as each value that is taken out of the JSON costs something, and most have none of these. */
+function insertConnected(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
+  sql.run(
+    `INSERT INTO attempt (${COLUMNS}, dns_ms, connect_ms, first_byte_ms)
+      SELECT ${VALUES}, value ->> 9, value ->> 10, value ->> 11 FROM json_each(?1)`,
+    JSON.stringify(attempts),
+    bytes,
+  );
+}

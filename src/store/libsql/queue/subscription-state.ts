@@ -1,0 +1,288 @@
+import { EvregError } from "../../../domain/error.ts";
+import { failingReason, longestGapMs } from "../../../domain/retry.ts";
+import type { OnExhausted } from "../../../domain/subscription-settings.ts";
+import type { TellingLimit, Turned } from "../events/service-events.ts";
+import type { Deactivated } from "../../queue.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { Sql } from "../thread/sql.ts";
+import { ASKED_BY_MS } from "./delivery-state.ts";
+import { errorOf, type ResultRow } from "./wire.ts";
+
+/**
+ * What waits for an ordered subscription has the rowid of its event for a time to be due at: the index of what is due then
+ * has it in the order of publication, however late it came in. All of it counts as due; its subscription waits instead.
+ * Only what a person asks for stands before it, by a time before 1970.
+ */
+
+/** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
+const MOST_REORDERED = 10_000;
+
+/** Where an ordered subscription's delivery has its place, and when it has to leave it. */
+export interface OrderedPlace {
+  readonly id: number;
+  readonly event_id: number;
+  readonly max_retries: number;
+  readonly on_exhausted: OnExhausted;
+}
+
+/**
+ * The delivery that the subscription `s` blocks for, as a value: the first in its order that nobody asked for, if that has
+ * used up its retries.
+ */
+export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhausted' = 'block' THEN (
+    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) FROM delivery AS w INDEXED BY delivery_due
+    WHERE w.subscription_id = s.rowid AND w.due_ms > ${ASKED_BY_MS} ORDER BY w.due_ms, w.rowid LIMIT 1) END`;
+
+/** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
+export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
+  const ids = rows.flatMap(([id, , , , , , , , next]) =>
+    next.kind === "delivered" || next.kind === "filtered" || next.kind === "unsent" ? [] : [id],
+  );
+  if (ids.length === 0) return new Map();
+  const found = sql.rows<OrderedPlace>(
+    `SELECT d.rowid AS id, d.event_id, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
+      FROM json_each(?) AS r
+      CROSS JOIN delivery AS d ON d.rowid = r.value
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE s.ordered = 1`,
+    JSON.stringify(ids),
+  );
+  return new Map(found.map((place) => [place.id, place]));
+}
+
+/** Whether it goes on waiting at its place after an attempt that failed; otherwise it has failed for good. */
+export function keepsPlace(
+  { max_retries, on_exhausted }: OrderedPlace,
+  failures: number,
+  { next, hasLeft }: { next: ResultRow[8]; hasLeft: boolean },
+): boolean {
+  // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
+  if (on_exhausted === "block") return true;
+  return (next.kind === "retry" || hasLeft) && failures < max_retries;
+}
+
+/** Whether its subscription blocks for it from this failed attempt on. */
+export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failures: number): boolean {
+  return on_exhausted === "block" && failures === max_retries;
+}
+
+/**
+ * Gives what waits the places it has by publication; what a person asked for stays first.
+ * @throws EvregError `conflict` when that is too much at once
+ */
+export function putInOrder(sql: Sql, subscriptionId: number): void {
+  mustBeFew(sql, subscriptionId, { afterMs: ASKED_BY_MS, value: true });
+  sql.run(
+    "UPDATE delivery INDEXED BY delivery_due SET due_ms = event_id WHERE subscription_id = ? AND due_ms > ?",
+    subscriptionId,
+    ASKED_BY_MS,
+  );
+}
+
+/**
+ * The other way round. Places are times long gone, so all of it is due, and nothing is to be done but where the numbers of
+ * events went on beyond today's time in milliseconds, as they may after a restore.
+ * @throws EvregError as above
+ */
+export function takeOutOfOrder(sql: Sql, subscriptionId: number, nowMs: number): void {
+  mustBeFew(sql, subscriptionId, { afterMs: nowMs, value: false });
+  sql.run(
+    `UPDATE delivery INDEXED BY delivery_due SET due_ms = min(created_ms, ?2)
+      WHERE subscription_id = ?1 AND due_ms > ?2`,
+    subscriptionId,
+    nowMs,
+  );
+}
+
+function mustBeFew(
+  sql: Sql,
+  subscriptionId: number,
+  { afterMs, value }: { readonly afterMs: number; readonly value: boolean },
+): void {
+  const { waiting } = sql.first<{ waiting: number }>(
+    `SELECT count(*) AS waiting FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+      WHERE subscription_id = ? AND due_ms > ? LIMIT ?)`,
+    subscriptionId,
+    afterMs,
+    MOST_REORDERED + 1,
+  )!;
+  if (waiting <= MOST_REORDERED) return;
+  const change = value ? "put in order" : "taken out of their order";
+  const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be ${change} at once; wait until fewer are left, or create another subscription`;
+  throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value });
+}
+
+/**
+ * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
+ * for it, or gave it more retries. Answers what has failed by that.
+ */
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Turned[] {
+  const failed = sql.rows<{ id: number }>(
+    `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
+      WHERE rowid = (SELECT d.rowid FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL ORDER BY d.due_ms, d.rowid LIMIT 1)
+        AND due_ms > ?3 AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
+        AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)
+      RETURNING rowid AS id`,
+    subscriptionId,
+    nowMs,
+    ASKED_BY_MS,
+  );
+  if (failed.length > 0) {
+    forgetWait(sql, subscriptionId);
+  }
+  return failed.map(({ id }) => [id, nowMs]);
+}
+
+/** Whether the delivery is what its ordered subscription waits for. */
+export function isFirstInOrder(sql: Sql, id: number): boolean {
+  const found = sql.first<{ isFirst: number }>(
+    `SELECT d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = d.subscription_id AND w.due_ms > ? ORDER BY w.due_ms, w.rowid LIMIT 1) AS isFirst
+      FROM delivery AS d CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.rowid = ? AND s.ordered = 1`,
+    ASKED_BY_MS,
+    id,
+  );
+  return found?.isFirst === 1;
+}
+
+/** The subscriptions of which anything is leased. */
+export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
+  const found = sql.rows<{ id: number }>(
+    `SELECT DISTINCT d.subscription_id AS id FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
+  );
+  return new Set(found.map(({ id }) => id));
+}
+
+/** What the results of one call tell of handlers, by the rowids of their subscriptions. */
+interface Told {
+  /** Which had a success. */
+  readonly succeeded: Set<number>;
+  /** Whose last result here is a failure, with its error. */
+  readonly failed: Map<number, string>;
+  readonly slow: (readonly [subscriptionId: number, untilMs: number, handler: string])[];
+  readonly gone: (readonly [subscriptionId: number, reason: string])[];
+}
+
+export function nothingTold(): Told {
+  return { succeeded: new Set(), failed: new Map(), slow: [], gone: [] };
+}
+
+/**
+ * Takes one result in.
+ * @param at `hasLeft`: the subscription has left the handler that is gone, which tells nothing of the one it has;
+ * `isKept`: it keeps its place in the order of its subscription, which waits for its retry
+ */
+export function tell(
+  told: Told,
+  subscriptionId: number,
+  row: ResultRow,
+  { hasLeft, isKept }: { hasLeft: boolean; isKept: boolean },
+): void {
+  const [, , , , statusCode, errorCode, , , next, more] = row;
+  if (next.kind === "delivered") {
+    told.succeeded.add(subscriptionId);
+    // Looked at first, as nearly always there is none.
+    if (told.failed.size > 0) told.failed.delete(subscriptionId);
+  } else if (next.kind === "retry" || next.kind === "failed") {
+    told.failed.set(subscriptionId, errorOf(statusCode, errorCode));
+  } else if (next.kind === "gone" && !hasLeft) {
+    told.gone.push([subscriptionId, next.reason]);
+  }
+  for (const wait of [more?.slow, isKept ? more?.wait : undefined]) {
+    if (wait !== undefined) told.slow.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
+  }
+}
+
+interface At {
+  readonly nowMs: number;
+  readonly disableAfterMs: number | undefined;
+  /** Of those that have failed for too long; whom it does not admit is deactivated at the next failure. */
+  readonly limit: TellingLimit;
+}
+
+/** Notes it with the subscriptions, and deactivates those whose handlers are gone or have failed for too long. */
+export function noteStanding(sql: Sql, { succeeded, failed, slow, gone }: Told, at: At): Deactivated[] {
+  if (succeeded.size > 0) noteSuccesses(sql, succeeded, at.nowMs);
+  const ended = gone.map(([subscriptionId, reason]) => ({ subscriptionId, reason }));
+  if (failed.size > 0) ended.push(...noteFailures(sql, failed, at));
+  if (slow.length > 0) slowDown(sql, slow);
+  return ended.filter((one) => deactivate(sql, one));
+}
+
+/**
+ * Nearly always there is nothing to forget, and nothing is written. An ordered one has one attempt at a time: its success
+ * is the last word of its handler, and ends every wait.
+ */
+function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
+  sql.run(
+    `UPDATE subscription SET failing_since_ms = NULL, failed_ms = NULL, failing_ms = 0,
+        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END
+      WHERE rowid IN (SELECT value FROM json_each(?1))
+        AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2 OR (ordered = 1 AND slowed_until_ms IS NOT NULL))`,
+    JSON.stringify([...succeeded]),
+    nowMs,
+  );
+}
+
+/** Answers those that have failed for too long. */
+function noteFailures(
+  sql: Sql,
+  failed: ReadonlyMap<number, string>,
+  { nowMs, disableAfterMs, limit }: At,
+): readonly Deactivated[] {
+  const failing = sql.rows<{ id: number; since_ms: number; failing_ms: number }>(
+    `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), failed_ms = ?2,
+        failing_ms = failing_ms + max(0, min(?2 - coalesce(failed_ms, ?2), ?3))
+      WHERE rowid IN (SELECT value FROM json_each(?1)) AND active = 1 AND deleted_ms IS NULL
+      RETURNING rowid AS id, failing_since_ms AS since_ms, failing_ms`,
+    JSON.stringify([...failed.keys()]),
+    nowMs,
+    disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs),
+  );
+  if (disableAfterMs === undefined) return [];
+  return failing
+    .filter(
+      ({ failing_ms }) => failing_ms >= disableAfterMs && limit.admits(["evreg.subscription.deactivated"]),
+    )
+    .map(({ id, since_ms }) => ({
+      subscriptionId: id,
+      reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),
+    }));
+}
+
+/** A later end stands: what was asked for is never cut short by an answer that asks for less. */
+function slowDown(sql: Sql, slow: Told["slow"]): void {
+  sql.run(
+    `UPDATE subscription SET slowed_until_ms = max(coalesce(slowed_until_ms, 0), r.until_ms)
+      FROM (SELECT value ->> 0 AS id, value ->> 2 AS handler, max(value ->> 1) AS until_ms
+        FROM json_each(?) GROUP BY 1, 2) AS r
+      WHERE subscription.rowid = r.id AND subscription.handler = r.handler`,
+    JSON.stringify(slow),
+  );
+}
+
+/** For a subscription that a person gives a new start: with another handler, or a handler that was put right. */
+export function forgetStanding(sql: Sql, subscriptionId: number): void {
+  sql.run(
+    `UPDATE subscription SET failing_since_ms = NULL, failed_ms = NULL, failing_ms = 0, slowed_until_ms = NULL
+      WHERE rowid = ?`,
+    subscriptionId,
+  );
+}
+
+/** For one that is ordered no more. What its handler asked for itself goes as well, as nothing tells the two apart. */
+export function forgetWait(sql: Sql, subscriptionId: number): void {
+  sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+}
+
+/** Answers whether it was active. */
+function deactivate(sql: Sql, { subscriptionId, reason }: Deactivated): boolean {
+  const changed = sql.run(
+    "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
+    reason,
+    subscriptionId,
+  );
+  return changed > 0;
+}

@@ -1,0 +1,367 @@
+import { closeSync, existsSync, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { endianness } from "node:os";
+import { EvregError } from "../../../domain/error.ts";
+import { toIso } from "../../../runtime/clock.ts";
+
+// The engine takes the log up to the first frame that is not whole and drops the rest without a word. That is right for
+// what a cut of the power leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the
+// log is read here before the engine sees it.
+//
+// A commit is acknowledged once an fsync of the log has returned, and only then is the next frame written. The only
+// commits whose frames may not be on the disk are the last ones: those that may be durable later, of which no more than
+// `MOST_UNSYNCED` come one after the other (see `connection.ts`), and one whose fsync is under way. A cut of the power may
+// keep any of their 512-byte sectors and lose any others. So where more commits than that lie behind a frame that is not
+// whole, that frame had been stored before the last of them was written: no cut of the power did that, and the log is
+// damaged. With as many or fewer nobody can tell; evreg starts, says so, and gives none of their numbers again.
+//
+// For this a commit counts when its last frame is whole: it follows from the one before it, and has the numbers (salts)
+// of this log. Frames of an earlier round of the log have other ones, and a transaction that was undone has no such frame.
+//
+// The engine begins the log anew only when all of it is in the data file and stored there. It then writes the header, and
+// stores that before the first frame. So where the header is not whole, a cut of the power leaves only frames of the round
+// before, each of which the data file has. A header that was damaged later has frames behind it that the data file may
+// lack. So these frames are compared with the data file, which tells the two apart however the header was torn.
+
+/** Commits one after the other that may be durable later; each further one is durable before it is answered. */
+export const MOST_UNSYNCED = 4;
+
+export interface LogCheck {
+  /** Of the log from its beginning to the last commit that the engine takes. */
+  readonly wholeBytes: number;
+  /** Commits from the first frame that is not whole, themselves whole or not. */
+  readonly commitsBehind: number;
+  /** From that frame to the last of those commits. */
+  readonly pagesBehind: number;
+  readonly pageBytes: number;
+  /** Whether those commits, or all but the last few, were acknowledged. */
+  readonly isDamaged: boolean;
+}
+
+const LOG_HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+const BLOCK_FRAMES = 256;
+/** The last bit tells in which order the bytes of a word are added up. */
+const MAGIC = 0x377f0682;
+const FORMAT = 3_007_000;
+/** Where the log's header does not tell: what every file of evreg has. */
+const PAGE_BYTES = 4_096;
+const LOOK_AGAIN_MS = 250;
+
+const NOTHING: LogCheck = {
+  wholeBytes: 0,
+  commitsBehind: 0,
+  pagesBehind: 0,
+  pageBytes: PAGE_BYTES,
+  isDamaged: false,
+};
+
+/**
+ * Reads the log of a data file through, in memory for some hundred frames. Blocks its thread, about a second a GB.
+ *
+ * Another process may be writing it, as nothing is locked yet. So what looks damaged is looked at again; where the log
+ * has changed meanwhile it is in use, and the engine tells that.
+ * @param file the data file, of which this process has no connection: it is opened where the log's header is not whole
+ */
+export function checkLog(file: string, lookAgainMs = LOOK_AGAIN_MS): LogCheck {
+  const log = logOf(file);
+  const found = walk(file, log);
+  if (!found.isDamaged) return found;
+  const before = look(log);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookAgainMs);
+  const again = walk(file, log);
+  const after = look(log);
+  const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
+  return isAtRest ? again : { ...again, isDamaged: false };
+}
+
+/** @throws EvregError `unavailable` for a damaged log, telling what is at stake and what can be done */
+export function mustBeUndamaged(file: string): LogCheck {
+  const found = checkLog(file);
+  if (found.isDamaged) throw damagedLog(file, found);
+  return found;
+}
+
+/** The engine follows a link, and puts the log beside the file itself. */
+export function logOf(file: string): string {
+  return `${statSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file)}-wal`;
+}
+
+function look(path: string): { mtimeNs: bigint; size: bigint; mtimeMs: bigint } | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+function damagedLog(file: string, { commitsBehind, pagesBehind }: LogCheck): EvregError {
+  const log = logOf(file);
+  return new EvregError(
+    "unavailable",
+    `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
+      `transactions on ${pagesBehind} pages, which were acknowledged between ${writtenAt(file)} and ${writtenAt(log)}. ` +
+      "Nothing was changed. Put back the two files from a copy, or restore a backup with `evreg restore FILE --force`; " +
+      "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
+      "which keep both files as they are beside the data.",
+    { file: log, transactions: commitsBehind, pages: pagesBehind },
+  );
+}
+
+function writtenAt(path: string): string {
+  return toIso(Number(look(path)?.mtimeMs ?? 0n));
+}
+
+interface Header {
+  readonly isWhole: boolean;
+  readonly pageBytes: number;
+  readonly isSwapped: boolean;
+  /** As it stands in frames; absent where the header does not tell. */
+  readonly salts: string | undefined;
+  readonly sum: Sum;
+}
+
+type Sum = readonly [number, number];
+
+function walk(file: string, log: string): LogCheck {
+  let descriptor: number;
+  try {
+    // No lock is ever held on the log, so opening and closing it is harmless.
+    descriptor = openSync(log, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return NOTHING;
+    throw unreadable(log, error);
+  }
+  try {
+    const { size } = fstatSync(descriptor);
+    if (size < LOG_HEADER_BYTES) return NOTHING;
+    const block = alignedBuffer(LOG_HEADER_BYTES);
+    readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
+    const header = readHeader(block);
+    const found = walkFrames(descriptor, size, header);
+    if (header.isWhole || found.commitsBehind === 0) return found;
+    return isInFile(descriptor, size, file) ? NOTHING : { ...found, isDamaged: true };
+  } catch (error) {
+    throw unreadable(log, error);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function readHeader(header: Buffer): Header {
+  const magic = header.readUInt32BE(0);
+  const isSwapped = (magic % 2 === 1) !== (endianness() === "BE");
+  const sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)];
+  const pageBytes = header.readUInt32BE(8);
+  const isWhole =
+    magic - (magic % 2) === MAGIC &&
+    header.readUInt32BE(4) === FORMAT &&
+    isPageSize(pageBytes) &&
+    isSame(sumOf(wordsOf(header, isSwapped), 0, 6, [0, 0]), sum);
+  if (!isWhole) {
+    return { isWhole, pageBytes: PAGE_BYTES, isSwapped: endianness() === "BE", salts: undefined, sum };
+  }
+  return { isWhole, pageBytes, isSwapped, salts: header.toString("latin1", 16, 24), sum };
+}
+
+function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
+  const { pageBytes, isSwapped } = header;
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const frames = Math.floor((size - LOG_HEADER_BYTES) / frameBytes);
+  const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
+  let { salts, sum } = header;
+  /** The first frame that is not whole. */
+  let broken = header.isWhole ? undefined : 0;
+  let whole = 0;
+  let commitsBehind = 0;
+  let wholeBehind = 0;
+  let lastBehind = 0;
+  let isOfThisLog = true;
+  for (let first = 0; first < frames; first += BLOCK_FRAMES) {
+    const wanted = Math.min(BLOCK_FRAMES, frames - first) * frameBytes;
+    const read = readSync(descriptor, block, 0, wanted, LOG_HEADER_BYTES + first * frameBytes);
+    // Less where its owner cut it meanwhile.
+    const count = Math.floor(read / frameBytes);
+    const words = wordsOf(block, isSwapped);
+    for (let index = 0; index < count; index += 1) {
+      const at = index * frameBytes;
+      const stored: Sum = [block.readInt32BE(at + 16), block.readInt32BE(at + 20)];
+      const hasSalts = saltsAt(block, at) === (salts ??= saltsAt(block, at));
+      const follows = isSame(frameSum(words, at, frameBytes, sum), stored);
+      sum = stored;
+      const isWhole = hasSalts && follows;
+      if (!isWhole) broken ??= first + index;
+      // One of which only the salts were changed; those of an earlier round follow from each other as well.
+      const isOurs = hasSalts || (follows && isOfThisLog);
+      isOfThisLog = hasSalts;
+      const isCommit = isOurs && block.readUInt32BE(at + 4) !== 0;
+      if (!isCommit) continue;
+      if (broken === undefined) whole = first + index + 1;
+      else {
+        commitsBehind += 1;
+        wholeBehind += isWhole ? 1 : 0;
+        lastBehind = first + index;
+      }
+    }
+  }
+  return {
+    wholeBytes: whole === 0 ? 0 : LOG_HEADER_BYTES + whole * frameBytes,
+    commitsBehind,
+    pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
+    pageBytes,
+    isDamaged: wholeBehind > MOST_UNSYNCED + 1,
+  };
+}
+
+/** Whether the data file has all that the frames of a log hold whose header is not whole. */
+function isInFile(log: number, size: number, file: string): boolean {
+  if (!existsSync(file)) return false;
+  const { newest, pages } = newestPages(log, size, PAGE_BYTES);
+  const data = openSync(file, "r");
+  try {
+    const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
+    for (const [page, at] of newest) {
+      // What a file that became shorter has no place for.
+      if (page > pages) continue;
+      const read = readSync(data, other, 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
+      readSync(log, mine, 0, PAGE_BYTES, at);
+      if (read < PAGE_BYTES || !mine.equals(other)) return false;
+    }
+    return true;
+  } finally {
+    closeSync(data);
+  }
+}
+
+/** Where in the log the newest of each page is, of those that were committed in its round; and how many the file then has. */
+function newestPages(
+  log: number,
+  size: number,
+  pageBytes: number,
+): { newest: ReadonlyMap<number, number>; pages: number } {
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  const newest = new Map<number, number>();
+  const uncommitted = new Map<number, number>();
+  let pages = 0;
+  let salts: string | undefined;
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
+    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
+    if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
+    uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
+    if (header.readUInt32BE(4) === 0) continue;
+    pages = header.readUInt32BE(4);
+    for (const [page, place] of uncommitted) newest.set(page, place);
+    uncommitted.clear();
+  }
+  return { newest, pages };
+}
+
+/** The pages that a whole log holds, so far as they were committed. */
+function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): ReadonlySet<number> {
+  if (wholeBytes === 0) return new Set();
+  const log = openSync(logOf(file), "r");
+  try {
+    return new Set(newestPages(log, wholeBytes, pageBytes).newest.keys());
+  } finally {
+    closeSync(log);
+  }
+}
+
+function saltsAt(block: Buffer, frame: number): string {
+  return block.toString("latin1", frame + 8, frame + 16);
+}
+
+/** Over the first two words of a frame's header and its page. */
+function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum): Sum {
+  const word = at / 4;
+  const ofHeader = sumOf(words, word, word + 2, before);
+  return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + frameBytes / 4, ofHeader);
+}
+
+/** The engine's checksum, which each frame carries on from the one before. */
+function sumOf(words: Int32Array, from: number, to: number, [first, second]: Sum): Sum {
+  let one = first;
+  let two = second;
+  for (let at = from; at < to; at += 2) {
+    one = (one + words[at]! + two) | 0;
+    two = (two + words[at + 1]! + one) | 0;
+  }
+  return [one, two];
+}
+
+function isSame(one: Sum, other: Sum): boolean {
+  return one[0] === other[0] && one[1] === other[1];
+}
+
+function isPageSize(bytes: number): boolean {
+  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0;
+}
+
+/** One that begins at a multiple of a word. */
+function alignedBuffer(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(bytes));
+}
+
+function wordsOf(bytes: Buffer, isSwapped: boolean): Int32Array {
+  const { buffer } = isSwapped ? Buffer.from(new Uint8Array(bytes).buffer).swap32() : bytes;
+  return new Int32Array(buffer);
+}
+
+function unreadable(log: string, error: unknown): EvregError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new EvregError(
+    "unavailable",
+    `The log ${log}, which holds the newest part of the data, cannot be read: ${code ?? message}. Nothing was changed.`,
+    { file: log },
+    { cause: error },
+  );
+}
+
+/** In the header of a data file: the size of a page, and how many there are. */
+const PAGE_BYTES_AT = 16;
+const PAGES_AT = 28;
+const FILE_HEADER_BYTES = 32;
+
+/**
+ * Refuses a data file that has fewer pages than its header says, unless the log holds the rest, as it does where a
+ * crash came while the engine moved the log into the file. The engine would meet what is missing only when it reads there;
+ * and of an empty file it would remove the log.
+ * @param file of which this process has no connection
+ * @throws EvregError `unavailable`
+ */
+export function mustBeWholeLength(file: string, log: LogCheck): void {
+  // The engine makes one.
+  if (!existsSync(file)) return;
+  const data = openSync(file, "r");
+  try {
+    const header = Buffer.alloc(FILE_HEADER_BYTES);
+    const read = readSync(data, header, 0, FILE_HEADER_BYTES, 0);
+    const { size } = fstatSync(data);
+    const pageBytes = header.readUInt16BE(PAGE_BYTES_AT);
+    const bytes = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT) * pageBytes;
+    const isShort = size === 0 ? log.wholeBytes > 0 : size < bytes;
+    if (
+      !isShort ||
+      (size > 0 && hasRest(pagesInLog(file, log), Math.floor(size / pageBytes), bytes / pageBytes))
+    )
+      return;
+    // Another process may have it open, and have moved the log into it meanwhile.
+    if (fstatSync(data).size === size) throw cutShort(file, size, bytes);
+  } finally {
+    closeSync(data);
+  }
+}
+
+function hasRest(inLog: ReadonlySet<number>, has: number, wanted: number): boolean {
+  for (let page = has + 1; page <= wanted; page += 1) if (!inLog.has(page)) return false;
+  return true;
+}
+
+function cutShort(file: string, has: number, wanted: number): EvregError {
+  const what =
+    has === 0
+      ? "is empty, and its log is not"
+      : `has ${has} of ${wanted} bytes, and its log does not hold the rest`;
+  return new EvregError(
+    "unavailable",
+    `The data file ${file} is damaged: it ${what}. It was cut short while nobody had it open. Nothing was changed. ` +
+      "Put it back from a copy, or restore a backup with `evreg restore FILE --force`, which keeps what is there.",
+    { file },
+  );
+}
