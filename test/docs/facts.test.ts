@@ -12,7 +12,7 @@ import { SCOPE_NAMES } from "../../src/domain/token.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Family, parseMetrics } from "../support/prometheus.ts";
 import { commandsIn, type ShownCommand } from "./commands.ts";
-import { codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
+import { blocksOf, codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
 
 // What the documents say of the program, compared with the program.
 
@@ -157,6 +157,12 @@ describe("delivering", () => {
     expect(rows.map(([state, , final]) => [codeIn(state ?? "")[0], final === "yes"])).toEqual(
       DELIVERY_STATUSES.map((status) => [status, isFinal(status)]),
     );
+  });
+
+  test("the diagram of a delivery has the states of the program", () => {
+    const diagram = blocksOf("CONTRIBUTING.md").find(({ language }) => language === "mermaid");
+    const shown = new Set(diagram?.text.match(/(?<=--> |^ {2})[a-z]+(?=:| -->)/gm));
+    expect([...shown].toSorted()).toEqual([...DELIVERY_STATUSES].toSorted());
   });
 
   test("the errors of attempts are those of the program", () => {

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
-import { anchorsOf, PAGES, proseOf, readPage, ROOT } from "./documents.ts";
+import { anchorsOf, codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
 
 const ALL = [...PAGES, "CHANGELOG.md", "test/bench/README.md", "test/faults/README.md"];
 
@@ -52,4 +52,25 @@ test("the package holds each page", () => {
     readonly files: readonly string[];
   };
   expect(files).toEqual(expect.arrayContaining(["docs", "examples", "CHANGELOG.md", "CONTRIBUTING.md"]));
+});
+
+describe("the map of the sources", () => {
+  const page = "CONTRIBUTING.md";
+
+  test("the table of folders names each folder", () => {
+    const shown = rowsOf(sectionOf(page, "Folders")).map(([folder = ""]) => codeIn(folder)[0] ?? "");
+    const folders = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+    // A folder of commands is a topic, as the file names in it say.
+    const named = folders.filter((folder) => !folder.startsWith("src/commands/"));
+    const others = new Set(["bin", "test", "src/evreg.ts"]);
+    expect(shown.filter((folder) => !others.has(folder)).toSorted()).toEqual(named.toSorted());
+  });
+
+  test("each file that it names is there", () => {
+    const paths = codeIn(proseOf(page)).filter((code) => /^(?:src|test|bin)\/[\w./-]+$/.test(code));
+    expect(paths.length).toBeGreaterThan(40);
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
 });
