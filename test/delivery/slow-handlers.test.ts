@@ -39,13 +39,13 @@ async function rounds(count: number): Promise<{ came: readonly number[]; answere
 async function settled(): Promise<void> {
   for (let seen = -1; seen !== receiver.requests.length;) {
     seen = receiver.requests.length;
-    for (let look = 0; look < 10; look += 1) await bench.store.findAction("none");
+    for (let look = 0; look < 10; look += 1) await bench.store.catalog.findAction("none");
   }
 }
 
 async function returned(subscription: Subscription): Promise<number> {
-  const listed = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 });
-  const found = await Promise.all(listed.map(({ rowid }) => bench.store.findDelivery(rowid)));
+  const listed = await bench.store.queue.list({ subscription: subscription.rowid, limit: 500 });
+  const found = await Promise.all(listed.map(({ rowid }) => bench.store.queue.find(rowid)));
   return found.filter((one) => one?.attempts.at(-1)?.outcome === "returned").length;
 }
 

@@ -68,9 +68,9 @@ describe("a file from before there were counts", () => {
       logger: silentLogger,
     });
     const page = { order: "asc" as const, limit: 2, page: 451 };
-    const { events, total } = await store.listEvents({ ...page, action: "b" });
+    const { events, total } = await store.events.list({ ...page, action: "b" });
     expect([events.map(({ rowid }) => rowid), total]).toEqual([[9_010, 9_020], 1_000]);
-    expect((await store.listEvents({ ...page, fromMs: 4_001 })).total).toBe(6_000);
+    expect((await store.events.list({ ...page, fromMs: 4_001 })).total).toBe(6_000);
     await store.close();
     const counted = "SELECT sum(events) AS n FROM event_count WHERE action_id = 0";
     expect(rawSql(file, counted)).toEqual([{ n: 8_191 }]);
@@ -92,8 +92,8 @@ describe("a file from before there were checksums", () => {
     );
     expect(await checkFile(file)).toMatchObject({ form: 10, events_without_checksum: 1, impossible: [] });
     const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
-    await store.recordEvents([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
-    const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+    await store.events.record([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["{}", '{"n":1}']);
     await store.close();
     expect(await checkFile(file)).toMatchObject({

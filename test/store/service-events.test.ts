@@ -36,7 +36,7 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
   await (await open()).close();
   rawSql(file, `UPDATE action_revision SET schemata = '{"type":"object"}' WHERE action_id = 1`);
   const store = await open();
-  const first = (await store.listActions({})).find(({ rowid }) => rowid === 1);
+  const first = (await store.catalog.listActions({})).find(({ rowid }) => rowid === 1);
   expect(first).toMatchObject({ revision: 2, schemata: { additionalProperties: false } });
   // What was recorded under the one before keeps its number.
   await store.close();
@@ -63,25 +63,29 @@ it("an action of such a name from before they were kept stays its owner's, and t
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
   const store = await open({ logger, onServiceEvents: (counts) => void told.push(counts) });
   expect(warnings).toEqual([{ actions: [NAME] }]);
-  expect(await store.findAction(NAME)).toMatchObject({ application: "x", isBuiltIn: false, schemata: {} });
+  expect(await store.catalog.findAction(NAME)).toMatchObject({
+    application: "x",
+    isBuiltIn: false,
+    schemata: {},
+  });
   const record = { actionId: 1, revision: 1, payload: Buffer.from("{}") };
-  expect(await store.recordEvents([record], 1)).toMatchObject([{ kind: "recorded" }]);
+  expect(await store.events.record([record], 1)).toMatchObject([{ kind: "recorded" }]);
 
-  await store.createSubscription({ ...OPERATOR, subscription: "own", action: NAME }, 1);
-  await store.createSubscription(
+  await store.catalog.createSubscription({ ...OPERATOR, subscription: "own", action: NAME }, 1);
+  await store.catalog.createSubscription(
     { ...OPERATOR, subscription: "gone", action: "evreg.subscription.deactivated" },
     1,
   );
-  await store.createSubscription({ ...OPERATOR, subscription: "b", action: "b" }, 1);
-  await store.recordEvents([{ ...record, actionId: 2 }], 1);
-  const [claim] = (await store.claimDue(claimRequest({ nowMs: 2 }))).claims;
+  await store.catalog.createSubscription({ ...OPERATOR, subscription: "b", action: "b" }, 1);
+  await store.events.record([{ ...record, actionId: 2 }], 1);
+  const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
   const { deliveryId, claimId } = claim!;
   const next = { kind: "gone", reason: "Gone.", handler: OPERATOR.handler } as const;
-  await store.finishAttempts(
+  await store.queue.finish(
     [{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 410, next }],
     3,
   );
-  const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+  const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
   expect(events.map(({ action }) => action)).toEqual([NAME, "b", "evreg.subscription.deactivated"]);
   // Whoever opened the store hears of what was recorded.
   expect(told).toEqual([{ events: 1, deliveries: 1 }]);
