@@ -1,4 +1,4 @@
-import { Backoff, type Clock, Sleep } from "../runtime/clock.ts";
+import { Alarm, Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { ClaimAnswer, ClaimRequest, DeliveryQueue, Share } from "../store/queue.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -107,11 +107,13 @@ export class Claimer {
   /** Places came back while a look was under way. */
   #hasFreed = false;
   #failingSinceMs: number | undefined;
-  #dueTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
+  readonly #alarm: Alarm;
+  readonly #stopping = new AbortController();
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(new Sleep(parts.clock));
+    this.#backoff = new Backoff(parts.clock);
+    this.#alarm = new Alarm(parts.clock, () => this.look());
   }
 
   get isFailing(): boolean {
@@ -142,20 +144,12 @@ export class Claimer {
 
   /** Looks at that time unless it does so earlier anyway. */
   lookAt(atMs: number): void {
-    const { clock } = this.#parts;
-    if (atMs <= clock.now()) return this.look();
-    if (!this.#isRunning || (this.#dueTimer !== undefined && this.#dueTimer.atMs <= atMs)) return;
-    this.#dueTimer?.cancel();
-    const cancel = clock.setTimer(() => {
-      this.#dueTimer = undefined;
-      this.look();
-    }, atMs - clock.now());
-    this.#dueTimer = { atMs, cancel };
+    if (this.#isRunning) this.#alarm.at(atMs);
   }
 
   /** Looks if the timer for what comes due next is late, as a clock that was set forward makes it. */
   lookIfLate(): void {
-    if (this.#dueTimer !== undefined && this.#dueTimer.atMs <= this.#parts.clock.now()) this.look();
+    if (this.#alarm.isLate) this.look();
   }
 
   /** One claim; answers whether there was room for any. Rejects with the store's error. */
@@ -186,8 +180,8 @@ export class Claimer {
   /** Takes on nothing new; what is under way may still bring claims. */
   stop(): void {
     this.#isRunning = false;
-    this.#dueTimer?.cancel();
-    this.#backoff.cut();
+    this.#alarm.clear();
+    this.#stopping.abort();
   }
 
   /** Resolves when no look is under way. */
@@ -202,8 +196,8 @@ export class Claimer {
       this.#lookAgain = false;
       try {
         const hadRoom = await this.claim();
-        if (this.#backoff.failing) this.#parts.logger.info({}, "Deliveries go on.");
-        this.#backoff.succeeded();
+        if (this.#backoff.isFailing) this.#parts.logger.info({}, "Deliveries go on.");
+        this.#backoff.reset();
         this.#failingSinceMs = undefined;
         // Without room there is nothing to go on with until an attempt has ended, or results are stored.
         goesOn = hadRoom && (this.#lookAgain || this.#hasRoomAgain());
@@ -263,11 +257,11 @@ export class Claimer {
 
   async #waitForStore(error: unknown): Promise<void> {
     this.#failingSinceMs ??= this.#parts.clock.now();
-    if (!this.#backoff.failing) {
+    if (!this.#backoff.isFailing) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#parts.logger.warn({ error: reason }, "Due deliveries cannot be read; trying on.");
     }
-    await this.#backoff.wait();
+    await this.#backoff.wait(this.#stopping.signal);
   }
 }
 

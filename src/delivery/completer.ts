@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
-import { Backoff, type Clock, Sleep } from "../runtime/clock.ts";
+import { Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, DeliveryQueue, FinishAnswer } from "../store/queue.ts";
 import type { Tempo } from "./store-calls.ts";
@@ -33,11 +33,11 @@ export class Finisher {
   #running: Promise<void> | undefined;
   /** When the batch under way, or what is left of one, was first tried to be stored. */
   #storingSinceMs = Infinity;
-  #closing = false;
+  readonly #closing = new AbortController();
 
   constructor(parts: FinisherParts) {
     this.#parts = parts;
-    this.#backoff = new Backoff(new Sleep(parts.clock));
+    this.#backoff = new Backoff(parts.clock);
   }
 
   /** Results not stored yet. */
@@ -62,8 +62,7 @@ export class Finisher {
 
   /** Tries once more to store what is left, without waiting for a store that fails. */
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#backoff.cut();
+    this.#closing.abort();
     await this.#running;
   }
 
@@ -79,21 +78,21 @@ export class Finisher {
         // Those that were left go first the next time.
         this.#waiting.splice(0, batch.length, ...deferred);
         this.#parts.tempo.note(batch.length - deferred.length);
-        this.#backoff.succeeded();
+        this.#backoff.reset();
         // Of what is left over and over again, leases may end as well.
         if (deferred.length === 0) this.#storingSinceMs = Infinity;
       } catch (error) {
-        if (this.#closing) {
+        if (this.#closing.signal.aborted) {
           this.#giveUp(error);
           break;
         }
-        if (!this.#backoff.failing) {
+        if (!this.#backoff.isFailing) {
           this.#parts.logger.warn(
             { error: messageOf(error) },
             "Finished attempts cannot be recorded; trying on.",
           );
         }
-        await this.#backoff.wait();
+        await this.#backoff.wait(this.#closing.signal);
         continue;
       }
       this.#parts.onStored(without(batch, deferred), lost);

@@ -3,7 +3,7 @@ import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { DeliveryCounts } from "../metrics/counters.ts";
-import { Grace, type Random } from "../runtime/clock.ts";
+import { Deadline, type Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { loopPace } from "../runtime/yielding.ts";
 import type { LongChecks } from "../schema/validate/compile.ts";
@@ -124,7 +124,7 @@ export class Run {
   readonly #claimer: Claimer;
   readonly #finisher: Finisher;
   readonly #leaseWatch: LeaseWatch;
-  readonly #grace: Grace;
+  readonly #deadline: Deadline;
   readonly #slowing = new Slowing();
   readonly #turnTaking = new TurnTaking();
   #wasHeldBack = false;
@@ -191,7 +191,7 @@ export class Run {
       onStored: (results, lost) => this.#onStored(results, lost),
       onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
     });
-    this.#grace = new Grace(clock);
+    this.#deadline = new Deadline(clock);
     this.#leaseWatch = new LeaseWatch({
       store,
       clock,
@@ -245,7 +245,7 @@ export class Run {
    */
   stop(graceMs: number): Promise<void> {
     this.#stopped ??= this.#drain();
-    this.#grace.shortenTo(graceMs);
+    this.#deadline.shortenTo(graceMs);
     return this.#stopped;
   }
 
@@ -253,8 +253,8 @@ export class Run {
     this.#leaseWatch.stop();
     this.#claimer.stop();
     this.#queue.close();
-    await Promise.race([this.#settled(), this.#grace.over]);
-    this.#grace.cancel();
+    await Promise.race([this.#settled(), this.#deadline.expired]);
+    this.#deadline.clear();
     this.#inFlight.interruptAll();
     await this.#inFlight.settled();
     await this.#finisher.close();

@@ -1,4 +1,4 @@
-import { Backoff, type Clock, Sleep } from "../runtime/clock.ts";
+import { Backoff, type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import {
   countWholeReplay,
@@ -39,8 +39,8 @@ export interface ReplayRunnerParts {
  */
 export class ReplayRunner {
   readonly #parts: ReplayRunnerParts;
-  /** All its waits: cut short by a wake and by the stop. */
-  readonly #sleep: Sleep;
+  /** Ends all waits: at a wake and at the stop. */
+  #waits = new AbortController();
   readonly #backoff: Backoff;
   /** What is carried on now, by rowid. */
   readonly #carried = new Map<number, Promise<void>>();
@@ -52,8 +52,7 @@ export class ReplayRunner {
 
   constructor(parts: ReplayRunnerParts) {
     this.#parts = parts;
-    this.#sleep = new Sleep(parts.clock);
-    this.#backoff = new Backoff(this.#sleep);
+    this.#backoff = new Backoff(parts.clock);
   }
 
   start(): void {
@@ -64,7 +63,7 @@ export class ReplayRunner {
   /** Tells that a replay was begun, or that one may go on. */
   wake(): void {
     if (!this.#isRunning) return;
-    this.#sleep.cut();
+    this.#endWaits();
     if (this.#looking === undefined) this.#looking = this.#look();
     else this.#looksAgain = true;
   }
@@ -72,9 +71,14 @@ export class ReplayRunner {
   /** Resolves when no step is under way any more. Safe to call twice. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    this.#sleep.cut();
+    this.#endWaits();
     await this.#looking;
     await Promise.all(this.#carried.values());
+  }
+
+  #endWaits(): void {
+    this.#waits.abort();
+    this.#waits = new AbortController();
   }
 
   async #look(): Promise<void> {
@@ -95,7 +99,7 @@ export class ReplayRunner {
 
   async #carry({ rowid, plan, total: known }: RunningReplay): Promise<void> {
     const { store, clock, logger, wake } = this.#parts;
-    const backoff = new Backoff(this.#sleep);
+    const backoff = new Backoff(this.#parts.clock);
     let total = known ?? (await this.#count(plan, backoff));
     let waitMs = TOP_UP_MS;
     while (this.#isRunning) {
@@ -133,13 +137,13 @@ export class ReplayRunner {
     while (this.#isRunning) {
       try {
         const answer = await ask();
-        backoff.succeeded();
+        backoff.reset();
         return answer;
       } catch (error) {
-        if (!backoff.failing) {
+        if (!backoff.isFailing) {
           this.#parts.logger.warn({ error: String(error) }, "A replay cannot go on now; it is tried again.");
         }
-        if (this.#isRunning) await backoff.wait();
+        if (this.#isRunning) await backoff.wait(this.#waits.signal);
       }
     }
     return undefined;
@@ -156,6 +160,6 @@ export class ReplayRunner {
   }
 
   #rest(delayMs: number): Promise<void> {
-    return this.#isRunning ? this.#sleep.forMs(delayMs) : Promise.resolve();
+    return this.#isRunning ? sleep(this.#parts.clock, delayMs, this.#waits.signal) : Promise.resolve();
   }
 }

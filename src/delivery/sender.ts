@@ -1,6 +1,6 @@
 import type { DeliveryConfig } from "../config/schema.ts";
 import { createAddressRules } from "../domain/addresses.ts";
-import { type Clock, Deadlines } from "../runtime/clock.ts";
+import { type Clock, Timeouts } from "../runtime/clock.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { type ConnectionOptions, createConnections, destinationOf } from "./connection-pools.ts";
 import { createHostNames } from "./dns/resolver.ts";
@@ -43,7 +43,7 @@ const ENDED: Interruptible = { interrupt: () => {} };
 export function createSender(options: SenderOptions): Sender {
   const { clock, timeoutMs: usualMs } = options;
   const connections = createConnections(options);
-  const deadlines = new Deadlines(clock);
+  const timeouts = new Timeouts(clock);
 
   return {
     origins: () => connections.origins(),
@@ -56,10 +56,10 @@ export function createSender(options: SenderOptions): Sender {
       }
       const { origin, path } = destination;
       const exchange = new Exchange(done, (connection, isReusable) => {
-        cancelDeadline();
+        cancelTimeout();
         connections.ended(destination, connection, isReusable);
       });
-      const cancelDeadline = deadlines.begin(timeoutMs, () => exchange.abort("timeout"));
+      const cancelTimeout = timeouts.start(timeoutMs, () => exchange.abort("timeout"));
       try {
         connections.send(destination, { origin, path, method: "POST", headers, body }, exchange);
       } catch (error) {

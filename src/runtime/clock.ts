@@ -8,13 +8,13 @@ export interface Clock {
   setTimer(callback: () => void, delayMs: number): () => void;
 }
 
-/** setTimeout fires at once for delays beyond 2^31-1 ms; a longer wait is cut, and the caller looks again. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** `setTimeout` fires at once for longer delays, so a longer wait is cut short, and the caller checks the time again. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(callback, delayMs) {
-    const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS));
+    const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMER_MS));
     timer.unref();
     return () => clearTimeout(timer);
   },
@@ -29,140 +29,158 @@ export function toIso(epochMs: number): string {
 
 let lastIso = { epochMs: Number.NaN, text: "" };
 
-/** Waits that can be ended before their time, all together. */
-export class Sleep {
+/** Resolves when the time is over, or once the signal is aborted; it never rejects. */
+export function sleep(clock: Pick<Clock, "setTimer">, delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.setTimer(end, delayMs);
+    signal?.addEventListener("abort", end);
+  });
+}
+
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 5_000;
+
+/** Waits between tries at a store that cannot commit: a quarter of a second, doubling up to five. */
+export class Backoff {
   readonly #clock: Pick<Clock, "setTimer">;
-  readonly #ends = new Set<() => void>();
+  #nextMs = FIRST_WAIT_MS;
 
   constructor(clock: Pick<Clock, "setTimer">) {
     this.#clock = clock;
   }
 
-  /** Resolves when the time is over, or at once when cut. Whoever must not sleep any more looks before it begins. */
-  forMs(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        this.#ends.delete(end);
-        resolve();
-      };
-      const cancel = this.#clock.setTimer(end, delayMs);
-      this.#ends.add(end);
-    });
+  /** True from the first wait until the next `reset`. */
+  get isFailing(): boolean {
+    return this.#nextMs > FIRST_WAIT_MS;
   }
 
-  /** Ends what sleeps now. */
-  cut(): void {
-    for (const end of this.#ends) end();
-  }
-}
-
-const FIRST_MS = 250;
-const LONGEST_MS = 5_000;
-
-/** Waits between tries at a store that cannot commit: a quarter of a second, doubling up to five. */
-export class Backoff {
-  readonly #sleep: Sleep;
-  #nextMs = FIRST_MS;
-
-  /** @param sleep a cut of it ends the wait */
-  constructor(sleep: Sleep) {
-    this.#sleep = sleep;
-  }
-
-  /** True from a failure until the next success. */
-  get failing(): boolean {
-    return this.#nextMs > FIRST_MS;
-  }
-
-  /** Resolves when it is time to try again, or at once when cut. */
-  wait(): Promise<void> {
+  /** Resolves when it is time to try again, or once the signal is aborted. */
+  wait(signal: AbortSignal): Promise<void> {
     const waitMs = this.#nextMs;
-    this.#nextMs = Math.min(LONGEST_MS, waitMs * 2);
-    return this.#sleep.forMs(waitMs);
+    this.#nextMs = Math.min(MAX_WAIT_MS, waitMs * 2);
+    return sleep(this.#clock, waitMs, signal);
   }
 
-  cut(): void {
-    this.#sleep.cut();
-  }
-
-  succeeded(): void {
-    this.#nextMs = FIRST_MS;
+  /** To be called after a success. */
+  reset(): void {
+    this.#nextMs = FIRST_WAIT_MS;
   }
 }
 
-/** The time that is given to end by oneself; it can be shortened, never lengthened. */
-export class Grace {
-  /** Resolves when it is over. */
-  readonly over: Promise<void>;
+/** A time limit that can be shortened, never lengthened. */
+export class Deadline {
+  /** Resolves when the time is over. */
+  readonly expired: Promise<void>;
   readonly #clock: Clock;
-  readonly #end: () => void;
+  readonly #expire: () => void;
   #endsAtMs = Infinity;
   #cancelTimer: () => void = () => {};
 
   constructor(clock: Clock) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.over = promise;
+    this.expired = promise;
     this.#clock = clock;
-    this.#end = resolve;
+    this.#expire = resolve;
   }
 
-  /** Ends it in `graceMs`, or earlier if that was said before. */
-  shortenTo(graceMs: number): void {
-    const endsAtMs = this.#clock.now() + graceMs;
+  /** Ends in `limitMs`, unless it ends earlier anyway. */
+  shortenTo(limitMs: number): void {
+    const endsAtMs = this.#clock.now() + limitMs;
     if (endsAtMs >= this.#endsAtMs) return;
     this.#endsAtMs = endsAtMs;
     this.#cancelTimer();
-    if (graceMs <= 0) this.#end();
-    else this.#cancelTimer = this.#clock.setTimer(this.#end, graceMs);
+    if (limitMs <= 0) this.#expire();
+    else this.#cancelTimer = this.#clock.setTimer(this.#expire, limitMs);
   }
 
-  /** No longer needed: whatever it was given for has ended. Nothing can be said to it afterwards. */
-  cancel(): void {
+  /** What it limits has ended; `shortenTo` changes nothing afterwards. */
+  clear(): void {
     this.#endsAtMs = -Infinity;
     this.#cancelTimer();
   }
 }
 
-interface Round {
-  readonly open: Set<() => void>;
-  readonly beganMs: number;
+interface TimeoutGroup {
+  readonly callbacks: Set<() => void>;
+  readonly startedMs: number;
   cancel: () => void;
   isOver: boolean;
 }
 
-/** Deadlines of which most are as far away as others; those that begin in the same millisecond share a timer. */
-export class Deadlines {
+/** Many timeouts of a few durations: those of one duration that start in the same millisecond share a timer. */
+export class Timeouts {
   readonly #clock: Clock;
-  /** The round that began last of each duration. */
-  readonly #latest = new Map<number, Round>();
+  /** The newest group of each duration. */
+  readonly #newest = new Map<number, TimeoutGroup>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Calls back when the time is over; the answer cancels it. */
-  begin(afterMs: number, expire: () => void): () => void {
+  start(timeoutMs: number, expire: () => void): () => void {
     const nowMs = this.#clock.now();
-    const latest = this.#latest.get(afterMs);
-    const round = latest?.beganMs === nowMs && !latest.isOver ? latest : this.#round(afterMs, nowMs);
-    round.open.add(expire);
+    const newest = this.#newest.get(timeoutMs);
+    const group = newest?.startedMs === nowMs && !newest.isOver ? newest : this.#open(timeoutMs, nowMs);
+    group.callbacks.add(expire);
     return () => {
-      round.open.delete(expire);
-      if (round.open.size > 0) return;
-      round.cancel();
-      round.isOver = true;
+      group.callbacks.delete(expire);
+      if (group.callbacks.size > 0) return;
+      group.cancel();
+      group.isOver = true;
     };
   }
 
-  #round(afterMs: number, beganMs: number): Round {
-    const round: Round = { beganMs, open: new Set(), cancel: () => {}, isOver: false };
-    round.cancel = this.#clock.setTimer(() => {
-      round.isOver = true;
-      for (const expire of round.open) expire();
-    }, afterMs);
-    this.#latest.set(afterMs, round);
-    return round;
+  #open(timeoutMs: number, startedMs: number): TimeoutGroup {
+    const group: TimeoutGroup = { startedMs, callbacks: new Set(), cancel: () => {}, isOver: false };
+    group.cancel = this.#clock.setTimer(() => {
+      group.isOver = true;
+      for (const expire of group.callbacks) expire();
+    }, timeoutMs);
+    this.#newest.set(timeoutMs, group);
+    return group;
+  }
+}
+
+/** One timer for the earliest of several times. */
+export class Alarm {
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #atMs = Infinity;
+  #cancel: () => void = () => {};
+
+  constructor(clock: Clock, ring: () => void) {
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  /** Rings at that time, at once if it has passed, unless it rings earlier anyway. */
+  at(atMs: number): void {
+    const delayMs = atMs - this.#clock.now();
+    if (delayMs <= 0) return this.#ring();
+    if (atMs >= this.#atMs) return;
+    this.#cancel();
+    this.#atMs = atMs;
+    this.#cancel = this.#clock.setTimer(() => {
+      this.#atMs = Infinity;
+      this.#ring();
+    }, delayMs);
+  }
+
+  /** Whether it should have rung already: a clock that was set forward makes its timer late. */
+  get isLate(): boolean {
+    return this.#atMs <= this.#clock.now();
+  }
+
+  clear(): void {
+    this.#cancel();
+    this.#atMs = Infinity;
   }
 }
 

@@ -1,5 +1,5 @@
 import { EvregError } from "../domain/error.ts";
-import { type Clock, Sleep } from "../runtime/clock.ts";
+import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { EventStore, ExpiredSelection } from "../store/events.ts";
 
@@ -30,16 +30,14 @@ const TRY_AGAIN_MS = 10_000;
 /** Removes events that are older than they are to be kept, in rounds of small steps, for as long as it runs. */
 export class Retention {
   readonly #parts: RetentionParts;
-  readonly #sleep: Sleep;
   #running: Promise<void> | undefined;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
   /** All events before this time were looked at; those still there had an unfinished delivery then. */
   #lookedBeforeMs: number | undefined;
   #lookedAtAllMs = 0;
 
   constructor(parts: RetentionParts) {
     this.#parts = parts;
-    this.#sleep = new Sleep(parts.clock);
   }
 
   /** Begins the first round. A second start changes nothing. */
@@ -49,13 +47,12 @@ export class Retention {
 
   /** Resolves when the step under way has ended; what is left is for the next start. Safe to call twice. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#sleep.cut();
+    this.#stopping.abort();
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    while (!this.#isStopped) {
+    while (!this.#stopping.signal.aborted) {
       try {
         await this.#round();
       } catch (error) {
@@ -96,7 +93,7 @@ export class Retention {
   /** Does it as soon as the store can, and rests; `undefined` when it is stopped before. */
   async #step<T>(work: () => Promise<T>): Promise<T | undefined> {
     const { clock } = this.#parts;
-    while (!this.#isStopped) {
+    while (!this.#stopping.signal.aborted) {
       const beganMs = clock.now();
       try {
         const result = await work();
@@ -112,8 +109,7 @@ export class Retention {
     return undefined;
   }
 
-  /** Until the time is over or it is stopped. */
-  async #rest(ms: number): Promise<void> {
-    if (!this.#isStopped) await this.#sleep.forMs(ms);
+  #rest(ms: number): Promise<void> {
+    return sleep(this.#parts.clock, ms, this.#stopping.signal);
   }
 }

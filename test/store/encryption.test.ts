@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -165,12 +166,9 @@ describe("a file that gets its key later", () => {
   });
 
   it("tells of the copies that hold secrets as they were", async () => {
-    const [first] = MIGRATIONS;
-    rawSql(
+    writeOlderFile(
       file(),
-      ...first!.statements,
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 1",
+      1,
       "INSERT INTO action (rowid, action, application, revision, created_ms) VALUES (1, 'a.b', 'x', 1, 1)",
       "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
       `INSERT INTO subscription

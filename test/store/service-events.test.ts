@@ -4,7 +4,7 @@ import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { keepServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+
 import { fly } from "../../src/store/libsql/group-commit.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import { MERGED_WRITES } from "../../src/store/libsql/operations.ts";
@@ -13,6 +13,7 @@ import type { WireOp } from "../../src/store/libsql/thread/protocol.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -50,11 +51,9 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
 });
 
 it("an action of such a name from before they were kept stays its owner's, and that event is not told", async () => {
-  rawSql(
+  writeOlderFile(
     join(scratch.path, "evreg.db"),
-    ...MIGRATIONS.filter(({ version }) => version < 7).flatMap(({ statements }) => statements),
-    `PRAGMA application_id = ${APPLICATION_ID}`,
-    "PRAGMA user_version = 6",
+    6,
     `INSERT INTO action (action, application, revision, created_ms) VALUES ('${NAME}', 'x', 1, 1), ('b', 'x', 1, 1)`,
     "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
   );

@@ -1,0 +1,118 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Alarm, sleep, Timeouts } from "../../src/runtime/clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+let clock: ManualClock;
+beforeEach(() => {
+  clock = new ManualClock();
+});
+
+describe("a sleep", () => {
+  it("ends with its time, not before", async () => {
+    let isOver = false;
+    const slept = sleep(clock, 100).then(() => (isOver = true));
+    await clock.advance(99);
+    expect(isOver).toBe(false);
+    await clock.advance(1);
+    await slept;
+    expect(clock.pending).toBe(0);
+  });
+
+  it("ends at once when its signal is aborted, and leaves no timer", async () => {
+    const waking = new AbortController();
+    const slept = Promise.all([sleep(clock, 100, waking.signal), sleep(clock, 200, waking.signal)]);
+    waking.abort();
+    await slept;
+    await sleep(clock, 100, waking.signal);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("an alarm", () => {
+  let rung: number[];
+  let alarm: Alarm;
+  const startMs = new ManualClock().now();
+  beforeEach(() => {
+    rung = [];
+    alarm = new Alarm(clock, () => rung.push(clock.now() - startMs));
+  });
+
+  it("rings once at the earliest of its times, and again for a later one that is set then", async () => {
+    alarm.at(startMs + 200);
+    alarm.at(startMs + 100);
+    alarm.at(startMs + 300);
+    await clock.advance(300);
+    expect(rung).toEqual([100]);
+    alarm.at(startMs + 400);
+    await clock.advance(100);
+    expect(rung).toEqual([100, 400]);
+  });
+
+  it("rings at once for a time that has passed, and keeps its timer", async () => {
+    alarm.at(startMs + 100);
+    alarm.at(startMs);
+    expect(rung).toEqual([0]);
+    await clock.advance(100);
+    expect(rung).toEqual([0, 100]);
+  });
+
+  it("knows that it is late where the clock was set forward, and rings no more once cleared", async () => {
+    alarm.at(startMs + 100);
+    clock.set(startMs + 500);
+    expect(alarm.isLate).toBe(true);
+    alarm.clear();
+    expect(alarm.isLate).toBe(false);
+    await clock.advance(1_000);
+    expect(rung).toEqual([]);
+  });
+});
+
+describe("timeouts", () => {
+  let timeouts: Timeouts;
+  let expired: string[];
+  beforeEach(() => {
+    timeouts = new Timeouts(clock);
+    expired = [];
+  });
+  const begin = (name: string): (() => void) => timeouts.start(1_000, () => expired.push(name));
+
+  it("end each at its own time, with a timer for those of the same millisecond", async () => {
+    begin("a");
+    begin("b");
+    await clock.advance(1);
+    begin("c");
+    expect(clock.pending).toBe(2);
+    await clock.advance(998);
+    expect(expired).toEqual([]);
+    await clock.advance(1);
+    expect(expired).toEqual(["a", "b"]);
+    await clock.advance(1);
+    expect(expired).toEqual(["a", "b", "c"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("that are cancelled never end, and leave no timer behind", async () => {
+    const cancels = ["a", "b"].map(begin);
+    cancels[0]?.();
+    expect(clock.pending).toBe(1);
+    cancels[1]?.();
+    cancels[1]?.();
+    expect(clock.pending).toBe(0);
+    begin("c");
+    await clock.advance(1_000);
+    expect(expired).toEqual(["c"]);
+  });
+
+  it("can be cancelled and begun while others end", async () => {
+    const cancels: (() => void)[] = [];
+    timeouts.start(1_000, () => {
+      cancels[0]?.();
+      begin("later");
+    });
+    cancels.push(begin("cancelled"));
+    await clock.advance(1_000);
+    expect(expired).toEqual([]);
+    await clock.advance(1_000);
+    expect(expired).toEqual(["later"]);
+  });
+});
