@@ -73,11 +73,12 @@ async function subscribed(name: string, { command, handle }: Example) {
     }
     return receiver.printed.stdout;
   };
-  const publish = async (id: string): Promise<number> => {
+  const publish = async (id: string): Promise<{ event: number; delivery: number }> => {
     const payload = RawJson.fromText(`{"id":"${id}","name":"Zoë", "total":12.50}`);
     const { data: event } = await evreg.events.publish({ action, payload });
-    await delivered(event.rowid);
-    return event.rowid;
+    const { data: deliveries } = await evreg.events.deliveries(event.rowid);
+    await delivered(deliveries[0]!.rowid, 1);
+    return { event: event.rowid, delivery: deliveries[0]!.rowid };
   };
   return { subscription, secret, receiver, inbox, handled, publish };
 }
@@ -86,16 +87,14 @@ function deliveryOf(id: string, action: string, payload: string): string {
   return `{"event_id":"${id}","action":"${action}","payload":${payload},"timestamp":"2026-01-02T00:00:00.000Z","delivery_attempt":1}`;
 }
 
-/** Waits for the delivery of the event; it must be the receiver's first answer that says so. */
-async function delivered(event: number, attempts = 1): Promise<number> {
-  const { data: before } = await evreg.events.deliveries(event);
-  const id = before[0]!.rowid;
-  await until(`event ${event} has been sent ${attempts} times`, async () => {
-    const { attempts: made, status } = (await evreg.deliveries.get(id)).data;
+/** Waits until the event's delivery has had so many attempts. The last of them must be a success. */
+async function delivered(delivery: number, attempts: number): Promise<void> {
+  await until(`delivery ${delivery} has had ${attempts} attempts`, async () => {
+    const { attempts: made, status } = (await evreg.deliveries.get(delivery)).data;
     return made.length >= attempts && !["pending", "delivering"].includes(status);
   });
-  expect((await evreg.deliveries.get(id)).data).toMatchObject({ status: "delivered" });
-  return id;
+  const { data: found } = await evreg.deliveries.get(delivery);
+  expect(found).toMatchObject({ status: "delivered", attempts: { length: attempts } });
 }
 
 async function expectToReceive(name: string, example: Example): Promise<void> {
@@ -104,12 +103,12 @@ async function expectToReceive(name: string, example: Example): Promise<void> {
   await evreg.subscriptions.rotateSecret(subscription.rowid);
   const second = await publish("A-2");
   // The same event once more.
-  await evreg.deliveries.retry((await evreg.events.deliveries(second)).data[0]!.rowid);
-  await delivered(second, 2);
+  await evreg.deliveries.retry(second.delivery);
+  await delivered(second.delivery, 2);
   await expectToRefuseAllButGenuine(receiver.url, secret);
   const last = await publish("A-3");
 
-  const ids = [900, first, second, 42, last];
+  const ids = [900, first.event, second.event, 42, last.event];
   await until("it has handled them all", async () => (await handled()).split("\n").length > ids.length);
   const lines = (await handled()).split("\n").slice(0, -1);
   expect(lines).toHaveLength(ids.length);
