@@ -11,10 +11,11 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
     "test/{app/metrics,store/retention}.test.ts",
     "test/cli/{output/contract,registry/export}.test.ts",
-    "test/{examples,sdk}/receivers.test.ts",
+    "test/examples/receivers.test.ts",
     "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
   places: ["test/places/*.test.ts"],
+  docs: ["test/docs/*.test.ts"],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };
 
@@ -44,7 +45,7 @@ const PROJECTS = [
 /**
  * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
  * executable, and the end-to-end ones with it in the place of the installed program; `--mode places` tries copies of this
- * checkout in other folders.
+ * checkout in other folders; `--mode docs` runs the examples of all documents, not of the front page alone.
  */
 export default defineConfig(({ mode }) => ({
   plugins: [storeThreadInOneFile()],
@@ -54,6 +55,7 @@ export default defineConfig(({ mode }) => ({
       : { include: TESTS[mode] }),
     env: {
       FAULTS: mode === "faults" ? "long" : "short",
+      EXAMPLES: mode === "docs" ? "all pages" : "front page",
       ...(TESTS[mode] === undefined ? { TMPDIR: foldersPlace() } : {}),
       ...(mode === "exe" ? { TEST_EXECUTABLE: join(import.meta.dirname, "dist-exe/evreg") } : {}),
     },

@@ -226,7 +226,9 @@ describe("in TypeScript", () => {
 test("the package holds what runs, and no tests", () => {
   expect(readdirSync(evreg).toSorted()).toEqual(
     [
-      ..."CHANGELOG.md LICENSE README.md bin config.example.yaml dist docs examples".split(" "),
+      ..."CHANGELOG.md CONTRIBUTING.md LICENSE README.md bin config.example.yaml dist docs examples".split(
+        " ",
+      ),
       ..."oclif.manifest.json package.json".split(" "),
     ].toSorted(),
   );

@@ -1,19 +1,17 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { deliveryBody, deliveryHeaders } from "../../src/delivery/signed-request.ts";
+import { blocksOf, fileNamedBy, ROOT } from "../docs/documents.ts";
 import { cleanEnv, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
-// The receivers of the README as a reader copies them, sent what the engine sends.
+// The receiver of docs/receivers.md, which stands on `evreg/webhook`, sent what the engine sends. Those that need no
+// package are in examples/, with tests of their own.
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const README = readFileSync(join(ROOT, "README.md"), "utf8");
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const OTHER = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
 
@@ -32,18 +30,14 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** The block of the README that begins by naming this file, written to it. */
-function fromReadme(name: string): string {
-  const blocks = README.split(/^```.*$/m);
-  const block = blocks.find((text) => /^\n(?:\/\/|#) (\S+)\n/.exec(text)?.[1] === name);
-  if (block === undefined) throw new Error(`The README has no block that begins with the name ${name}.`);
+/** The block of the page that begins by naming this file, written to it. */
+function fromPage(name: string): string {
+  const block = blocksOf("docs/receivers.md").find(({ text }) => fileNamedBy(text) === name);
+  if (block === undefined)
+    throw new Error(`docs/receivers.md has no block that begins with the name ${name}.`);
   const path = join(folder.path, name);
-  writeFileSync(path, block);
+  writeFileSync(path, block.text);
   return path;
-}
-
-function isThere(command: string, ...words: string[]): boolean {
-  return spawnSync(command, words, { stdio: "ignore" }).status === 0;
 }
 
 async function freePort(): Promise<number> {
@@ -102,8 +96,8 @@ async function statusOf(url: string, headers: Record<string, string>, body: Uint
   return (await fetch(url, { method: "POST", headers, body: Buffer.from(body) })).status;
 }
 
-async function expectToVerify(command: string, words: readonly string[]): Promise<void> {
-  const { url, told } = await startReceiver(command, words);
+test("the receiver of the documents takes deliveries, and no forged or old ones", async () => {
+  const { url, told } = await startReceiver(process.execPath, [fromPage("receiver.js")]);
   expect(await statusOf(url, signed())).toBe(204);
   await until("it tells of the event", () => told.out.includes("\n"));
   expect(told.out).toMatch(/^42 user\.created .*Zoë/);
@@ -124,42 +118,4 @@ async function expectToVerify(command: string, words: readonly string[]): Promis
   expect.soft(await statusOf(url, { ...signed(), "webhook-timestamp": "now" })).toBe(401);
   expect(told.out).toBe(before);
   expect(told.out + told.err).not.toContain(SECRET.slice(6));
-}
-
-describe("a receiver of the README takes deliveries, and no forged or old ones:", () => {
-  test("Node", () => expectToVerify(process.execPath, [fromReadme("receiver.js")]));
-
-  const python = ["python3", "python"].find((name) =>
-    isThere(name, "-c", "import sys; sys.exit(sys.version_info < (3, 9))"),
-  );
-  test("Python", async ({ skip }) => {
-    const path = fromReadme("receiver.py");
-    if (python === undefined) skip("There is no Python 3.9 or later here.");
-    else await expectToVerify(python, [path]);
-  });
-
-  test("Go", async ({ skip }) => {
-    const path = fromReadme("receiver.go");
-    skip(process.env["FAULTS"] !== "long", "Without a cache the build takes a minute; test:faults runs it.");
-    skip(!isThere("go", "version"), "There is no Go here.");
-    const program = join(folder.path, process.platform === "win32" ? "receiver.exe" : "receiver");
-    const env = { ...process.env, GO111MODULE: "off", GOTOOLCHAIN: "local", GOPROXY: "off", GOFLAGS: "" };
-    await promisify(execFile)("go", ["build", "-o", program, path], { cwd: folder.path, env });
-    await expectToVerify(program, []);
-  }, 300_000);
-});
-
-test("what the README signs with openssl and sends with curl is taken", async ({ skip }) => {
-  const path = fromReadme("send.sh");
-  const missing = ["openssl", "curl"].find(
-    (name) => !isThere(name, name === "curl" ? "--version" : "version"),
-  );
-  skip(missing !== undefined, `There is no ${missing} here.`);
-  const { port, told } = await startReceiver(process.execPath, [fromReadme("receiver.js")]);
-  const send = (secret: string) =>
-    promisify(execFile)("sh", [path], { env: cleanEnv({ WEBHOOK_SECRET: secret, PORT: String(port) }) });
-  await send(SECRET);
-  await until("it tells of the event", () => told.out.includes("\n"));
-  expect(told.out).toMatch(/^1 order\.created/);
-  await expect(send(OTHER)).rejects.toMatchObject({ code: 22 });
 });
