@@ -29,5 +29,5 @@ it("is the only way in which evreg opens a file", () => {
       /^import (?!type\b).*(@libsql|"libsql)/m.test(text) || /(import|require)\("(@libsql|libsql)/.test(text)
     );
   });
-  expect(openers).toEqual([join("store", "libsql", "open-database.ts")]);
+  expect(openers).toEqual([join("store", "libsql", "thread", "connection.ts")]);
 });
