@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Schemata } from "../domain/action.ts";
 import type { Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
 import { compilingSchema, type LongChecks, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
@@ -24,7 +24,7 @@ interface FiltersParts {
   readonly logger: Logger;
   readonly random: Random;
   /** Shares the thread with what else runs long on it. */
-  readonly pace: Pick<Pace, "walk">;
+  readonly yielder: Pick<Yielder, "run">;
   readonly longChecks: LongChecks;
   readonly keptBytes?: number;
 }
@@ -38,7 +38,7 @@ interface FiltersParts {
 export class Filters {
   readonly #logger: Logger;
   readonly #random: Random;
-  readonly #pace: FiltersParts["pace"];
+  readonly #yielder: FiltersParts["yielder"];
   readonly #mostBytes: number;
   /** By subscription: where it stands in the list. */
   readonly #places = new Map<number, number>();
@@ -48,10 +48,10 @@ export class Filters {
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({ logger, random, pace, longChecks, keptBytes = KEPT_BYTES }: FiltersParts) {
+  constructor({ logger, random, yielder, longChecks, keptBytes = KEPT_BYTES }: FiltersParts) {
     this.#logger = logger;
     this.#random = random;
-    this.#pace = pace;
+    this.#yielder = yielder;
     this.#large = new LargeVerdicts(longChecks, logger);
     this.#mostBytes = keptBytes;
   }
@@ -142,7 +142,7 @@ export class Filters {
   async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
     let validator: Validator | undefined;
     try {
-      validator = await this.#pace.walk(compilingSchema(filter));
+      validator = await this.#yielder.run(compilingSchema(filter));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#logger.error(

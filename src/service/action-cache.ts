@@ -1,7 +1,7 @@
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
 import { Recent } from "../runtime/lru-cache.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import type { Yielder } from "../runtime/yielding.ts";
 import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
@@ -30,14 +30,14 @@ const KEPT_BYTES = 128 * 1024 * 1024;
  */
 export class ActionCache {
   readonly #store: Store;
-  readonly #pace: Pick<Pace, "walk">;
+  readonly #yielder: Pick<Yielder, "run">;
   readonly #loaded = new Recent<LoadedAction>(KEPT_BYTES, ({ validator }) => validator.bytes);
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
-  /** @param pace shares the thread with what else runs long on it */
-  constructor(store: Store, pace: Pick<Pace, "walk">) {
+  /** @param yielder shares the thread with what else runs long on it */
+  constructor(store: Store, yielder: Pick<Yielder, "run">) {
     this.#store = store;
-    this.#pace = pace;
+    this.#yielder = yielder;
   }
 
   /** The action if it is at hand. */
@@ -86,7 +86,7 @@ export class ActionCache {
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
     const successor = await firstOpen(this.#store, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
-    const validator = await this.#pace.walk(compilingSchema(stored.schemata));
+    const validator = await this.#yielder.run(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }

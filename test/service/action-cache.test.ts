@@ -43,7 +43,7 @@ beforeEach(() => {
         return done === true;
       });
     });
-  cache = new ActionCache(store, { walk });
+  cache = new ActionCache(store, { run: walk });
 });
 
 async function made(walk: number, steps: number): Promise<void> {
