@@ -1,6 +1,6 @@
+import { LRUCache } from "lru-cache";
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import { Recent } from "../runtime/lru-cache.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
@@ -21,8 +21,8 @@ export interface LoadedAction {
   readonly deprecation: Deprecation | undefined;
 }
 
-/** What the compiled schemas that are kept may take: thousands of ordinary ones, and some 50 of the largest. */
-const KEPT_BYTES = 128 * 1024 * 1024;
+/** What compiled schemas may take: thousands of ordinary ones, and some 50 of the largest. */
+const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
@@ -31,7 +31,10 @@ const KEPT_BYTES = 128 * 1024 * 1024;
 export class ActionCache {
   readonly #store: Store;
   readonly #yielder: Pick<Yielder, "run">;
-  readonly #loaded = new Recent<LoadedAction>(KEPT_BYTES, ({ validator }) => validator.bytes);
+  readonly #loaded = new LRUCache<string, LoadedAction>({
+    maxSize: MAX_COMPILED_BYTES,
+    sizeCalculation: ({ validator }) => validator.bytes,
+  });
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
   /** @param yielder shares the thread with what else runs long on it */
@@ -69,9 +72,10 @@ export class ActionCache {
 
   /** To be called when one was deprecated, retired or neither any more: others may lead there. */
   forgetLeading(): void {
-    for (const [name, { isRetired, deprecation }] of this.#loaded.entries()) {
-      if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
-    }
+    const leading = [...this.#loaded.entries()].filter(
+      ([, { isRetired, deprecation }]) => isRetired || deprecation !== undefined,
+    );
+    for (const [name] of leading) this.#loaded.delete(name);
     this.#loading.clear();
   }
 

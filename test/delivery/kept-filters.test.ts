@@ -73,10 +73,10 @@ const patterns = (count: number): Schemata => ({
 /** Each compilation of it is told in the log. */
 const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 
-async function compiledIn(rounds: number, subscriptions: number, keptBytes: number): Promise<number> {
+async function compiledIn(rounds: number, subscriptions: number, maxCompiledBytes: number): Promise<number> {
   let compiled = 0;
   const logger = { ...silentLogger, error: () => (compiled += 1) };
-  const filters = new Filters({ logger, random, yielder, longChecks, keptBytes });
+  const filters = new Filters({ logger, random, yielder, longChecks, maxCompiledBytes });
   for (let round = 0; round < rounds; round++) {
     for (let id = 1; id <= subscriptions; id++) await keepsBack(filters, claim(id, UNUSABLE, {}));
   }
@@ -94,7 +94,13 @@ test("a few too many, asked in turn, cost a few compilations and not all", async
 });
 
 test("those that go and come again decide as before, and a changed one as it is now", async () => {
-  const filters = new Filters({ logger: silentLogger, random, yielder, longChecks, keptBytes: 25 * 1024 });
+  const filters = new Filters({
+    logger: silentLogger,
+    random,
+    yielder,
+    longChecks,
+    maxCompiledBytes: 25 * 1024,
+  });
   for (let asked = 0; asked < 200; asked++) {
     const [id, country] = [asked % 7, asked % 5];
     expect(await keepsBack(filters, claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
