@@ -11,7 +11,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
     "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
     "test/{app/metrics,store/retention}.test.ts",
     "test/cli/{output/contract,registry/export}.test.ts",
-    "test/sdk/receivers.test.ts",
+    "test/{examples,sdk}/receivers.test.ts",
     "test/e2e/{apply,github,replay-kill}.test.ts",
   ],
   places: ["test/places/*.test.ts"],
@@ -35,7 +35,7 @@ function foldersPlace(): string {
  * Folders whose tests leave a process as they found it. Their files run one after the other in the same processes, with
  * what they import loaded once; a process for each file takes 0.3 s of CPU before its first test.
  */
-const SHARING = "{bench,cli,config,delivery,domain,house,json,schema,sdk}";
+const SHARING = "{bench,cli,config,delivery,domain,examples,house,json,schema,sdk}";
 const PROJECTS = [
   { name: "sharing", include: [`test/${SHARING}/**/*.test.ts`], isolate: false },
   { name: "apart", include: [`test/!(exe|places)/**/*.test.ts`], exclude: [`test/${SHARING}/**`] },

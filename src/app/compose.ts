@@ -131,7 +131,7 @@ export async function buildParts(
     async createEngine(ownAddresses) {
       const { createEngine } = await import("../delivery/engine.ts");
       engine = createEngine({
-        store,
+        store: store.queue,
         clock,
         random,
         logger,
@@ -147,11 +147,11 @@ export async function buildParts(
       const keepMs = config.retention.events;
       if (keepMs === undefined) return undefined;
       const { Retention } = await import("../service/retention.ts");
-      return new Retention({ store, clock, logger, keepMs });
+      return new Retention({ events: store.events, clock, logger, keepMs });
     },
     async createReplayRunner() {
       const { ReplayRunner } = await import("../delivery/replay-runner.ts");
-      replays = new ReplayRunner({ store, clock, logger, wake: onReplayed });
+      replays = new ReplayRunner({ store: store.replays, clock, logger, wake: onReplayed });
       return replays;
     },
   };

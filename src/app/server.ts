@@ -208,7 +208,7 @@ async function firstToken(
   const isNew = await service.bootstrapToken((token) => keepFirstToken(data, token), auth.bootstrapToken);
   if (isNew) return tokenFileOf(data);
   const kept = readTokenFile(data);
-  const holds = kept !== undefined && (await store.findToken(hashToken(kept))) !== undefined;
+  const holds = kept !== undefined && (await store.tokens.find(hashToken(kept))) !== undefined;
   return holds ? tokenFileOf(data) : undefined;
 }
 

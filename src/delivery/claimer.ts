@@ -1,7 +1,6 @@
 import { Alarm, Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { ClaimAnswer, ClaimRequest, Share } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
+import type { ClaimAnswer, ClaimRequest, DeliveryQueue, Share } from "../store/queue.ts";
 import type { InFlight } from "./in-flight.ts";
 import {
   FIRST_WINDOW,
@@ -77,7 +76,7 @@ const UNKNOWN_LOOK_MS = QUICK_MS / 4;
 const PACED_LOOK_MS = 20;
 
 interface ClaimerParts {
-  readonly store: Pick<Store, "claimDue">;
+  readonly store: Pick<DeliveryQueue, "claim">;
   readonly clock: Clock;
   readonly tempo: Tempo;
   readonly logger: Logger;
@@ -92,7 +91,7 @@ interface ClaimerParts {
 }
 
 /**
- * Looks for due deliveries (`claimDue`) when something may be due that was not, and when there is room again for what was
+ * Looks for due deliveries (`claim`) when something may be due that was not, and when there is room again for what was
  * left behind; never on the off chance.
  */
 export class Claimer {
@@ -162,7 +161,7 @@ export class Claimer {
     this.#hasFreed = false;
     this.#wasFull = room === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
     if (room === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return false;
-    const answer = await store.claimDue({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
+    const answer = await store.claim({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
     tempo.note(answer.claims.length);
     this.#limitedTiers = answer.limitedTiers;
     const claimed = this.#note(plan, answer);
@@ -267,7 +266,7 @@ export class Claimer {
 }
 
 interface LeaseWatchParts {
-  readonly store: Pick<Store, "releaseExpired">;
+  readonly store: Pick<DeliveryQueue, "releaseExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly everyMs: number;

@@ -2,8 +2,7 @@ import { EvregError } from "../domain/error.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, FinishAnswer } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
+import type { AttemptResult, DeliveryQueue, FinishAnswer } from "../store/queue.ts";
 import type { Tempo } from "./store-calls.ts";
 
 const MAX_BATCH = 1_000;
@@ -11,7 +10,7 @@ const MAX_BATCH = 1_000;
 const BEHIND_MS = 1_000;
 
 export interface FinisherParts {
-  readonly store: Pick<Store, "finishAttempts">;
+  readonly store: Pick<DeliveryQueue, "finish">;
   readonly clock: Clock;
   readonly tempo: Tempo;
   readonly logger: Logger;
@@ -107,11 +106,7 @@ export class Finisher {
     const { store, clock, logger, counts, disableAfterMs, onDeactivated } = this.#parts;
     let answer: FinishAnswer;
     try {
-      answer = await store.finishAttempts(
-        batch,
-        clock.now(),
-        disableAfterMs === undefined ? {} : { disableAfterMs },
-      );
+      answer = await store.finish(batch, clock.now(), disableAfterMs === undefined ? {} : { disableAfterMs });
     } catch (error) {
       if (isPassing(error)) throw error;
       // Something about one of them; the others must not suffer for it. Its lease will end, and it is sent again.

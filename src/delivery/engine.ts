@@ -7,8 +7,7 @@ import { Deadline, type Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { LongChecks } from "../schema/validate/compile.ts";
-import type { AttemptResult, Claim } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
+import type { AttemptResult, Claim, DeliveryQueue } from "../store/queue.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
 import { Claimer, LeaseWatch } from "./claimer.ts";
 import { Finisher } from "./completer.ts";
@@ -87,7 +86,7 @@ export function createEngine(parts: EngineParts): Engine {
 }
 
 export interface RunParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
-  readonly store: Store;
+  readonly store: DeliveryQueue;
   readonly random: Random;
   readonly logger: Logger;
   readonly config: DeliveryConfig;

@@ -4,9 +4,9 @@ import {
   countWholeReplay,
   type ReplayPlan,
   type ReplayProgress,
+  type ReplayStore,
   type RunningReplay,
 } from "../store/replays.ts";
-import type { Store } from "../store/store.ts";
 
 /**
  * A replay tops its subscription up to so many due deliveries, those under way and live ones included: it never takes all
@@ -26,7 +26,7 @@ const LONGEST_CROWDED_MS = 320;
 const PAUSED_MS = 5_000;
 
 export interface ReplayRunnerParts {
-  readonly store: Pick<Store, "runningReplays" | "countReplay" | "stepReplay">;
+  readonly store: Pick<ReplayStore, "running" | "count" | "advance">;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Tells the engine that so many more are due. */
@@ -84,7 +84,7 @@ export class ReplayRunner {
   async #look(): Promise<void> {
     do {
       this.#looksAgain = false;
-      const running = await this.#tried(this.#backoff, () => this.#parts.store.runningReplays());
+      const running = await this.#tried(this.#backoff, () => this.#parts.store.running());
       for (const replay of running ?? []) {
         const { rowid } = replay;
         if (this.#carried.has(rowid)) continue;
@@ -105,7 +105,7 @@ export class ReplayRunner {
     while (this.#isRunning) {
       const noted = total === undefined || total === known ? {} : { total };
       const step = (): Promise<ReplayProgress> =>
-        store.stepReplay(rowid, {
+        store.advance(rowid, {
           nowMs: clock.now(),
           most: MOST_AT_ONCE,
           mostDue: MOST_DUE,
@@ -129,7 +129,7 @@ export class ReplayRunner {
 
   /** `undefined` when it was stopped first. */
   #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
-    return countWholeReplay(plan, (left) => this.#tried(backoff, () => this.#parts.store.countReplay(left)));
+    return countWholeReplay(plan, (left) => this.#tried(backoff, () => this.#parts.store.count(left)));
   }
 
   /** What the store answers, asked again for as long as it cannot; `undefined` when it was stopped first. */

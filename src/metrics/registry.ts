@@ -3,8 +3,8 @@ import { Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../domain/delivery.ts";
 import type { Health } from "../domain/operations.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Backlog } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
+import type { Backlog, DeliveryQueue } from "../store/queue.ts";
+import type { Store, StoreAdmin } from "../store/store.ts";
 import {
   type DeliveryCounts,
   FAILED_STATUS_CLASSES,
@@ -17,7 +17,7 @@ import { byLabel, Instruments, only, type Sample } from "./instruments.ts";
 export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: DeliveryCounts;
-  readonly store: Pick<Store, "commits" | "condition" | "countBacklog" | "damagedEvents">;
+  readonly store: Pick<Store, "queue" | "admin">;
   readonly engineState: () => Health["engine"];
   readonly loop: LoopWatch;
   readonly clock: Clock;
@@ -33,8 +33,8 @@ export function createMetrics(sources: MetricSources): Registry {
   const registry = new Registry();
   const instruments = new Instruments(registry);
   addEventMetrics(instruments, published, delivered);
-  addBacklogMetrics(instruments, store, clock);
-  addStoreMetrics(instruments, store, () => engineState() === "running");
+  addBacklogMetrics(instruments, store.queue, clock);
+  addStoreMetrics(instruments, store.admin, () => engineState() === "running");
   addProcessMetrics(instruments, { version, loop, clock });
   return registry;
 }
@@ -135,10 +135,10 @@ const STATES = ["due", "busy", "paced", "waiting", "delivering", "held"] as cons
 /** What is unfinished. Where the store cannot be asked there are no values, and all other metrics are told as ever. */
 export function addBacklogMetrics(
   instruments: Instruments,
-  store: Pick<Store, "countBacklog">,
+  queue: Pick<DeliveryQueue, "backlog">,
   clock: Clock,
 ): void {
-  const reading = new BacklogReading(store, clock);
+  const reading = new BacklogReading(queue, clock);
   const samples = async (of: (backlog: Backlog, atMs: number) => readonly Sample[]) => {
     const read = await reading.read();
     return read === undefined ? [] : of(read.backlog, read.atMs);
@@ -180,13 +180,13 @@ interface BacklogRead {
 
 /** Asks the store once for all who ask within a second. */
 class BacklogReading {
-  readonly #store: Pick<Store, "countBacklog">;
+  readonly #queue: Pick<DeliveryQueue, "backlog">;
   readonly #clock: Clock;
   #latest: { readonly promise: Promise<BacklogRead | undefined>; readonly atMs: number } | undefined;
   #isUnderWay = false;
 
-  constructor(store: Pick<Store, "countBacklog">, clock: Clock) {
-    this.#store = store;
+  constructor(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
+    this.#queue = queue;
     this.#clock = clock;
   }
 
@@ -204,7 +204,7 @@ class BacklogReading {
   async #ask(nowMs: number): Promise<BacklogRead | undefined> {
     this.#isUnderWay = true;
     try {
-      return { backlog: await this.#store.countBacklog(nowMs), atMs: nowMs };
+      return { backlog: await this.#queue.backlog(nowMs), atMs: nowMs };
     } catch {
       // Its condition is told by a metric of its own.
       return undefined;
@@ -217,11 +217,11 @@ class BacklogReading {
 /** Whether it works, and what committing takes. */
 export function addStoreMetrics(
   instruments: Instruments,
-  store: Pick<Store, "commits" | "condition" | "damagedEvents">,
+  admin: Pick<StoreAdmin, "commits" | "health" | "damagedEvents">,
   isDelivering: () => boolean,
 ): void {
   instruments.gauge({ name: "evreg_store_available", help: "1 while the store commits." }, () =>
-    only(store.condition().status === "ok" ? 1 : 0),
+    only(admin.health().status === "ok" ? 1 : 0),
   );
   instruments.gauge({ name: "evreg_engine_running", help: "1 while deliveries are sent." }, () =>
     only(isDelivering() ? 1 : 0),
@@ -231,16 +231,16 @@ export function addStoreMetrics(
       name: "evreg_store_damaged_events",
       help: "Events found damaged in the data file since the start; at most 1,000 are counted.",
     },
-    () => only(store.damagedEvents().length),
+    () => only(admin.damagedEvents().length),
   );
   instruments.gauge(
     {
       name: "evreg_store_checkpoint_failing",
       help: "1 while the log cannot be moved into the data file, and grows.",
     },
-    () => only(store.commits().isCheckpointFailing ? 1 : 0),
+    () => only(admin.commits().isCheckpointFailing ? 1 : 0),
   );
-  const { commitSeconds, transactionSeconds, writes } = store.commits();
+  const { commitSeconds, transactionSeconds, writes } = admin.commits();
   instruments.histogram(
     {
       name: "evreg_store_commit_duration_seconds",

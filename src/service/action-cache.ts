@@ -3,8 +3,7 @@ import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
-import type { StoredAction } from "../store/catalog.ts";
-import type { Store } from "../store/store.ts";
+import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 
 /** All that publishing needs of an action. */
 export interface LoadedAction {
@@ -29,7 +28,7 @@ const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
  * store refuses its revision, or an action retired meanwhile, as `stale` then, and the caller reports it as outdated and loads anew.
  */
 export class ActionCache {
-  readonly #store: Store;
+  readonly #catalog: Pick<CatalogStore, "findAction">;
   readonly #yielder: Pick<Yielder, "run">;
   readonly #loaded = new LRUCache<string, LoadedAction>({
     maxSize: MAX_COMPILED_BYTES,
@@ -38,8 +37,8 @@ export class ActionCache {
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
   /** @param yielder shares the thread with what else runs long on it */
-  constructor(store: Store, yielder: Pick<Yielder, "run">) {
-    this.#store = store;
+  constructor(catalog: Pick<CatalogStore, "findAction">, yielder: Pick<Yielder, "run">) {
+    this.#catalog = catalog;
     this.#yielder = yielder;
   }
 
@@ -85,10 +84,10 @@ export class ActionCache {
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {
-    const stored = await this.#store.findAction(name);
+    const stored = await this.#catalog.findAction(name);
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
-    const successor = await firstOpen(this.#store, stored.successor);
+    const successor = await firstOpen(this.#catalog, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
     const validator = await this.#yielder.run(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
@@ -110,13 +109,13 @@ const MOST_STEPS = 20;
 
 /** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */
 export async function* chainFrom(
-  store: Store,
+  catalog: Pick<CatalogStore, "findAction">,
   successor: string | null,
 ): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
   const seen = new Set<string>();
   for (let name = successor; name !== null && !seen.has(name) && seen.size < MOST_STEPS;) {
     seen.add(name);
-    const found = await store.findAction(name);
+    const found = await catalog.findAction(name);
     if (found === undefined) return;
     yield { action: name, isRetired: found.retired };
     name = found.successor;
@@ -124,7 +123,10 @@ export async function* chainFrom(
 }
 
 /** The first of the chain that takes events: what to publish to instead. `null` when there is none. */
-async function firstOpen(store: Store, successor: string | null): Promise<string | null> {
-  for await (const { action, isRetired } of chainFrom(store, successor)) if (!isRetired) return action;
+async function firstOpen(
+  catalog: Pick<CatalogStore, "findAction">,
+  successor: string | null,
+): Promise<string | null> {
+  for await (const { action, isRetired } of chainFrom(catalog, successor)) if (!isRetired) return action;
   return null;
 }

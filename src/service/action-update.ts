@@ -8,8 +8,7 @@ import {
 } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
-import type { ActionChange, StoredAction } from "../store/catalog.ts";
-import type { Store } from "../store/store.ts";
+import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
@@ -45,7 +44,7 @@ export async function updateAction(
 ): Promise<Updated> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = await context.store.findAction(name);
+    const stored = await context.store.catalog.findAction(name);
     if (stored === undefined) throw notFound("action", name);
     const revised = await revise(context, access, stored, update);
     if (revised !== "stale") return revised;
@@ -63,14 +62,15 @@ async function revise(
   stored: StoredAction,
   { body, forced, turns }: Update,
 ): Promise<Updated | "stale"> {
-  const { store, clock, actions } = context;
+  const { clock, actions } = context;
+  const { catalog } = context.store;
   const { application = stored.application, schemata = stored.schemata } = body;
   access.require("write", stored.application);
   access.require("write", application);
   if (forced) access.require("admin", stored.application);
   if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
   checkAgreement(stored, body);
-  const settings = await settingsAfter(store, access, stored, body);
+  const settings = await settingsAfter(catalog, access, stored, body);
   if (isLooser(stored, settings)) access.require("admin", stored.application);
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
   const change: ActionChange = {
@@ -85,9 +85,9 @@ async function revise(
   // Nothing but the two members that name what is changed.
   if (Object.keys(change).length === 2) return { action: actionOf(stored), warnings: [] };
   if (hasNewSchema && !forced) {
-    const changes = await breaksOf(store, turns, stored, schemata, settings);
+    const changes = await breaksOf(catalog, turns, stored, schemata, settings);
     if (changes.length > 0) {
-      const suggestion = await freeName(store, stored.action);
+      const suggestion = await freeName(catalog, stored.action);
       throw new EvregError(
         "conflict",
         `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
@@ -101,11 +101,11 @@ async function revise(
   const begin: SchemaTurns["begin"] = (task) => turns.begin(task);
   const warnings =
     isComparedWithAll && (forced || !hasNewSchema)
-      ? historyWarnings(await breaksOf(store, { begin, goOn: begin }, stored, schemata, settings))
+      ? historyWarnings(await breaksOf(catalog, { begin, goOn: begin }, stored, schemata, settings))
       : [];
   const admission = await admissionOf(turns, stored, schemata, forced ? "none" : settings.compatibility);
   try {
-    const revised = await store.reviseAction({ ...change, admission }, clock.now());
+    const revised = await catalog.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, warnings };
   } finally {
@@ -133,10 +133,10 @@ function checkAgreement(stored: StoredAction, body: ActionUpdate): void {
   }
 }
 
-async function freeName(store: Store, action: string): Promise<string> {
+async function freeName(catalog: CatalogStore, action: string): Promise<string> {
   let name = nextVersionName(action);
   for (let tries = 0; tries < MAX_VERSIONS_TRIED; tries++) {
-    if ((await store.findAction(name)) === undefined) break;
+    if ((await catalog.findAction(name)) === undefined) break;
     name = nextVersionName(name);
   }
   return name;
@@ -149,7 +149,7 @@ const SETTINGS = ["compatibility", "compatibility_against", "deprecated", "retir
  * @throws `invalid` for a successor that cannot be, `not_found` for one that is not there
  */
 async function settingsAfter(
-  store: Store,
+  catalog: CatalogStore,
   access: Access,
   stored: StoredAction,
   body: ActionUpdate,
@@ -167,19 +167,19 @@ async function settingsAfter(
   }
   const { successor = stored.successor } = body;
   if (successor !== null && successor !== stored.successor) {
-    await checkSuccessor(store, access, stored, successor);
+    await checkSuccessor(catalog, access, stored, successor);
   }
   return { ...settings, successor };
 }
 
 async function checkSuccessor(
-  store: Store,
+  catalog: CatalogStore,
   access: Access,
   { action }: StoredAction,
   successor: string,
 ): Promise<void> {
   if (successor === action) throw invalidField("successor", "must be another action", successor);
-  const found = await store.findAction(successor);
+  const found = await catalog.findAction(successor);
   // Whoever may neither read nor change it does not learn that it is there.
   const reach = ["read", "write"] as const;
   if (found === undefined || !reach.some((scope) => access.allows(scope, found.application))) {
@@ -190,7 +190,7 @@ async function checkSuccessor(
   };
   if (found.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
   if (found.retired) refuse("is retired, so nobody can publish to it");
-  for await (const next of chainFrom(store, found.successor)) {
+  for await (const next of chainFrom(catalog, found.successor)) {
     if (next.action === action) refuse(`leads back to ${action}`);
   }
 }

@@ -33,7 +33,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
 
   async function readable(name: string): Promise<StoredAction> {
     access.requireSome("read");
-    const stored = await store.findAction(name);
+    const stored = await store.catalog.findAction(name);
     if (stored === undefined || !access.allows("read", stored.application)) throw notFound("action", name);
     return stored;
   }
@@ -45,7 +45,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const of = given({ application, applications });
       return {
         data: await pages(READ_SCHEMAS, (last: Action | undefined) =>
-          store.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
+          store.catalog.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
         ),
       };
     },
@@ -60,7 +60,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         "schemata",
         schemata,
       );
-      const created = await store.createAction(record, clock.now()).catch((error: unknown) => {
+      const created = await store.catalog.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
       actions.forget(action);
@@ -86,13 +86,17 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const read = async (last: ActionRevision | undefined, count: number) => {
         const page = Math.min(READ_SCHEMAS, limit - count);
         if (page === 0) return [];
-        return store.listRevisions({ action, limit: page, ...given({ after: last?.revision ?? after }) });
+        return store.catalog.listRevisions({
+          action,
+          limit: page,
+          ...given({ after: last?.revision ?? after }),
+        });
       };
       return { data: await pages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);
-      const found = await store.findRevision(action, checkId(revision, "revision"));
+      const found = await store.catalog.findRevision(action, checkId(revision, "revision"));
       if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
       return { data: found };
     },
@@ -102,7 +106,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const turns = schemaWork.for("check", access.principal, signal);
       const warnings = await schemaWarnings(turns, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(store, turns, stored, schemata, rule);
+      const breaks = await breaksOf(store.catalog, turns, stored, schemata, rule);
       const checked =
         replay === 0
           ? null

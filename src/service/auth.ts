@@ -11,7 +11,7 @@ import {
 } from "../domain/token.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Store } from "../store/store.ts";
+import type { TokenStore } from "../store/store.ts";
 
 /** `true` for every application, else those it is limited to. */
 type Reach = true | ReadonlySet<string>;
@@ -132,7 +132,7 @@ const FLUSH_AFTER_MS = 5_000;
  * ends them, and revoking drops them. Last uses are gathered and noted at most once a minute for each token.
  */
 export class TokenCache {
-  readonly #store: Store;
+  readonly #store: Pick<TokenStore, "find" | "recordUses">;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #known = new LRUCache<string, KnownToken>({ max: MAX_TOKENS });
@@ -140,7 +140,7 @@ export class TokenCache {
   #flushPlanned = false;
   #revocations = 0;
 
-  constructor(store: Store, clock: Clock, logger: Logger) {
+  constructor(store: Pick<TokenStore, "find" | "recordUses">, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
@@ -180,7 +180,7 @@ export class TokenCache {
     const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
     this.#uses.clear();
     try {
-      await this.#store.touchTokens(uses);
+      await this.#store.recordUses(uses);
     } catch (error) {
       this.#logger.debug({ err: error }, "The last uses of tokens could not be noted.");
     }
@@ -188,7 +188,7 @@ export class TokenCache {
 
   async #find(hash: string): Promise<KnownToken | undefined> {
     const revocations = this.#revocations;
-    const token = await this.#store.findToken(hash);
+    const token = await this.#store.find(hash);
     // It may be the one that was revoked while it was being looked up.
     if (this.#revocations !== revocations) return this.#find(hash);
     if (token === undefined) return undefined;

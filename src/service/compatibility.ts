@@ -13,8 +13,7 @@ import {
   sidesOf,
 } from "../domain/action.ts";
 import { comparing } from "../schema/compatibility/compare.ts";
-import type { StoredAction } from "../store/catalog.ts";
-import type { Store } from "../store/store.ts";
+import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { SchemaTurns } from "./schema-tasks.ts";
 
 /** Revisions read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
@@ -36,7 +35,7 @@ const CHARACTERS_PER_STEP = 10;
  * @param stepsOverAll how much work all revisions may take; the answer does not depend on the machine
  */
 export async function breaksOf(
-  store: Store,
+  catalog: CatalogStore,
   turns: SchemaTurns,
   stored: StoredAction,
   next: Schemata,
@@ -50,7 +49,7 @@ export async function breaksOf(
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let left = stepsOverAll;
-  const revisions = against === "last" ? [stored] : revisionsOf(store, stored.action);
+  const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
   const told = () => [...found.values()].map((one) => toldAgainst(stored, mode, one));
   for await (const { revision, schemata } of revisions) {
     if (left <= 0 || found.size >= CHECK_LIMITS.breaks) {
@@ -114,11 +113,11 @@ export async function admissionOf(
 }
 
 /** Newest first. */
-async function* revisionsOf(store: Store, action: string): AsyncGenerator<ActionRevision> {
+async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerator<ActionRevision> {
   const limit = READ_REVISIONS;
   let after: number | undefined;
   for (;;) {
-    const page = await store.listRevisions({ action, limit, ...(after === undefined ? {} : { after }) });
+    const page = await catalog.listRevisions({ action, limit, ...(after === undefined ? {} : { after }) });
     yield* page;
     if (page.length < limit) return;
     after = page.at(-1)!.revision;

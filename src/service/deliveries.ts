@@ -29,7 +29,7 @@ export function deliveriesPort(
 ): DeliveriesPort {
   async function writable(id: number): Promise<Delivery> {
     access.requireSome("write");
-    const delivery = await store.findDelivery(checkId(id));
+    const delivery = await store.queue.find(checkId(id));
     if (delivery === undefined) throw notFound("delivery", id);
     access.require("write", delivery.application);
     return delivery;
@@ -48,11 +48,11 @@ export function deliveriesPort(
       } = checkQuery(DELIVERY_QUERY, query);
       const filters = { event, subscription, action, status, applications };
       const selection = { ...filters, ...timeRange(query), limit, after };
-      return { data: await store.listDeliveries(given<DeliverySelection>(selection)) };
+      return { data: await store.queue.list(given<DeliverySelection>(selection)) };
     },
     async get(id) {
       access.requireSome("read");
-      const delivery = await store.findDelivery(checkId(id));
+      const delivery = await store.queue.find(checkId(id));
       if (delivery === undefined || !access.allows("read", delivery.application)) {
         throw notFound("delivery", id);
       }
@@ -60,7 +60,7 @@ export function deliveriesPort(
     },
     async retry(id) {
       const delivery = await writable(id);
-      const retried = await store.retryDelivery(id, clock.now());
+      const retried = await store.queue.retry(id, clock.now());
       if (retried === undefined) throw notFound("delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       wake();
@@ -68,7 +68,7 @@ export function deliveriesPort(
     },
     async skip(id) {
       await writable(id);
-      const skipped = await store.skipDelivery(id, clock.now());
+      const skipped = await store.queue.skip(id, clock.now());
       if (skipped === undefined) throw notFound("delivery", id);
       wake();
       return { data: skipped };
@@ -85,18 +85,18 @@ function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
 export function replaysPort({ store, clock, wakeReplays }: ServiceContext, access: Access): ReplaysPort {
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
     access.requireSome("write");
-    const subscription = await store.findSubscription(checkId(id));
+    const subscription = await store.catalog.findSubscription(checkId(id));
     if (subscription === undefined) throw notFound("subscription", id);
     access.require("write", subscription.application);
     const body = readBody(NEW_REPLAY, input, { from: checkTime, to: checkTime });
-    const planned = await store.planReplay(requestOf(id, body as NewReplay, clock.now()));
+    const planned = await store.replays.plan(requestOf(id, body as NewReplay, clock.now()));
     if (planned === undefined) throw notFound("subscription", id);
     return [subscription, planned];
   }
 
   async function readable(id: number): Promise<Replay> {
     access.requireSome("read");
-    const replay = await store.findReplay(checkId(id));
+    const replay = await store.replays.find(checkId(id));
     if (replay === undefined || !access.allows("read", replay.application)) throw notFound("replay", id);
     return replay;
   }
@@ -105,13 +105,13 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
     async count(id, input) {
       const [{ application, subscription, action }, planned] = await plan(id, input);
       const { selection, fromMs, toMs = clock.now() } = planned;
-      const total = await countWholeReplay(planned, (left) => store.countReplay(left));
+      const total = await countWholeReplay(planned, (left) => store.replays.count(left));
       const range = { from: toIso(fromMs), to: toIso(toMs) };
       return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
     },
     async start(id, input) {
       const [, planned] = await plan(id, input);
-      const replay = await store.startReplay(planned, clock.now());
+      const replay = await store.replays.start(planned, clock.now());
       if (replay === undefined) throw notFound("subscription", id);
       wakeReplays();
       return { data: replay };
@@ -125,17 +125,17 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
         after,
       } = checkQuery(REPLAY_QUERY, query);
       const selector = { subscription, status, applications, limit, after };
-      return { data: await store.listReplays(given<ReplaySelector>(selector)) };
+      return { data: await store.replays.list(given<ReplaySelector>(selector)) };
     },
     async get(id) {
       return { data: await readable(id) };
     },
     async cancel(id) {
       access.requireSome("write");
-      const found = await store.findReplay(checkId(id));
+      const found = await store.replays.find(checkId(id));
       if (found === undefined) throw notFound("replay", id);
       access.require("write", found.application);
-      const cancelled = await store.cancelReplay(id, clock.now());
+      const cancelled = await store.replays.cancel(id, clock.now());
       if (cancelled === undefined) throw notFound("replay", id);
       return { data: cancelled };
     },

@@ -37,12 +37,12 @@ export async function diagnose(
   await tokens.flush();
   const nowMs = clock.now();
   const [allTokens, subscriptions, backlog, newest] = await Promise.all([
-    store.listTokens(),
+    store.tokens.list(),
     pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
-      store.listSubscriptions({ ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+      store.catalog.listSubscriptions({ ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
     ),
-    store.countBacklog(nowMs),
-    store.listEvents({ order: "desc", limit: 1, page: 1 }),
+    store.queue.backlog(nowMs),
+    store.events.list({ order: "desc", limit: 1, page: 1 }),
   ]);
   const { encrypts, isOpen } = surroundings;
   const data = [
@@ -54,8 +54,8 @@ export async function diagnose(
       allowHttp: delivery.allowHttp,
       allowNetworks: delivery.allowNetworks,
       backlog,
-      damagedEvents: store.damagedEvents(),
-      unreadableSubscriptions: store.unreadableSubscriptions(),
+      damagedEvents: store.admin.damagedEvents(),
+      unreadableSubscriptions: store.admin.unreadableSubscriptions(),
       newestEvent: newest.events[0]?.timestamped,
       clockShiftMs: surroundings.clockShiftMs(),
       encrypts,

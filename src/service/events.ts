@@ -18,7 +18,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
 
   async function readable(id: number): Promise<StoredEvent> {
     access.requireSome("read");
-    const event = await store.findEvent(checkId(id));
+    const event = await store.events.find(checkId(id));
     if (event === undefined || !access.allows("read", event.application)) throw notFound("event", id);
     return event;
   }
@@ -44,7 +44,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       }
       const page = query.page ?? 1;
       const selection = { action, applications, ...timeRange(query), order, limit, page, after };
-      const { events, total } = await store.listEvents(given<EventSelection>(selection));
+      const { events, total } = await store.events.list(given<EventSelection>(selection));
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
       return { data: events.map(eventOf), meta };
@@ -62,7 +62,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       for (;;) {
         const after = all.at(-1)?.rowid;
         const selection = given<DeliverySelection>({ event: id, applications, limit, after });
-        const some = await store.listDeliveries(selection);
+        const some = await store.queue.list(selection);
         all.push(...some);
         if (some.length < limit) return { data: all };
       }

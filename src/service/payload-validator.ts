@@ -11,7 +11,7 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { Store } from "../store/store.ts";
+import type { EventStore } from "../store/events.ts";
 import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
@@ -161,7 +161,7 @@ const READ_EVENTS = 100;
 const READ_BYTES = 16 * 1024 * 1024;
 
 interface EventChecksParts {
-  readonly store: Store;
+  readonly events: Pick<EventStore, "list">;
   readonly clock: Clock;
   readonly payloadChecks: Pick<PayloadChecks, "failureUnder">;
   /** The most that one payload may have. */
@@ -226,7 +226,7 @@ export class EventChecks {
     { action, schemata, most }: AskedCheck,
     { caller, endMs, signal }: Bounds,
   ): Promise<CheckedEvents> {
-    const { store, clock, payloadChecks, payloadBytes } = this.#parts;
+    const { clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const candidate = { schemata, validator: await eventLoop.run(compilingSchema(schemata)) };
@@ -253,7 +253,7 @@ export class EventChecks {
         page: 1,
         ...(after === undefined ? {} : { after }),
       } as const;
-      const { events } = await store.listEvents(page);
+      const { events } = await this.#parts.events.list(page);
       for (const { rowid, payload } of events) {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         signal?.throwIfAborted();

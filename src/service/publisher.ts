@@ -64,7 +64,7 @@ export class Publisher {
       const action = found instanceof Promise ? await found : found;
       const held = this.#held(input, action, asker);
       const prepared = held instanceof Promise ? await held : held;
-      const outcome = (await store.recordEvents([prepared], clock.now()))[0]!;
+      const outcome = (await store.events.record([prepared], clock.now()))[0]!;
       const event = this.#settled(prepared, outcome);
       if (event instanceof EvregError) throw event;
       if (event === undefined) continue;
@@ -245,7 +245,7 @@ class PublishBatch {
     const { store, clock } = this.#parts.context;
     const records = sent.map((index) => this.#prepared[index]!);
     try {
-      return await store.recordEvents(records, clock.now(), { atomic: this.#atomic });
+      return await store.events.record(records, clock.now(), { atomic: this.#atomic });
     } catch (error) {
       if (this.#data.every((event) => event === null)) throw error;
       this.#refuseOpen(() => asEvregError(error));

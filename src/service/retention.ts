@@ -1,11 +1,10 @@
 import { EvregError } from "../domain/error.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { ExpiredSelection } from "../store/events.ts";
-import type { Store } from "../store/store.ts";
+import type { EventStore, ExpiredSelection } from "../store/events.ts";
 
 export interface RetentionParts {
-  readonly store: Pick<Store, "findExpired" | "removeEvents">;
+  readonly events: Pick<EventStore, "findExpired" | "remove">;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long events are kept. */
@@ -64,7 +63,7 @@ export class Retention {
   }
 
   async #round(): Promise<void> {
-    const { store, clock, logger, keepMs } = this.#parts;
+    const { events, clock, logger, keepMs } = this.#parts;
     const beganMs = clock.now();
     const beforeMs = beganMs - keepMs;
     // The clock may have been set, in either direction.
@@ -74,11 +73,11 @@ export class Retention {
     const removed = { events: 0, deliveries: 0 };
     for (let after: number | undefined = 0; after !== undefined;) {
       const query: ExpiredSelection = { ...stretch, after };
-      const found = await this.#step(() => store.findExpired(query));
+      const found = await this.#step(() => events.findExpired(query));
       if (found === undefined) return;
       for (let left = found.events; left.length > 0;) {
         const some = left;
-        const step = await this.#step(() => store.removeEvents(some));
+        const step = await this.#step(() => events.remove(some));
         if (step === undefined) return;
         removed.events += step.events;
         removed.deliveries += step.deliveries;

@@ -67,11 +67,11 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { store, clock, random, logger, version, instance, config, wake, wakeReplays, engineState } = options;
   const { counts, metrics } = options;
-  const tokens = new TokenCache(store, clock, logger);
+  const tokens = new TokenCache(store.tokens, clock, logger);
   const payloadChecks = new PayloadChecks({
     clock,
     elsewhere: options.longChecks,
-    schemaOf: async (action, revision) => (await store.findRevision(action, revision))?.schemata,
+    schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
   });
   const context: ServiceContext = {
     store,
@@ -80,8 +80,13 @@ export function createService(options: ServiceOptions): Service {
     logger,
     limits: config.limits,
     delivery: config.delivery,
-    actions: new ActionCache(store, eventLoop),
-    eventChecks: new EventChecks({ store, clock, payloadChecks, payloadBytes: config.limits.payloadBytes }),
+    actions: new ActionCache(store.catalog, eventLoop),
+    eventChecks: new EventChecks({
+      events: store.events,
+      clock,
+      payloadChecks,
+      payloadBytes: config.limits.payloadBytes,
+    }),
     payloadChecks,
     schemaWork: new SchemaWork(eventLoop),
     tokens,
@@ -89,7 +94,7 @@ export function createService(options: ServiceOptions): Service {
     wake,
     wakeReplays,
   };
-  const health = (): Health => healthOf(store.condition(), engineState(), { version, instance });
+  const health = (): Health => healthOf(store.admin.health(), engineState(), { version, instance });
   return {
     as(principal) {
       const access = new Access(principal);
@@ -112,7 +117,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async backup(signal) {
           access.require("admin");
-          return store.backup(signal).catch((error: unknown) => {
+          return store.admin.backup(signal).catch((error: unknown) => {
             signal?.throwIfAborted();
             rethrow(error);
           });

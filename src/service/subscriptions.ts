@@ -38,7 +38,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    * action outside both is as good as none.
    */
   async function checkSubscribable(name: string): Promise<void> {
-    const action = await store.findAction(name);
+    const action = await store.catalog.findAction(name);
     const open =
       action !== undefined &&
       (access.allows("read", action.application) || access.allows("write", action.application));
@@ -47,7 +47,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 
   async function writable(id: number): Promise<Subscription> {
     access.requireSome("write");
-    const subscription = await store.findSubscription(checkId(id));
+    const subscription = await store.catalog.findSubscription(checkId(id));
     if (subscription === undefined) throw notFound("subscription", id);
     access.require("write", subscription.application);
     return subscription;
@@ -66,7 +66,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
       const of = given<SubscriptionSelection>({ application, action, active, applications });
       const found = await pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
-        store.listSubscriptions({ ...of, ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+        store.catalog.listSubscriptions({
+          ...of,
+          ...given({ after: last?.rowid }),
+          limit: READ_SUBSCRIPTIONS,
+        }),
       );
       return { data: found.map(shown) };
     },
@@ -98,11 +102,14 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         bearer,
         settings,
       };
-      return { data: { ...(await store.createSubscription(record, clock.now())), secret }, ...warned };
+      return {
+        data: { ...(await store.catalog.createSubscription(record, clock.now())), secret },
+        ...warned,
+      };
     },
     async get(id) {
       access.requireSome("read");
-      const subscription = await store.findSubscription(checkId(id));
+      const subscription = await store.catalog.findSubscription(checkId(id));
       if (subscription === undefined || !access.allows("read", subscription.application)) {
         throw notFound("subscription", id);
       }
@@ -121,7 +128,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const settings = settingsOf(body, before);
       const warned = await filterWarnings(schemaWork.for("change", access.principal, signal), settings);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
-      const patch = given<Parameters<typeof store.updateSubscription>[1]>({
+      const patch = given<Parameters<typeof store.catalog.updateSubscription>[1]>({
         handler,
         maxRetries,
         active,
@@ -129,7 +136,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         bearer: bearerSetting(body, before.bearer),
         settings,
       });
-      const after = await store.updateSubscription(id, patch, clock.now());
+      const after = await store.catalog.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
       wake(after);
       if (after.active) wakeReplays();
@@ -140,18 +147,18 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const body = readBody(SECRET_ROTATION, input) as SecretRotation;
       const { overlap_ms: overlapMs = SUBSCRIPTION_LIMITS.overlapDefaultMs } = body;
       const secret = mintSecret(random);
-      const after = await store.rotateSecret(id, { secret, overlapMs }, clock.now());
+      const after = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
       if (after === undefined) throw notFound("subscription", id);
       wake(after);
       return { data: { ...after, secret } };
     },
     async delete(id) {
       await writable(id);
-      const deleted = await store.deleteSubscription(id, clock.now());
+      const deleted = await store.catalog.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
       wake(deleted);
       // Only now does none come to them any more.
-      return { data: shown(deleted), meta: { cancelled: await store.countWaiting(id) } };
+      return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },
   };
 }

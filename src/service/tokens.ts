@@ -23,7 +23,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
     async list() {
       access.require("admin");
       await tokens.flush();
-      return { data: await store.listTokens() };
+      return { data: await store.tokens.list() };
     },
     async create(input) {
       access.require("admin");
@@ -38,7 +38,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       }
       const token = mintToken((count) => random.bytes(count));
       const record = { name, scopes: [...new Set(kept)], hash: hashToken(token) };
-      const created = await store.createToken(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
+      const created = await store.tokens.create(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
       return { data: { ...created, token } };
     },
     async revoke(id) {
@@ -47,7 +47,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       // Over the network nobody revokes the last admin token: none could be made any more without stopping the server. Whoever
       // holds the data folder can, and needs none.
       const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
-      const revoked = await store.revokeToken(id, managedAtMs);
+      const revoked = await store.tokens.revoke(id, managedAtMs);
       if (revoked === undefined) throw notFound("token", id);
       tokens.forget(id);
       return { data: revoked };
@@ -67,7 +67,7 @@ export async function bootstrapToken(
   keep: (token: string) => void,
   wanted: string | undefined,
 ): Promise<boolean> {
-  if ((await store.listTokens()).length > 0) return false;
+  if ((await store.tokens.list()).length > 0) return false;
   if (wanted !== undefined && !isTokenForm(wanted)) {
     throw new EvregError(
       "usage",
@@ -76,6 +76,6 @@ export async function bootstrapToken(
   }
   const token = wanted ?? mintToken((count) => random.bytes(count));
   keep(token);
-  await store.createToken({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
+  await store.tokens.create({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
   return true;
 }

@@ -1,6 +1,54 @@
 import type { Action, ActionSettings, Admission, CompatibilityRule, Schemata } from "../domain/action.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Bearer } from "../domain/subscription.ts";
+import type { ActionRevision } from "../domain/action.ts";
+import type { Subscription } from "../domain/subscription.ts";
+
+/** Actions with their revisions, and the subscriptions to them. */
+export interface CatalogStore {
+  /** `conflict` when the name is taken. */
+  createAction(input: ActionRecord, nowMs: number): Promise<Action>;
+  findAction(name: string): Promise<StoredAction | undefined>;
+  /** By name, from the one that comes after `after`; `applications` limits to what a token may see. */
+  listActions(query: ActionSelection): Promise<readonly Action[]>;
+  /**
+   * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
+   * changed since `basedOnEdition`; `not_found` by `undefined`.
+   */
+  reviseAction(input: ActionChange, nowMs: number): Promise<Action | "stale" | undefined>;
+  /** `undefined` when there is no such action or revision. */
+  findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
+  /** Newest first; `after` walks on to those older than it. None when there is no such action. */
+  listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
+
+  /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
+  createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
+  findSubscription(id: number): Promise<Subscription | undefined>;
+  /** The oldest first, from the one that comes after `after`. */
+  listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
+  /**
+   * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
+   * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
+   * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. Turning `ordered` on puts
+   * what waits in order, and off takes it out, `conflict` when that is too much; off clears `slowed_until`. From `block` to `skip`, or
+   * with fewer retries where it skips, its first fails that has none left. `conflict` and `not_found` as at create.
+   */
+  updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
+  /**
+   * Puts a new secret in force; the one before stays valid for the overlap. `conflict` for an overlap while another one
+   * lasts: of two secrets that receivers may have, neither must go unasked.
+   */
+  rotateSecret(
+    id: number,
+    rotation: { secret: string; overlapMs: number },
+    nowMs: number,
+  ): Promise<Subscription | undefined>;
+  /**
+   * Cancels its unfinished deliveries and its running replay; those and its history stay listable, and its secrets are
+   * gone.
+   */
+  deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
+}
 
 export interface ActionRecord extends Partial<CompatibilityRule> {
   readonly action: string;

@@ -1,5 +1,33 @@
 import type { Event } from "../domain/event.ts";
 
+/** Events, and the deliveries that are made with them. */
+export interface EventStore {
+  /**
+   * Records each event with one delivery per active subscription of its action, in one transaction for the call.
+   * Answers an outcome an event, in order. With `atomic`, one outcome that is neither recorded nor replayed makes all
+   * others `withheld`, and nothing is stored. Without, the end of a batch that makes very many deliveries is `deferred`,
+   * so that no call holds up the others for long; the first event never is.
+   */
+  record(
+    batch: readonly EventRecord[],
+    nowMs: number,
+    options?: { atomic?: boolean },
+  ): Promise<readonly RecordOutcome[]>;
+  list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
+  find(id: number): Promise<StoredEvent | undefined>;
+  /**
+   * Looks through events of a stretch of time for those that have no unfinished delivery (`pending`, `waiting`, `held` or
+   * `delivering`), in the order of their rowids. Holds up no write.
+   */
+  findExpired(query: ExpiredSelection): Promise<ExpiredEvents>;
+  /**
+   * Deletes events with their deliveries and attempts, in the order given, until a short transaction has enough: ask
+   * again with those that were not `handled`. One that has an unfinished delivery by now stays; one that is gone counts
+   * as handled.
+   */
+  remove(eventIds: readonly number[]): Promise<RemovedEvents>;
+}
+
 export interface EventRecord {
   readonly actionId: number;
   /**

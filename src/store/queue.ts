@@ -1,5 +1,42 @@
 import type { AttemptErrorCode, DeliveryStatus } from "../domain/delivery.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
+import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
+
+/** Deliveries: leased, finished and looked at. */
+export interface DeliveryQueue {
+  /**
+   * Leases due deliveries, shared fairly over subscriptions: those that have the fewest leased come first. An ordered
+   * subscription gets nothing while any of its deliveries is leased; then its first in the order of publication, after those
+   * that persons asked for. Whoever claims them begins the next only when the finish of the one before is stored.
+   */
+  claim(request: ClaimRequest): Promise<ClaimAnswer>;
+  /**
+   * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
+   * delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed for too long.
+   * With a subscription that is ordered by then, one that is to be sent again keeps its place in the order and is due at
+   * once, as its retry is waited for by `wait`; a success ends that. One that blocks never lets go what was not delivered.
+   */
+  finish(results: readonly AttemptResult[], nowMs: number, options?: FinishOptions): Promise<FinishAnswer>;
+  /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
+  releaseExpired(nowMs: number): Promise<number>;
+
+  list(query: DeliverySelection): Promise<readonly Delivery[]>;
+  find(id: number): Promise<DeliveryWithAttempts | undefined>;
+  /**
+   * Makes a `failed`, `filtered`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription
+   * and also while that is slowed; `conflict` from any other state.
+   */
+  retry(id: number, nowMs: number): Promise<Delivery | undefined>;
+  /**
+   * Fails one for good that has failed so far and is not under way; where its ordered subscription waited for it, that goes
+   * on. `conflict` for any other.
+   */
+  skip(id: number, nowMs: number): Promise<Delivery | undefined>;
+  /** How many of its deliveries are unfinished and not under way; of a deleted one, which were cancelled. No write waits for it. */
+  countPending(subscription: number): Promise<number>;
+  /** What is unfinished. Its cost has a bound that does not grow with what there is, and no write waits for it. */
+  backlog(nowMs: number): Promise<Backlog>;
+}
 
 export interface ClaimRequest {
   readonly nowMs: number;

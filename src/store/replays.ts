@@ -1,4 +1,29 @@
 import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+import type { Replay } from "../domain/replay.ts";
+
+/** Replays: events of the past that are sent to a subscription again. */
+export interface ReplayStore {
+  /** What a replay of a living subscription would go through: the events of its action there are now. */
+  plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
+  /** Counts what the front of the plan would send, as long as a fraction of a second allows, and answers what is left. */
+  count(plan: ReplayPlan): Promise<{ count: number; rest: readonly EventRange[] }>;
+  /**
+   * Records a replay, running from now on. `conflict` while another one of the subscription runs, or when that has
+   * another action by now; `undefined` when it was deleted meanwhile.
+   */
+  start(plan: ReplayPlan, nowMs: number): Promise<Replay | undefined>;
+  /**
+   * Makes the next of its deliveries due, as far as there is room, and notes how far it has come, in one transaction:
+   * a step that was done is never repeated.
+   */
+  advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
+  running(): Promise<readonly RunningReplay[]>;
+  find(id: number): Promise<Replay | undefined>;
+  /** Newest first. */
+  list(query: ReplaySelector): Promise<readonly Replay[]>;
+  /** What it made due stays so. A cancelled one is answered as it is; `conflict` when it ended otherwise. */
+  cancel(id: number, nowMs: number): Promise<Replay | undefined>;
+}
 
 export interface ReplayRequest {
   readonly subscription: number;

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { openLocal } from "../../src/app/server.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
-import { rawSql } from "../store/processes.ts";
+
+import { writeOlderFile } from "../support/older-file.ts";
 import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
@@ -65,12 +65,7 @@ describe("the data folder opened in-process", () => {
     const data = dataFolder();
     mkdirSync(data, { recursive: true });
     const file = join(data, "evreg.db");
-    rawSql(
-      file,
-      ...(MIGRATIONS[0]?.statements ?? []),
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 1",
-    );
+    writeOlderFile(file, 1);
     const before = readFileSync(file);
     for (const command of ["events list", "publish"]) {
       await expect(open(data, command)).rejects.toMatchObject({

@@ -32,7 +32,7 @@ export function deliveriesContract(open: OpenEvreg): void {
     /** Takes what is due, as the engine does. */
     const claim = async (limit = 10): Promise<readonly Claim[]> => {
       const request = claimRequest({ nowMs: under.clock.now(), limit, leaseMs: 60_000 });
-      return (await under.store.claimDue(request)).claims;
+      return (await under.store.queue.claim(request)).claims;
     };
 
     /** Ends an attempt, as the engine does. */
@@ -43,7 +43,7 @@ export function deliveriesContract(open: OpenEvreg): void {
     ): Promise<void> => {
       const nowMs = under.clock.now();
       const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, next, ...result };
-      expect((await under.store.finishAttempts([finished], nowMs)).applied).toEqual([true]);
+      expect((await under.store.queue.finish([finished], nowMs)).applied).toEqual([true]);
     };
 
     /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */

@@ -34,7 +34,7 @@ export function filtersContract(open: OpenEvreg): void {
     /** Takes what is due and ends it, as the engine does. */
     async function endDue(next: NextStep): Promise<void> {
       const nowMs = under.clock.now();
-      const { claims } = await under.store.claimDue(claimRequest({ nowMs }));
+      const { claims } = await under.store.queue.claim(claimRequest({ nowMs }));
       const results = claims.map(({ deliveryId, claimId }) => ({
         deliveryId,
         claimId,
@@ -42,7 +42,7 @@ export function filtersContract(open: OpenEvreg): void {
         durationMs: 0,
         next,
       }));
-      await under.store.finishAttempts(results, nowMs);
+      await under.store.queue.finish(results, nowMs);
     }
 
     it("are refused with the place where they cannot be used, as the schemas of actions are", async () => {

@@ -72,7 +72,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
       await subscribe(evreg, { handler, max_retries: 0 });
       const operator = await subscribe(evreg, { application: "ops", action: failed });
       const { rowid: event_id } = await publish(evreg, newEvent({}));
-      const [claim] = (await store.claimDue(claimRequest({ nowMs: clock.now() }))).claims;
+      const [claim] = (await store.queue.claim(claimRequest({ nowMs: clock.now() }))).claims;
       const { deliveryId, claimId } = claim!;
       const attempt = {
         deliveryId,
@@ -81,7 +81,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
         durationMs: 1,
         next: { kind: "failed" },
       } as const;
-      await store.finishAttempts([{ ...attempt, errorCode: "timeout" }], clock.now());
+      await store.queue.finish([{ ...attempt, errorCode: "timeout" }], clock.now());
 
       const { data } = await evreg.events.list({ action: failed });
       expect(data).toHaveLength(1);

@@ -96,9 +96,9 @@ export function settingsContract(open: OpenEvreg): void {
         waiting.map(({ timestamped }) => ["pending", timestamped]),
       );
       const request = claimRequest({ nowMs: clock.now(), most: 2 });
-      const { claims } = await store.claimDue(request);
+      const { claims } = await store.queue.claim(request);
       expect(claims.map(({ event }) => event.eventId)).toEqual([1, 2]);
-      expect((await store.claimDue(request)).claims).toEqual([]);
+      expect((await store.queue.claim(request)).claims).toEqual([]);
     });
 
     it("are refused where they cannot be kept", async () => {

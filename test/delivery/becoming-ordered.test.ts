@@ -4,7 +4,7 @@ import type { Engine } from "../../src/delivery/engine.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -48,7 +48,7 @@ async function busy(): Promise<{
 }
 
 async function order({ rowid }: Subscription, ordered: boolean): Promise<Subscription> {
-  return (await bench.store.updateSubscription(rowid, { settings: { ordered } }, bench.clock.now()))!;
+  return (await bench.store.catalog.updateSubscription(rowid, { settings: { ordered } }, bench.clock.now()))!;
 }
 
 describe("a subscription that becomes ordered while it is busy", () => {
@@ -71,11 +71,11 @@ describe("a subscription that becomes ordered while it is busy", () => {
   it("waits for the retry of what had ended before, and was stored after it", async () => {
     const subscription = await bench.subscribe(receiver.url, 0, { retry_schedule: [5_000] });
     let isAway = true;
-    const store = storeWith(bench.store, {
-      finishAttempts: (...given) =>
+    const store = portWith(bench.store.queue, {
+      finish: (...given) =>
         isAway
           ? Promise.reject(new EvregError("unavailable", "The disk is full."))
-          : bench.store.finishAttempts(...given),
+          : bench.store.queue.finish(...given),
     });
     receiver.answer = () => ({ status: 500 });
     const engine = bench.engine({}, { store });
@@ -88,8 +88,8 @@ describe("a subscription that becomes ordered while it is busy", () => {
     receiver.answer = () => ({});
     isAway = false;
     await bench.advance(4_000, 500);
-    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
-      blocked_by: (await bench.store.listDeliveries({ event: events[0]!, limit: 1 }))[0]!.rowid,
+    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
+      blocked_by: (await bench.store.queue.list({ event: events[0]!, limit: 1 }))[0]!.rowid,
       slowed_until: expect.any(String) as string,
     });
     expect(receiver.requests).toHaveLength(2);
@@ -104,7 +104,7 @@ describe("a subscription that becomes ordered while it is busy", () => {
     receiver.answer = () => ({});
     for (const answer of answers) answer(500);
     await until("the wait to be stored", async () => {
-      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
     });
     await bench.advance(1_500, 250);
     expect(receiver.requests).toHaveLength(54);

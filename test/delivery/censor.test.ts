@@ -126,17 +126,15 @@ describe("a handler that answers with the headers it was sent", () => {
     const newer = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
     await bench.publish(subscription);
     await bench.engine().runOnce();
-    await bench.store.rotateSecret(
+    await bench.store.catalog.rotateSecret(
       subscription.rowid,
       { secret: newer, overlapMs: 60_000 },
       bench.clock.now(),
     );
     await bench.publish(subscription);
     await bench.engine().runOnce();
-    const listed = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 5 });
-    const kept = JSON.stringify(
-      await Promise.all(listed.map(({ rowid }) => bench.store.findDelivery(rowid))),
-    );
+    const listed = await bench.store.queue.list({ subscription: subscription.rowid, limit: 5 });
+    const kept = JSON.stringify(await Promise.all(listed.map(({ rowid }) => bench.store.queue.find(rowid))));
     expect(receiver.requests).toHaveLength(2);
     expect(kept).toContain("x-api-key");
     expect(kept).toContain(CENSOR);

@@ -4,7 +4,7 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import type { ClaimRequest } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -20,18 +20,18 @@ function answerOnly(count: number): void {
 }
 
 async function all(subscription: Subscription): Promise<DeliveryWithAttempts[]> {
-  const listed = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 });
-  const found = await Promise.all(listed.map(({ rowid }) => bench.store.findDelivery(rowid)));
+  const listed = await bench.store.queue.list({ subscription: subscription.rowid, limit: 500 });
+  const found = await Promise.all(listed.map(({ rowid }) => bench.store.queue.find(rowid)));
   return found.filter((delivery) => delivery !== undefined);
 }
 
 describe("a backlog for a fast handler", () => {
   it("is claimed by the hundred, and never more than its window is under way", async () => {
     const requests: ClaimRequest[] = [];
-    const store = storeWith(bench.store, {
-      claimDue: (request) => {
+    const store = portWith(bench.store.queue, {
+      claim: (request) => {
         requests.push(request);
-        return bench.store.claimDue(request);
+        return bench.store.queue.claim(request);
       },
     });
     const subscription = await bench.subscribe(receiver.url);
@@ -117,10 +117,10 @@ describe("a backlog for a fast handler", () => {
     for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
     await bench.engine({ maxInFlightPerSubscription: 8 }).start();
     await receiver.received(48);
-    await bench.store.updateSubscription(subscription.rowid, { active: false }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, bench.clock.now());
     gate.resolve();
     await until("nothing to be under way", async () => {
-      const delivering = await bench.store.listDeliveries({ status: "delivering", limit: 1 });
+      const delivering = await bench.store.queue.list({ status: "delivering", limit: 1 });
       return delivering.length === 0;
     });
     expect(receiver.requests.length).toBeLessThan(40 + 8 + 512 + 256);

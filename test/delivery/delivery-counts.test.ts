@@ -3,7 +3,7 @@ import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import type { SubscriptionPatch } from "../../src/store/catalog.ts";
 import type { AttemptResult, FinishAnswer } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { Bench, storeWith } from "./engine-setup.ts";
+import { Bench, portWith } from "./engine-setup.ts";
 
 describe("what the engine counts", () => {
   let bench: Bench;
@@ -79,7 +79,7 @@ describe("what the engine counts", () => {
     expect(await bench.statuses(subscription)).toEqual({ held: 1 });
     expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
     const change = async (patch: SubscriptionPatch): Promise<void> => {
-      await bench.store.updateSubscription(subscription.rowid, patch, bench.clock.now());
+      await bench.store.catalog.updateSubscription(subscription.rowid, patch, bench.clock.now());
     };
     await change({ active: true, settings: { on_exhausted: "skip" } });
     expect(await bench.statuses(subscription)).toEqual({ failed: 1 });
@@ -100,7 +100,7 @@ describe("what the engine counts", () => {
   });
 
   it("has no delivery as ended whose result came after its lease", async () => {
-    const engine = bench.engine({}, { counts, store: storeWith(bench.store, { finishAttempts: refuseAll }) });
+    const engine = bench.engine({}, { counts, store: portWith(bench.store.queue, { finish: refuseAll }) });
     await bench.publish(await bench.subscribe(receiver.url));
     await engine.runOnce();
     expect(counts.deliveredAttempts).toBe(1);

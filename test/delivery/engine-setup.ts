@@ -76,7 +76,7 @@ export class Bench {
 
   engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Engine {
     const engine = createEngine({
-      store: this.store,
+      store: this.store.queue,
       clock: this.clock,
       longChecks: new CheckThread(this.clock),
       random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
@@ -110,8 +110,8 @@ export class Bench {
   ): Promise<Subscription> {
     this.#names += 1;
     const action = `test.${this.#names}`;
-    await this.store.createAction({ action, application: "tests", schemata: {} }, this.clock.now());
-    return this.store.createSubscription(
+    await this.store.catalog.createAction({ action, application: "tests", schemata: {} }, this.clock.now());
+    return this.store.catalog.createSubscription(
       {
         application: "tests",
         subscription: "hook",
@@ -128,10 +128,10 @@ export class Bench {
 
   /** Publishes `count` events of a subscription's action; answers their rowids. */
   async publish(subscription: Subscription, count = 1, payload = '{"a":1}'): Promise<number[]> {
-    const action = await this.store.findAction(subscription.action);
+    const action = await this.store.catalog.findAction(subscription.action);
     if (action === undefined) throw new Error("no such action");
     const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from(payload) };
-    const outcomes = await this.store.recordEvents(
+    const outcomes = await this.store.events.record(
       Array.from({ length: count }, () => record),
       this.clock.now(),
     );
@@ -143,21 +143,21 @@ export class Bench {
     for (let goneMs = 0; goneMs < byMs; goneMs += stepMs) {
       await this.clock.advance(Math.min(stepMs, byMs - goneMs));
       // Answers come in the order of the questions.
-      for (let answer = 0; answer < 3; answer += 1) await this.store.findAction("none");
+      for (let answer = 0; answer < 3; answer += 1) await this.store.catalog.findAction("none");
     }
   }
 
   /** The only delivery of a subscription, with its attempts. */
   async delivery(subscription: Subscription): Promise<DeliveryWithAttempts> {
-    const [found] = await this.store.listDeliveries({ subscription: subscription.rowid, limit: 1 });
-    const delivery = found && (await this.store.findDelivery(found.rowid));
+    const [found] = await this.store.queue.list({ subscription: subscription.rowid, limit: 1 });
+    const delivery = found && (await this.store.queue.find(found.rowid));
     if (delivery === undefined) throw new Error("no delivery");
     return delivery;
   }
 
   async statuses(subscription: Subscription): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
-    for (const { status } of await this.store.listDeliveries({
+    for (const { status } of await this.store.queue.list({
       subscription: subscription.rowid,
       limit: 500,
     })) {
@@ -218,9 +218,9 @@ export function countConcurrent(receiver: Receiver): { readonly most: number } {
   return counted;
 }
 
-/** The store with some of its tasks replaced: to count calls, or to let them fail as a full disk would. */
-export function storeWith(store: Store, replaced: Partial<Store>): Store {
-  return new Proxy(store, {
+/** A port of the store with some of its methods replaced: to count calls, or to let them fail as a full disk would. */
+export function portWith<T extends object>(port: T, replaced: Partial<T>): T {
+  return new Proxy(port, {
     get(target, name) {
       const found: unknown = Reflect.get(name in replaced ? replaced : target, name);
       return typeof found === "function" ? (found.bind(target) as unknown) : found;

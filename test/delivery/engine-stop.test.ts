@@ -4,7 +4,7 @@ import type { AttemptResult, ClaimAnswer } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -106,7 +106,7 @@ describe("stopping", () => {
 });
 
 function claimAt(nowMs: number): Promise<ClaimAnswer> {
-  return bench.store.claimDue(claimRequest({ nowMs, leaseMs: 60_000 }));
+  return bench.store.queue.claim(claimRequest({ nowMs, leaseMs: 60_000 }));
 }
 
 describe("leases", () => {
@@ -133,7 +133,7 @@ describe("leases", () => {
     await receiver.received(1);
     // The machine slept; another worker found the lease ended and has the delivery now.
     const laterMs = bench.clock.now() + 3_600_000;
-    expect(await bench.store.releaseExpired(laterMs)).toBe(1);
+    expect(await bench.store.queue.releaseExpired(laterMs)).toBe(1);
     const { claims } = await claimAt(laterMs);
     expect(claims).toHaveLength(1);
     gate.resolve();
@@ -149,10 +149,10 @@ describe("a store that cannot commit", () => {
   it("is asked again for what is due, less and less often, and deliveries go on by themselves", async () => {
     let isDown = true;
     let asked = 0;
-    const store = storeWith(bench.store, {
-      claimDue: (request) => {
+    const store = portWith(bench.store.queue, {
+      claim: (request) => {
         asked += 1;
-        return isDown ? unavailable() : bench.store.claimDue(request);
+        return isDown ? unavailable() : bench.store.queue.claim(request);
       },
     });
     const subscription = await bench.subscribe(receiver.url);
@@ -174,9 +174,9 @@ describe("a store that cannot commit", () => {
   it("gets finished attempts later, and nothing is sent twice", async () => {
     let isDown = true;
     const refused: (readonly AttemptResult[])[] = [];
-    const store = storeWith(bench.store, {
-      finishAttempts: (results, nowMs) => {
-        if (!isDown) return bench.store.finishAttempts(results, nowMs);
+    const store = portWith(bench.store.queue, {
+      finish: (results, nowMs) => {
+        if (!isDown) return bench.store.queue.finish(results, nowMs);
         refused.push([...results]);
         return unavailable();
       },
@@ -197,10 +197,10 @@ describe("a store that cannot commit", () => {
 
   it("that is only slow to store what came of attempts holds up new ones, and nothing else", async () => {
     const gate = Promise.withResolvers<void>();
-    const store = storeWith(bench.store, {
-      finishAttempts: async (results, nowMs) => {
+    const store = portWith(bench.store.queue, {
+      finish: async (results, nowMs) => {
         await gate.promise;
-        return bench.store.finishAttempts(results, nowMs);
+        return bench.store.queue.finish(results, nowMs);
       },
     });
     const subscription = await bench.subscribe(receiver.url);
@@ -217,9 +217,8 @@ describe("a store that cannot commit", () => {
 
   it("does not keep the engine from stopping; what could not be recorded is sent again", async () => {
     let isDown = true;
-    const store = storeWith(bench.store, {
-      finishAttempts: (results, nowMs) =>
-        isDown ? unavailable() : bench.store.finishAttempts(results, nowMs),
+    const store = portWith(bench.store.queue, {
+      finish: (results, nowMs) => (isDown ? unavailable() : bench.store.queue.finish(results, nowMs)),
     });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
@@ -239,12 +238,12 @@ describe("a store that cannot commit", () => {
   });
 
   it("may refuse one result without holding up the others", async () => {
-    const store = storeWith(bench.store, {
-      finishAttempts: (results, nowMs) => {
+    const store = portWith(bench.store.queue, {
+      finish: (results, nowMs) => {
         if (results.some(({ statusCode }) => statusCode === 500)) {
           return Promise.reject(new EvregError("internal", "A row that cannot be."));
         }
-        return bench.store.finishAttempts(results, nowMs);
+        return bench.store.queue.finish(results, nowMs);
       },
     });
     const subscription = await bench.subscribe(receiver.url);

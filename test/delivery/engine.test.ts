@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, SECRET, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, SECRET, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -40,9 +40,9 @@ describe("a delivery", () => {
   it("fails, unsent and visibly, while its secret cannot be read, and goes out once there is another", async () => {
     const subscription = await bench.subscribe(receiver.url, 1);
     await bench.publish(subscription);
-    const unreadable = storeWith(bench.store, {
-      async claimDue(request) {
-        const answer = await bench.store.claimDue(request);
+    const unreadable = portWith(bench.store.queue, {
+      async claim(request) {
+        const answer = await bench.store.queue.claim(request);
         const claims = answer.claims.map((claim) => ({
           ...claim,
           subscription: { ...claim.subscription, secret: undefined },
@@ -210,7 +210,7 @@ describe("410", () => {
     const engine = bench.engine();
     await engine.runOnce();
     expect((await bench.delivery(subscription)).status).toBe("failed");
-    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
       active: false,
       disabled_reason: "The handler answered 410 Gone.",
     });
@@ -227,7 +227,11 @@ describe("410", () => {
     await bench.publish(subscription);
     await bench.engine().start();
     await receiver.received(1);
-    await bench.store.updateSubscription(subscription.rowid, { handler: moved.url }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(
+      subscription.rowid,
+      { handler: moved.url },
+      bench.clock.now(),
+    );
     await bench.advance(2_000);
     move();
     await moved.received(1);
@@ -257,11 +261,11 @@ describe("what others leave no room for in a claim", () => {
     const payload = Buffer.from(JSON.stringify("x".repeat(900_000)));
     const records = await Promise.all(
       [...quick, slow].map(async ({ action }) => {
-        const { actionId, revision } = (await bench.store.findAction(action))!;
+        const { actionId, revision } = (await bench.store.catalog.findAction(action))!;
         return { actionId, revision, payload };
       }),
     );
-    await bench.store.recordEvents(records, bench.clock.now(), { atomic: true });
+    await bench.store.events.record(records, bench.clock.now(), { atomic: true });
     engine.wake();
     await bench.untilDelivered(slow, 2);
   });
@@ -318,10 +322,10 @@ describe("fairness", () => {
 describe("an idle engine", () => {
   it("asks the store for nothing due until something is", async () => {
     let claims = 0;
-    const store = storeWith(bench.store, {
-      claimDue: (request) => {
+    const store = portWith(bench.store.queue, {
+      claim: (request) => {
         claims += 1;
-        return bench.store.claimDue(request);
+        return bench.store.queue.claim(request);
       },
     });
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });

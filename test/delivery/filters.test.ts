@@ -7,7 +7,7 @@ import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, SECRET, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, SECRET, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -25,13 +25,13 @@ async function filtered(filter: Schemata | null, handler = receiver.url): Promis
 }
 
 async function set({ rowid }: Subscription, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-  return (await bench.store.updateSubscription(rowid, { settings }, bench.clock.now()))!;
+  return (await bench.store.catalog.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 /** Claims and sends until nothing is due. */
 async function drain(engine: Engine): Promise<void> {
   for (;;) {
-    const { due } = await bench.store.countBacklog(bench.clock.now());
+    const { due } = await bench.store.queue.backlog(bench.clock.now());
     if (due.deliveries === 0) return;
     await engine.runOnce();
   }
@@ -47,7 +47,7 @@ function countries(): string[] {
 describe("a filter", () => {
   it("has only the events sent that conform to it, and the others recorded as filtered", async () => {
     const subscription = await filtered(FRENCH);
-    const other = await bench.store.createSubscription(
+    const other = await bench.store.catalog.createSubscription(
       {
         application: "tests",
         subscription: "all",
@@ -68,12 +68,12 @@ describe("a filter", () => {
     expect(await bench.statuses(other)).toEqual({ delivered: 5 });
     expect(countries().filter((country) => country === "FR")).toHaveLength(4);
     expect(receiver.requests).toHaveLength(7);
-    const [one] = await bench.store.listDeliveries({
+    const [one] = await bench.store.queue.list({
       subscription: subscription.rowid,
       status: "filtered",
       limit: 1,
     });
-    expect(await bench.store.findDelivery(one?.rowid ?? 0)).toMatchObject({
+    expect(await bench.store.queue.find(one?.rowid ?? 0)).toMatchObject({
       attempt: 0,
       attempts: [],
       last_error: null,
@@ -100,7 +100,7 @@ describe("a filter", () => {
     const subscription = await filtered(GERMAN);
     await bench.publish(subscription, 1, FR);
     // Whoever has leased it is gone before the filter was asked.
-    await bench.store.claimDue(claimRequest({ nowMs: bench.clock.now(), leaseMs: 1 }));
+    await bench.store.queue.claim(claimRequest({ nowMs: bench.clock.now(), leaseMs: 1 }));
     await bench.clock.advance(2);
     await bench.engine().runOnce();
     expect(await bench.delivery(subscription)).toMatchObject({
@@ -118,7 +118,7 @@ describe("a filter", () => {
     await engine.runOnce();
     const { rowid } = await bench.untilStatus(subscription, "filtered");
     const again = async (): Promise<void> => {
-      await bench.store.retryDelivery(rowid, bench.clock.now());
+      await bench.store.queue.retry(rowid, bench.clock.now());
       await engine.runOnce();
     };
     await again();
@@ -140,12 +140,12 @@ describe("a filter", () => {
     const { rowid } = subscription;
     await bench.publish(subscription, 2, FR);
     await bench.publish(subscription, 1, DE);
-    await bench.store.updateSubscription(rowid, { active: false }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(rowid, { active: false }, bench.clock.now());
     const engine = bench.engine();
     await engine.runOnce();
     expect(await bench.statuses(subscription)).toEqual({ held: 3 });
     await set(subscription, { filter: FRENCH });
-    await bench.store.updateSubscription(rowid, { active: true }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(rowid, { active: true }, bench.clock.now());
     await drain(engine);
     expect(await bench.statuses(subscription)).toEqual({ delivered: 2, filtered: 1 });
     expect(countries()).toEqual(["FR", "FR"]);
@@ -181,9 +181,9 @@ describe("a filter", () => {
       await bench.publish(subscription, 1, FR);
     }
     const claims: number[] = [];
-    const counted = storeWith(bench.store, {
-      async claimDue(request) {
-        const answer = await bench.store.claimDue(request);
+    const counted = portWith(bench.store.queue, {
+      async claim(request) {
+        const answer = await bench.store.queue.claim(request);
         claims.push(answer.claims.length);
         return answer;
       },
@@ -191,7 +191,7 @@ describe("a filter", () => {
     await bench.engine({}, { store: counted }).start();
     await receiver.received(40);
     await until("all to have ended", async () => {
-      const { due, delivering } = await bench.store.countBacklog(bench.clock.now());
+      const { due, delivering } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries + delivering.deliveries === 0;
     });
     expect(new Set(countries())).toEqual(new Set(["FR"]));
@@ -209,10 +209,10 @@ describe("a filter", () => {
     const engine = bench.engine();
     await engine.start();
     await until("all others to be filtered", async () => {
-      const { due, delivering, waiting } = await bench.store.countBacklog(bench.clock.now());
+      const { due, delivering, waiting } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries + delivering.deliveries === 0 && waiting.deliveries === 1;
     });
-    const [oldest] = await bench.store.listDeliveries({ status: "waiting", limit: 9 });
+    const [oldest] = await bench.store.queue.list({ status: "waiting", limit: 9 });
     expect(oldest).toMatchObject({ event_id: 1, last_error: "connection_refused" });
   });
 
@@ -222,19 +222,19 @@ describe("a filter", () => {
     const engine = bench.engine();
     await engine.start();
     await until("some to be filtered", async () => {
-      const { due } = await bench.store.countBacklog(bench.clock.now());
+      const { due } = await bench.store.queue.backlog(bench.clock.now());
       return due.deliveries < 3_900;
     });
     await engine.stop(5_000);
-    const { delivering } = await bench.store.countBacklog(bench.clock.now());
+    const { delivering } = await bench.store.queue.backlog(bench.clock.now());
     expect(delivering.deliveries).toBe(0);
-    for (const delivery of await bench.store.listDeliveries({ status: "pending", limit: 500 })) {
+    for (const delivery of await bench.store.queue.list({ status: "pending", limit: 500 })) {
       expect(delivery.attempt).toBe(0);
     }
     await engine.start();
     await until(
       "the rest",
-      async () => (await bench.store.countBacklog(bench.clock.now())).due.deliveries === 0,
+      async () => (await bench.store.queue.backlog(bench.clock.now())).due.deliveries === 0,
     );
     expect(receiver.requests).toHaveLength(0);
   });
@@ -254,7 +254,7 @@ describe("a filter", () => {
       await bench.publish(other, 20);
       engine.wake();
       await bench.untilDelivered(other, 20);
-      const { delivering } = await bench.store.countBacklog(bench.clock.now());
+      const { delivering } = await bench.store.queue.backlog(bench.clock.now());
       // The one that hangs, and none that only waits behind it.
       expect(delivering.deliveries).toBe(1);
     } finally {

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { DeliveryQueue } from "../../src/store/queue.ts";
 import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -19,7 +19,7 @@ async function subscribe(
 ): Promise<Subscription> {
   const { rowid } = await bench.subscribe(url, maxRetries);
   const patch = { settings: { ordered: true, ...settings } };
-  return (await bench.store.updateSubscription(rowid, patch, bench.clock.now()))!;
+  return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
 }
 
 function eventOf({ headers }: ReceivedRequest): number {
@@ -41,13 +41,13 @@ function inversions(events: readonly number[]): number {
 }
 
 /** A store whose finishes fail while `isAway`. */
-function awayStore(): { store: Store; isAway: boolean; tried: number } {
-  const state = { store: bench.store, isAway: false, tried: 0 };
-  state.store = storeWith(bench.store, {
-    finishAttempts: (...given) => {
+function awayStore(): { store: DeliveryQueue; isAway: boolean; tried: number } {
+  const state = { store: bench.store.queue, isAway: false, tried: 0 };
+  state.store = portWith(bench.store.queue, {
+    finish: (...given) => {
       state.tried += 1;
       if (state.isAway) return Promise.reject(new EvregError("unavailable", "The disk is full."));
-      return bench.store.finishAttempts(...given);
+      return bench.store.queue.finish(...given);
     },
   });
   return state;
@@ -57,10 +57,10 @@ describe("an ordered subscription", () => {
   it("gets one at a time in the order of publication, a claim for many", async () => {
     const counted = countConcurrent(receiver);
     let claims = 0;
-    const store = storeWith(bench.store, {
-      claimDue: (request) => {
+    const store = portWith(bench.store.queue, {
+      claim: (request) => {
         claims += 1;
-        return bench.store.claimDue(request);
+        return bench.store.queue.claim(request);
       },
     });
     const subscription = await subscribe();
@@ -138,15 +138,15 @@ describe("an ordered subscription", () => {
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
     let lost = 0;
-    const store = storeWith(bench.store, {
-      finishAttempts: (results, ...given) => {
+    const store = portWith(bench.store.queue, {
+      finish: (results, ...given) => {
         const delivered = results.filter(({ next }) => next.kind === "delivered");
         if (receiver.requests.length < warm.length + 3 || delivered.length === 0 || lost > 0) {
-          return bench.store.finishAttempts(results, ...given);
+          return bench.store.queue.finish(results, ...given);
         }
         lost += 1;
         // As when another lease has been given for it meanwhile.
-        return bench.store.finishAttempts(
+        return bench.store.queue.finish(
           results.map((result) => ({ ...result, claimId: result.claimId + 1 })),
           ...given,
         );
@@ -180,14 +180,14 @@ describe("an ordered subscription", () => {
     await bench.engine().start();
     await receiver.received(2);
     await until("the wait to be stored", async () => {
-      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
     });
     const counts: number[] = [];
     // Retries come 0, 2, 4, 8, 16 and 32 seconds after the attempt before, with some jitter.
     for (const waitMs of [2_050, 4_050, 8_050, 16_050, 33_700]) {
       await bench.advance(waitMs, 100);
       await until("the attempt to be stored", async () => {
-        const found = await bench.store.findSubscription(subscription.rowid);
+        const found = await bench.store.catalog.findSubscription(subscription.rowid);
         return Date.parse(found?.slowed_until ?? "") > bench.clock.now();
       });
       counts.push(receiver.requests.length);
@@ -212,7 +212,7 @@ describe("an ordered subscription", () => {
     await receiver.received(2);
     await bench.advance(1, 1);
     const patch = { settings: { on_exhausted: "skip" } } as const;
-    await bench.store.updateSubscription(subscription.rowid, patch, bench.clock.now());
+    await bench.store.catalog.updateSubscription(subscription.rowid, patch, bench.clock.now());
     engine.wake();
     await bench.untilDelivered(subscription, 3);
     expect(await bench.statuses(subscription)).toEqual({ failed: 1, delivered: 3 });
@@ -229,11 +229,11 @@ describe("an ordered subscription", () => {
     await receiver.received(2);
     let blockedBy: number | null = null;
     await until("it to wait for the second retry", async () => {
-      const found = await bench.store.findSubscription(subscription.rowid);
+      const found = await bench.store.catalog.findSubscription(subscription.rowid);
       blockedBy = found!.blocked_by;
       return found!.slowed_until !== null;
     });
-    await bench.store.skipDelivery(blockedBy!, bench.clock.now());
+    await bench.store.queue.skip(blockedBy!, bench.clock.now());
     engine.wake();
     await bench.untilDelivered(subscription, 3);
     expect(received()).toEqual([blocking, ...events]);
@@ -279,7 +279,7 @@ describe("an ordered subscription", () => {
 
   it("begins with what it becomes ordered with, once what is under way has ended", async () => {
     const { rowid } = await bench.subscribe(receiver.url);
-    const subscription = (await bench.store.findSubscription(rowid))!;
+    const subscription = (await bench.store.catalog.findSubscription(rowid))!;
     await bench.publish(subscription, 50);
     const engine = bench.engine();
     await engine.start();
@@ -289,7 +289,7 @@ describe("an ordered subscription", () => {
     const events = await bench.publish(subscription, 5);
     engine.wake();
     await receiver.received(55);
-    await bench.store.updateSubscription(rowid, { settings: { ordered: true } }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(rowid, { settings: { ordered: true } }, bench.clock.now());
     events.push(...(await bench.publish(subscription, 20)));
     engine.wake();
     await bench.advance(3_000, 500);

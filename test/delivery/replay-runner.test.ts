@@ -6,10 +6,10 @@ import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { CheckThread } from "../../src/service/validation-thread.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { ReplayStore } from "../../src/store/replays.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, portWith, useBench } from "./engine-setup.ts";
 
 describe("replays in a running server", () => {
   let bench: Bench;
@@ -21,7 +21,7 @@ describe("replays in a running server", () => {
   beforeEach(async () => {
     // On the system's clock, as sockets, engine and replay keep time with each other here.
     engine = createEngine({
-      store: bench.store,
+      store: bench.store.queue,
       clock: systemClock,
       longChecks: new CheckThread(systemClock),
       random: systemRandom,
@@ -37,7 +37,7 @@ describe("replays in a running server", () => {
       ownAddresses: () => [],
       version: "1.2.3",
     });
-    runner = newRunner(bench.store);
+    runner = newRunner(bench.store.replays);
     await engine.start();
   });
 
@@ -46,12 +46,12 @@ describe("replays in a running server", () => {
     await engine.stop(0);
   });
 
-  const newRunner = (store: Store): ReplayRunner =>
+  const newRunner = (store: ReplayStore): ReplayRunner =>
     new ReplayRunner({ store, clock: systemClock, logger: bench.log, wake: () => engine.wake() });
 
   async function begin({ rowid }: Subscription, selection: ReplaySelection): Promise<Replay> {
-    const plan = await bench.store.planReplay({ subscription: rowid, selection, fromMs: 0 });
-    const replay = await bench.store.startReplay(plan!, systemClock.now());
+    const plan = await bench.store.replays.plan({ subscription: rowid, selection, fromMs: 0 });
+    const replay = await bench.store.replays.start(plan!, systemClock.now());
     runner.wake();
     return replay!;
   }
@@ -59,19 +59,19 @@ describe("replays in a running server", () => {
   /** A subscription that missed `count` events. */
   async function late(count: number): Promise<[Subscription, number[]]> {
     const subscription = await bench.subscribe(receiver.url);
-    await bench.store.updateSubscription(subscription.rowid, { active: false }, 0);
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, 0);
     const events: number[] = [];
     while (events.length < count) {
       events.push(...(await bench.publish(subscription, Math.min(1_000, count - events.length))));
     }
-    await bench.store.updateSubscription(subscription.rowid, { active: true }, 0);
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, 0);
     return [subscription, events];
   }
 
   const ended = (replay: Replay, status: string): Promise<void> =>
     until(
       `replay ${replay.rowid} to be ${status}`,
-      async () => (await bench.store.findReplay(replay.rowid))?.status === status,
+      async () => (await bench.store.replays.find(replay.rowid))?.status === status,
     );
 
   /** The events the receiver was sent, in the order of their coming. */
@@ -82,8 +82,8 @@ describe("replays in a running server", () => {
 
   it("sends what was missed, each event once, and counts it first", async () => {
     const [subscription, events] = await late(350);
-    const { count } = await bench.store.countReplay(
-      (await bench.store.planReplay({ subscription: subscription.rowid, selection: "missed", fromMs: 0 }))!,
+    const { count } = await bench.store.replays.count(
+      (await bench.store.replays.plan({ subscription: subscription.rowid, selection: "missed", fromMs: 0 }))!,
     );
     runner.start();
     const replay = await begin(subscription, "missed");
@@ -91,7 +91,7 @@ describe("replays in a running server", () => {
     await receiver.received(350);
     await bench.untilDelivered(subscription, 350);
     expect(sent().toSorted((a, b) => a - b)).toEqual(events);
-    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({
+    expect(await bench.store.replays.find(replay.rowid)).toMatchObject({
       total: count,
       queued: 350,
       skipped: 0,
@@ -127,17 +127,20 @@ describe("replays in a running server", () => {
     await until("the live event", () => sent().includes(live));
     // The 50 that were due, and what the store handed out while it took the event.
     expect(sent().indexOf(live) - before).toBeLessThan(200);
-    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({ status: "running" });
+    expect(await bench.store.replays.find(replay.rowid)).toMatchObject({ status: "running" });
   });
 
   it("waits while its subscription is paused, and goes on when told", async () => {
     const [subscription] = await late(500);
-    await bench.store.updateSubscription(subscription.rowid, { active: false }, 0);
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, 0);
     runner.start();
     const replay = await begin(subscription, "missed");
-    await until("it to be counted", async () => (await bench.store.findReplay(replay.rowid))?.total === 500);
+    await until(
+      "it to be counted",
+      async () => (await bench.store.replays.find(replay.rowid))?.total === 500,
+    );
     expect(receiver.requests).toEqual([]);
-    await bench.store.updateSubscription(subscription.rowid, { active: true }, 0);
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, 0);
     runner.wake();
     await ended(replay, "done");
     await receiver.received(500);
@@ -149,11 +152,11 @@ describe("replays in a running server", () => {
     runner.start();
     const replays = [await begin(one, "missed"), await begin(other, "missed")];
     await receiver.received(200);
-    await bench.store.cancelReplay(replays[0]!.rowid, 0);
-    await bench.store.deleteSubscription(other.rowid, 0);
+    await bench.store.replays.cancel(replays[0]!.rowid, 0);
+    await bench.store.catalog.deleteSubscription(other.rowid, 0);
     await runner.stop();
     for (const { rowid } of replays) {
-      const { status, queued } = (await bench.store.findReplay(rowid))!;
+      const { status, queued } = (await bench.store.replays.find(rowid))!;
       expect(status).toBe("cancelled");
       // Both came along, side by side.
       expect(queued).toBeGreaterThan(0);
@@ -167,25 +170,25 @@ describe("replays in a running server", () => {
     const replay = await begin(subscription, "missed");
     await receiver.received(150);
     await runner.stop();
-    const { queued, total } = (await bench.store.findReplay(replay.rowid))!;
+    const { queued, total } = (await bench.store.replays.find(replay.rowid))!;
     expect(queued).toBeLessThan(1_000);
-    runner = newRunner(bench.store);
+    runner = newRunner(bench.store.replays);
     runner.start();
     await ended(replay, "done");
     await receiver.received(1_000);
     expect(sent().toSorted((a, b) => a - b)).toEqual(events);
-    expect(await bench.store.findReplay(replay.rowid)).toMatchObject({ total, queued: 1_000 });
+    expect(await bench.store.replays.find(replay.rowid)).toMatchObject({ total, queued: 1_000 });
   });
 
   it("goes on by itself when the store commits again", async () => {
     const [subscription] = await late(10);
     let refusals = 2;
     runner = newRunner(
-      storeWith(bench.store, {
-        stepReplay: (...args) => {
+      portWith(bench.store.replays, {
+        advance: (...args) => {
           refusals -= 1;
           if (refusals >= 0) return Promise.reject(new EvregError("unavailable", "The disk is full."));
-          return bench.store.stepReplay(...args);
+          return bench.store.replays.advance(...args);
         },
       }),
     );

@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
-import { Bench, SECRET, storeWith } from "./engine-setup.ts";
+import { Bench, SECRET, portWith } from "./engine-setup.ts";
 
 let bench: Bench;
 let failing: Receiver;
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 function watch(action: string): Promise<Subscription> {
-  return bench.store.createSubscription(
+  return bench.store.catalog.createSubscription(
     {
       application: "ops",
       subscription: action,
@@ -63,11 +63,11 @@ it("what the store leaves to another call is stored by that, before what came la
   const watching = await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 0);
   const calls: number[][] = [];
-  const store = storeWith(bench.store, {
+  const store = portWith(bench.store.queue, {
     // As where each failure is told to thousands.
-    finishAttempts: async (results, ...given) => {
+    finish: async (results, ...given) => {
       calls.push(results.map(({ deliveryId }) => deliveryId));
-      const answer = await bench.store.finishAttempts(results.slice(0, 2), ...given);
+      const answer = await bench.store.queue.finish(results.slice(0, 2), ...given);
       const deferred = results.slice(2).map((_, index) => index + 2);
       return { ...answer, applied: [...answer.applied, ...deferred.map(() => false)], deferred };
     },
@@ -99,7 +99,7 @@ it.each([500, 410])("an operator's handler that answers %i makes no further even
   await operator.received(2);
   await Promise.all(watching.map((one) => bench.untilStatus(one, "failed")));
   await bench.advance(3_600_000, 600_000);
-  const { total } = await bench.store.listEvents({ order: "desc", limit: 1, page: 1 });
+  const { total } = await bench.store.events.list({ order: "desc", limit: 1, page: 1 });
   expect(total).toBe(3);
   expect(operator.requests).toHaveLength(status === 410 ? 2 : 4);
 });

@@ -3,7 +3,7 @@ import type { SubscriptionSettings } from "../../src/domain/subscription-setting
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, storeWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -25,7 +25,7 @@ async function update(
   { rowid }: Subscription,
   settings: Partial<SubscriptionSettings>,
 ): Promise<Subscription> {
-  return (await bench.store.updateSubscription(rowid, { settings }, bench.clock.now()))!;
+  return (await bench.store.catalog.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 describe("a subscription with a rate", () => {
@@ -60,7 +60,7 @@ describe("a subscription with a rate", () => {
     await receiver.received(2);
     await bench.untilDelivered(limited, 2);
     // Nothing was handed back on the way: each was attempted once.
-    const deliveries = await bench.store.listDeliveries({ subscription: limited.rowid, limit: 500 });
+    const deliveries = await bench.store.queue.list({ subscription: limited.rowid, limit: 500 });
     expect(deliveries.filter(({ attempt }) => attempt > 1)).toEqual([]);
   });
 
@@ -145,7 +145,7 @@ describe("a subscription with a limit of attempts under way", () => {
     const engine = bench.engine();
     await engine.start();
     await bench.untilDelivered(limited, 200);
-    await bench.store.updateSubscription(
+    await bench.store.catalog.updateSubscription(
       limited.rowid,
       { settings: { max_in_flight: 2 } },
       bench.clock.now(),
@@ -249,9 +249,9 @@ describe("a subscription that is changed", () => {
     const other = await startReceiver();
     await bench.publish(old, 50);
     const gate = { isShut: false, asked: 0, opened: Promise.withResolvers<void>() };
-    const store = storeWith(bench.store, {
-      claimDue: async (request) => {
-        const answer = await bench.store.claimDue(request);
+    const store = portWith(bench.store.queue, {
+      claim: async (request) => {
+        const answer = await bench.store.queue.claim(request);
         if (gate.isShut && answer.claims.length > 0) {
           gate.asked += 1;
           await gate.opened.promise;
@@ -271,7 +271,9 @@ describe("a subscription that is changed", () => {
     await bench.publish(old, 100);
     engine.wake();
     await until("a claim to be under way", () => gate.asked > 0);
-    engine.wake(await bench.store.updateSubscription(old.rowid, { handler: other.url }, bench.clock.now()));
+    engine.wake(
+      await bench.store.catalog.updateSubscription(old.rowid, { handler: other.url }, bench.clock.now()),
+    );
     gate.isShut = false;
     gate.opened.resolve();
     goOn.resolve();
@@ -294,7 +296,9 @@ describe("a subscription that is changed", () => {
     await bench.publish(paused, 100);
     engine.wake();
     await receiver.received(54);
-    engine.wake(await bench.store.updateSubscription(paused.rowid, { active: false }, bench.clock.now()));
+    engine.wake(
+      await bench.store.catalog.updateSubscription(paused.rowid, { active: false }, bench.clock.now()),
+    );
     goOn.resolve();
     await bench.untilDelivered(paused, 54);
     expect(await bench.statuses(paused)).toEqual({ delivered: 54, held: 96 });

@@ -23,7 +23,7 @@ describe("a handler that says how long to wait", () => {
     await engine.start();
     await receiver.received(1);
     await until("it to be stored", async () => {
-      const found = await bench.store.findSubscription(subscription.rowid);
+      const found = await bench.store.catalog.findSubscription(subscription.rowid);
       return found?.slowed_until === new Date(bench.clock.now() + 600_000).toISOString();
     });
     // Others are delivered to, and what is published for it meanwhile waits as well.
@@ -51,9 +51,9 @@ describe("a handler that says how long to wait", () => {
     await bench.publish(subscription, 2_000);
     engine.wake();
     await until("it to be slowed and all leases to be given back", async () => {
-      const slowed = (await bench.store.findSubscription(subscription.rowid))?.slowed_until ?? null;
+      const slowed = (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until ?? null;
       const query = { status: "delivering", limit: 1 } as const;
-      return slowed !== null && (await bench.store.listDeliveries(query)).length === 0;
+      return slowed !== null && (await bench.store.queue.list(query)).length === 0;
     });
     expect(receiver.requests.length - 200).toBeLessThanOrEqual(32);
     const before = receiver.requests.length;
@@ -91,10 +91,10 @@ describe("a handler that says how long to wait", () => {
     engine.wake();
     await settle();
     receiver.answer = () => ({});
-    await bench.store.retryDelivery(failed.rowid, bench.clock.now());
+    await bench.store.queue.retry(failed.rowid, bench.clock.now());
     engine.wake();
     await until("it to be delivered", async () => {
-      return (await bench.store.findDelivery(failed.rowid))?.status === "delivered";
+      return (await bench.store.queue.find(failed.rowid))?.status === "delivered";
     });
     await settle();
     expect(receiver.requests).toHaveLength(2);
@@ -110,7 +110,7 @@ describe("a handler that says how long to wait", () => {
     await receiver.received(1);
     await settle();
     expect(receiver.requests).toHaveLength(1);
-    await bench.store.updateSubscription(subscription.rowid, { active: true }, bench.clock.now());
+    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, bench.clock.now());
     engine.wake();
     await bench.untilDelivered(subscription, 4);
   });
@@ -126,7 +126,7 @@ describe("a handler that says how long to wait", () => {
     }
     await receiver.received(6);
     await settle();
-    const all = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 20 });
+    const all = await bench.store.queue.list({ subscription: subscription.rowid, limit: 20 });
     expect(all.reduce((sum, { attempt }) => sum + attempt, 0)).toBe(6);
     expect(all.filter(({ attempt }) => attempt === 0).length).toBeGreaterThanOrEqual(4);
   });
@@ -143,7 +143,7 @@ describe("a handler that refuses without saying for how long", () => {
     await bench.publish(subscription, 2_000);
     engine.wake();
     await until("it to be slowed", async () => {
-      return (await bench.store.findSubscription(subscription.rowid))?.slowed_until !== null;
+      return (await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until !== null;
     });
     await settle();
     // From 32 at a time to one.
@@ -171,7 +171,7 @@ describe("a handler that refuses without saying for how long", () => {
     );
     await bench.advance(60_000, 1_000);
     await bench.untilDelivered(subscription, 400);
-    expect((await bench.store.findSubscription(subscription.rowid))?.slowed_until).toBeNull();
+    expect((await bench.store.catalog.findSubscription(subscription.rowid))?.slowed_until).toBeNull();
   });
 });
 
@@ -187,13 +187,13 @@ describe("a handler that fails throughout", () => {
     await receiver.received(3);
     await settle();
     await bench.advance(23 * 3_600_000, 600_000);
-    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
       active: true,
       failing_since: new Date(sinceMs).toISOString(),
     });
     await bench.advance(8 * 3_600_000, 600_000);
     const reason = `Every attempt since ${new Date(sinceMs).toISOString()} has failed, the last with HTTP 500. Its deliveries are held until it is reactivated.`;
-    expect(await bench.store.findSubscription(subscription.rowid)).toMatchObject({
+    expect(await bench.store.catalog.findSubscription(subscription.rowid)).toMatchObject({
       active: false,
       disabled_reason: reason,
     });
@@ -215,7 +215,7 @@ describe("a handler that fails throughout", () => {
     await bench.engine({ disableAfter: DAY_MS }).start();
     await receiver.received(3);
     await bench.advance(3_600_000, 600_000);
-    expect((await bench.store.findSubscription(subscription.rowid))?.active).toBe(true);
+    expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);
     // A success at noon, and everything else fails.
     for (let half = 0; half < 6; half += 1) {
       receiver.answer = () => ({});
@@ -225,6 +225,6 @@ describe("a handler that fails throughout", () => {
       await bench.publish(subscription, 1);
       await bench.advance(12 * 3_600_000, 600_000);
     }
-    expect((await bench.store.findSubscription(subscription.rowid))?.active).toBe(true);
+    expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);
   });
 });

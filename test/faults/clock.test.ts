@@ -33,11 +33,11 @@ test.each([
   await engine.start();
   await until("all to wait for their second retry", async () => {
     const { data } = {
-      data: await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 }),
+      data: await bench.store.queue.list({ subscription: subscription.rowid, limit: 500 }),
     };
     return data.every(({ status, attempt }) => status === "waiting" && attempt === 2);
   });
-  const waiting = await bench.store.listDeliveries({ subscription: subscription.rowid, limit: 500 });
+  const waiting = await bench.store.queue.list({ subscription: subscription.rowid, limit: 500 });
   for (const one of waiting) planned.set(String(one.event_id), Date.parse(one.next_attempt_at ?? ""));
 
   bench.clock.set(bench.clock.now() + stepMs);

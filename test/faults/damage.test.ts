@@ -28,9 +28,9 @@ const open = (path: string): Promise<Store> =>
     logger: { ...silentLogger, warn: (_, text) => void warnings.push(text) },
   });
 
-let event: Parameters<Store["recordEvents"]>[0][number];
+let event: Parameters<Store["events"]["record"]>[0][number];
 const record = async (store: Store): Promise<number> => {
-  const [recorded] = await store.recordEvents([event], 1);
+  const [recorded] = await store.events.record([event], 1);
   if (recorded?.kind !== "recorded") throw new Error("an event was not recorded");
   return recorded.rowid;
 };
@@ -38,7 +38,7 @@ const record = async (store: Store): Promise<number> => {
 beforeAll(async () => {
   for (const path of [crashed, stopped]) mkdirSync(path, { recursive: true });
   const store = await open(stopped);
-  const { rowid } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   event = { actionId: rowid, revision: 1, payload: Buffer.from(`{"text":"${"x".repeat(1_000)}"}`) };
   for (let n = 1; n <= EVENTS; n += 1) expect(await record(store)).toBe(n);
   for (const name of NAMES) copyFileSync(join(stopped, name), join(crashed, name));
@@ -81,7 +81,7 @@ async function outcome(): Promise<"refused" | "told" | "whole"> {
   }
   try {
     const next = await record(store);
-    const { total } = await store.listEvents({ order: "asc", limit: 1, page: 1 });
+    const { total } = await store.events.list({ order: "asc", limit: 1, page: 1 });
     expect(next).toBeGreaterThan(EVENTS);
     if (total === EVENTS + 1) return "whole";
     expect(warnings).not.toEqual([]);

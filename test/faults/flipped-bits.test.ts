@@ -19,7 +19,7 @@ const open = (folder: string): Promise<Store> =>
 
 /** Every payload by its rowid, `undefined` where it is told to be damaged. */
 async function eventsIn(store: Store): Promise<ReadonlyMap<number, string | undefined>> {
-  const { events } = await store.listEvents({ order: "asc", limit: 500, page: 1 });
+  const { events } = await store.events.list({ order: "asc", limit: 500, page: 1 });
   return new Map(
     events.map(({ rowid, payload }) => [rowid, payload && Buffer.from(payload).toString("latin1")]),
   );
@@ -50,13 +50,16 @@ test(
     try {
       const source = join(parent, "source");
       const first = await open(source);
-      const { rowid } = await first.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+      const { rowid } = await first.catalog.createAction(
+        { action: "a.b", application: "x", schemata: {} },
+        1,
+      );
       const record = (n: number) => ({
         actionId: rowid,
         revision: 1,
         payload: Buffer.from(JSON.stringify({ n, text: "x".repeat(n % 10 === 0 ? 9_000 : 300) })),
       });
-      await first.recordEvents(
+      await first.events.record(
         Array.from({ length: EVENTS }, (_, n) => record(n)),
         1,
       );

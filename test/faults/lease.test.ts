@@ -37,7 +37,7 @@ describe("a worker that sleeps past its leases", () => {
         await until("the attempt to be under way", () => receiver.requests.length === 2 * round + 1);
         // Another worker finds the lease ended, and delivers it.
         const laterMs = bench.clock.now() + LEASE_MS;
-        expect(await bench.store.releaseExpired(laterMs)).toBe(1);
+        expect(await bench.store.queue.releaseExpired(laterMs)).toBe(1);
         bench.clock.set(laterMs);
         await bench.engine().runOnce();
         expect(receiver.requests).toHaveLength(2 * round + 2);
@@ -53,7 +53,7 @@ describe("a worker that sleeps past its leases", () => {
           [1, "returned"],
           [2, "delivered"],
         ]);
-        expect((await bench.store.findSubscription(subscription.rowid))?.active).toBe(true);
+        expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);
       }
       report("worker asleep past its lease", { sleeps, refused: bench.log.with("after its lease").length });
     } finally {

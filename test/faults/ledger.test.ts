@@ -12,9 +12,12 @@ const scratch = useScratch();
 
 test("tells what was lost, invented, altered, and sent without a record", async () => {
   const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
-  const { rowid: actionId } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const { rowid: actionId } = await store.catalog.createAction(
+    { action: "a.b", application: "x", schemata: {} },
+    1,
+  );
   const record = async (payload: string): Promise<void> => {
-    await store.recordEvents([{ actionId, revision: 1, payload: Buffer.from(payload) }], 1);
+    await store.events.record([{ actionId, revision: 1, payload: Buffer.from(payload) }], 1);
   };
   // The first is as it should be but for its delivery; nobody sent 7; 2 is stored twice.
   for (const n of [1, 7, 2, 2]) await record(`{"n":${n}}`);

@@ -272,7 +272,7 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
   step(`claim ${limit}`, async (model, { store, clock }) => {
     const nowMs = clock.now();
     const due = model.due(nowMs);
-    const { claims } = await store.claimDue(claimRequest({ nowMs, limit, leaseMs: LEASE_MS }));
+    const { claims } = await store.queue.claim(claimRequest({ nowMs, limit, leaseMs: LEASE_MS }));
     expect(claims).toHaveLength(Math.min(limit, due.length));
     for (const one of claims) {
       const { claimId, event, subscription, attempt, failures } = one;
@@ -318,7 +318,7 @@ const finishOne = fc
         durationMs: 1,
         ...(code === undefined ? {} : { statusCode: code }),
       };
-      const { applied } = await store.finishAttempts([{ deliveryId, claimId, ...timed, next }], nowMs);
+      const { applied } = await store.queue.finish([{ deliveryId, claimId, ...timed, next }], nowMs);
       const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
       expect(applied).toEqual([delivery !== undefined]);
       if (delivery !== undefined) finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);
@@ -333,7 +333,7 @@ function nextStep(kind: string, atMs: number, handler: string): NextStep {
 
 const release = fc.constant(
   step("release", async (model, { store, clock }) => {
-    expect(await store.releaseExpired(clock.now())).toBe(model.release(clock.now()));
+    expect(await store.queue.releaseExpired(clock.now())).toBe(model.release(clock.now()));
   }),
 );
 

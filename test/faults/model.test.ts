@@ -35,7 +35,7 @@ test(
         await agree(model, real, done.runs);
         await agreeOnAttempts(model, real);
         for (const { rowid } of model.living) await real.evreg.subscriptions.delete(rowid);
-        await real.store.releaseExpired(real.clock.now() + LONG_MS);
+        await real.store.queue.releaseExpired(real.clock.now() + LONG_MS);
       } catch (error) {
         // What it left behind must not be met by the runs that look for a shorter sequence.
         run = 0;

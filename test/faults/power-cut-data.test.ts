@@ -2,9 +2,10 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+
 import { damageCommit } from "../store/open-file.ts";
 import { rawSql } from "../store/processes.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import {
   launchProgram,
   type Outcome,
@@ -83,11 +84,9 @@ describe.skipIf(missing !== undefined)(
       async () => {
         const recording = await Recording.begin((folder) => {
           mkdirSync(join(folder, "data"));
-          rawSql(
+          writeOlderFile(
             join(folder, "data/evreg.db"),
-            ...MIGRATIONS[0]!.statements,
-            `PRAGMA application_id = ${APPLICATION_ID}`,
-            "PRAGMA user_version = 1",
+            1,
             "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)",
             `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${EVENTS})
           INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, n, x'7b7d' FROM n`,
@@ -97,11 +96,7 @@ describe.skipIf(missing !== undefined)(
         await ended(
           runProgram(["migrate", "--data", join(recording.folder, "data")], { env: recording.env }),
         );
-        for (const name of readdirSync(join(recording.folder, "data")).filter((one) =>
-          one.includes(".before-"),
-        ))
-          told.note(`data/${name}`);
-        expect(told.count).toBe(1);
+        expect(told.noteCopies("data")).toBe(1);
         let whole = 0;
         await recording.images(
           cuts,
@@ -185,10 +180,7 @@ describe.skipIf(missing !== undefined)(
         const toldAt = recording.moment();
         const whole = eventsIn(join(recording.folder, "data/evreg.db"));
         const told = new ToldFiles(recording);
-        for (const name of readdirSync(join(recording.folder, "data"))) {
-          if (name.includes(".before-restore-")) told.note(`data/${name}`);
-        }
-        expect(told.count).toBe(2);
+        expect(told.noteCopies("data")).toBe(2);
         let refused = 0;
         await recording.images(
           cuts,

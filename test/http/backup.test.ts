@@ -87,11 +87,14 @@ test("a caller who stops reading is cut after a minute, and the next one served"
   const clock = new ManualClock();
   const other = await startHarness({ clock });
   const { store } = other.local;
-  const { rowid: actionId } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const { rowid: actionId } = await store.catalog.createAction(
+    { action: "a.b", application: "x", schemata: {} },
+    1,
+  );
   const event = { actionId, revision: 1, payload: Buffer.alloc(250_000, "x") };
   // More than the system takes for a caller that does not read.
   for (let round = 0; round < 4; round += 1) {
-    await store.recordEvents(
+    await store.events.record(
       Array.from({ length: 15 }, () => event),
       1,
     );

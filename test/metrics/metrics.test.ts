@@ -34,10 +34,11 @@ describe("the metrics", () => {
     withStore(async (local) => {
       let asked = 0;
       const store = {
-        commits: () => local.store.commits(),
-        condition: () => local.store.condition(),
-        damagedEvents: () => [],
-        countBacklog: (nowMs: number) => ((asked += 1), local.store.countBacklog(nowMs)),
+        ...local.store,
+        queue: {
+          ...local.store.queue,
+          backlog: (nowMs: number) => ((asked += 1), local.store.queue.backlog(nowMs)),
+        },
       };
       const read = metricsOf(local, { store });
       await Promise.all(Array.from({ length: 50 }, () => read()));
@@ -55,10 +56,14 @@ describe("the metrics", () => {
   test("are told without the backlog while the store cannot be asked", () =>
     withStore(async (local) => {
       const store = {
-        commits: () => local.store.commits(),
-        condition: () => ({ status: "unavailable", reason: "x" }) as const,
-        damagedEvents: () => [],
-        countBacklog: () => Promise.reject(new EvregError("unavailable", "No.")),
+        queue: {
+          ...local.store.queue,
+          backlog: () => Promise.reject(new EvregError("unavailable", "No.")),
+        },
+        admin: {
+          ...local.store.admin,
+          health: () => ({ status: "unavailable", reason: "x" }) as const,
+        },
       };
       const metrics = await metricsOf(local, { store })();
       expect(metrics.get("evreg_backlog_deliveries")?.series).toEqual([]);

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import { ActionCache } from "../../src/service/action-cache.ts";
 import type { StoredAction } from "../../src/store/catalog.ts";
-import type { Store } from "../../src/store/store.ts";
 
 const wide = (type: string): Schemata => ({
   properties: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`p${index}`, { type }])),
@@ -28,12 +27,12 @@ beforeEach(() => {
     successor: null,
     deprecatedMs: null,
   } as unknown as StoredAction;
-  const store = {
+  const catalog = {
     findAction: async () => {
       asked += 1;
       return stored;
     },
-  } as unknown as Store;
+  };
   const walk = <T>(steps: Iterator<void, T>): Promise<T> =>
     new Promise((resolve) => {
       walks.push(async () => {
@@ -43,7 +42,7 @@ beforeEach(() => {
         return done === true;
       });
     });
-  cache = new ActionCache(store, { run: walk });
+  cache = new ActionCache(catalog, { run: walk });
 });
 
 async function made(walk: number, steps: number): Promise<void> {

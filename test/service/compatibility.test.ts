@@ -21,9 +21,12 @@ function having(...names: string[]): Schemata {
 /** An action that has had these schemas, oldest first. */
 async function withHistory([first, ...others]: readonly Schemata[]): Promise<void> {
   const rule = { ...ALL, compatibility: "none" } as const;
-  await local.store.createAction({ action: "a.b", application: "shop", schemata: first!, ...rule }, 0);
+  await local.store.catalog.createAction(
+    { action: "a.b", application: "shop", schemata: first!, ...rule },
+    0,
+  );
   for (const [index, schemata] of others.entries()) {
-    await local.store.reviseAction(
+    await local.store.catalog.reviseAction(
       { action: "a.b", schemata, basedOnEdition: index + 1, admission: { compatibility: "none", breaks: 0 } },
       0,
     );
@@ -45,8 +48,8 @@ async function judge(
       return turns.goOn(task);
     },
   };
-  const stored = (await local.store.findAction("a.b"))!;
-  const breaks = await breaksOf(local.store, counted, stored, next, rule, stepsOverAll);
+  const stored = (await local.store.catalog.findAction("a.b"))!;
+  const breaks = await breaksOf(local.store.catalog, counted, stored, next, rule, stepsOverAll);
   return { breaks, comparisons };
 }
 

@@ -3,7 +3,7 @@ import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { EventChecks, PayloadChecks } from "../../src/service/payload-validator.ts";
 import { CheckThread } from "../../src/service/validation-thread.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { EventStore } from "../../src/store/events.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
@@ -24,22 +24,21 @@ async function publish(count: number, payload: object): Promise<void> {
   }
 }
 
-/** The real store, with something done at each read of events. */
-function reading(noticed: (limit: number) => unknown): Store {
+/** The events of the real store, with something done at each read of events. */
+function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> {
   return {
-    ...local.store,
-    async listEvents(query) {
+    async list(query) {
       await noticed(query.limit);
-      return local.store.listEvents(query);
+      return local.store.events.list(query);
     },
   };
 }
 
-function eventChecks(store: Store, payloadBytes = PAYLOAD_BYTES): EventChecks {
+function eventChecks(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_BYTES): EventChecks {
   const { clock } = local;
   const elsewhere = new CheckThread(clock);
   const payloadChecks = new PayloadChecks({ clock, elsewhere, schemaOf: () => Promise.resolve(undefined) });
-  return new EventChecks({ store, clock, payloadChecks, payloadBytes });
+  return new EventChecks({ events, clock, payloadChecks, payloadBytes });
 }
 
 test("ends when its time is over, and tells how far it came; who waited behind it is told to try again", async () => {
@@ -73,11 +72,11 @@ test("ends with its caller, and with it what waits behind it for the same one", 
   await publish(500, {});
   const gone = new AbortController();
   let reads = 0;
-  const store = reading(() => {
+  const events = reading(() => {
     reads += 1;
     if (reads === 2) gone.abort();
   });
-  const checks = eventChecks(store);
+  const checks = eventChecks(events);
   const run = () => checks.run(asked(500), somebody, gone.signal);
   for (const check of await Promise.allSettled([run(), run()])) {
     expect(check).toMatchObject({ reason: gone.signal.reason });
@@ -89,9 +88,9 @@ test("ends with its caller, and with it what waits behind it for the same one", 
 test("reads as many events at once as bounded memory can hold", async () => {
   await publish(30, {});
   const limits: number[] = [];
-  const store = reading((limit) => limits.push(limit));
+  const events = reading((limit) => limits.push(limit));
   const payloadBytes = 2 * 1024 * 1024;
-  await eventChecks(store, payloadBytes).run(asked(20), somebody);
+  await eventChecks(events, payloadBytes).run(asked(20), somebody);
   expect(limits).toEqual([8, 8, 4]);
 });
 

@@ -22,7 +22,7 @@ describe("removing old events", () => {
   let action: Action;
   const clock = new ManualClock();
   /** What the loop asks of the real store. */
-  let asked: ("removeEvents" | ExpiredSelection)[];
+  let asked: ("remove" | ExpiredSelection)[];
   /** Thrown by the next calls instead. */
   let failures: Error[];
   let lines: { level: string; fields: object; message: string }[];
@@ -35,16 +35,16 @@ describe("removing old events", () => {
 
   function make(): Retention {
     return new Retention({
-      store: {
+      events: {
         findExpired(query) {
           asked.push(query);
           const failure = failures.shift();
-          return failure === undefined ? store.findExpired(query) : Promise.reject(failure);
+          return failure === undefined ? store.events.findExpired(query) : Promise.reject(failure);
         },
-        removeEvents(ids) {
-          asked.push("removeEvents");
+        remove(ids) {
+          asked.push("remove");
           const failure = failures.shift();
-          return failure === undefined ? store.removeEvents(ids) : Promise.reject(failure);
+          return failure === undefined ? store.events.remove(ids) : Promise.reject(failure);
         },
       },
       clock,
@@ -63,7 +63,7 @@ describe("removing old events", () => {
       started_at: "2026-01-01T00:00:00.000Z",
     };
     store = await openLibsqlStore({ folder, owner, logger: silentLogger });
-    action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
+    action = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
     retention = make();
   });
   afterEach(async () => {
@@ -74,14 +74,14 @@ describe("removing old events", () => {
 
   async function publish(count: number): Promise<void> {
     const record = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
-    await store.recordEvents(
+    await store.events.record(
       Array.from({ length: count }, () => record),
       clock.now(),
     );
   }
 
   async function left(): Promise<number> {
-    return (await store.listEvents({ order: "desc", limit: 1, page: 1 })).total;
+    return (await store.events.list({ order: "desc", limit: 1, page: 1 })).total;
   }
 
   /** Lets steps and their rests pass until it waits for the next round. */
@@ -117,7 +117,7 @@ describe("removing old events", () => {
       },
     ]);
     // In many small transactions.
-    expect(asked.filter((each) => each === "removeEvents").length).toBeGreaterThan(5);
+    expect(asked.filter((each) => each === "remove").length).toBeGreaterThan(5);
 
     await nextRound();
     expect(await left()).toBe(3);
@@ -131,7 +131,7 @@ describe("removing old events", () => {
   });
 
   it("looks at an event that stays for its delivery once an hour, not in each round", async () => {
-    const subscription = await store.createSubscription(
+    const subscription = await store.catalog.createSubscription(
       {
         application: "x",
         subscription: "s",
@@ -144,7 +144,7 @@ describe("removing old events", () => {
       clock.now(),
     );
     await publish(1);
-    await store.updateSubscription(subscription.rowid, { active: false }, clock.now());
+    await store.catalog.updateSubscription(subscription.rowid, { active: false }, clock.now());
     const publishedMs = clock.now();
     await clock.advance(HOUR_MS + 1);
     retention.start();
@@ -156,13 +156,13 @@ describe("removing old events", () => {
     expect(asked).toMatchObject([{ fromMs: expect.any(Number) }]);
     expect(asked[0]).not.toMatchObject({ fromMs: publishedMs });
 
-    await store.updateSubscription(subscription.rowid, { active: true }, clock.now());
-    const { claims } = await store.claimDue(claimRequest({ nowMs: clock.now() }));
+    await store.catalog.updateSubscription(subscription.rowid, { active: true }, clock.now());
+    const { claims } = await store.queue.claim(claimRequest({ nowMs: clock.now() }));
     const [claim] = claims;
     if (claim === undefined) throw new Error("it is due");
     const { deliveryId, claimId } = claim;
     const result = { deliveryId, claimId, startedAtMs: clock.now(), durationMs: 1 };
-    await store.finishAttempts([{ ...result, next: { kind: "delivered" } }], clock.now());
+    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], clock.now());
     while (clock.now() - startedMs < 54 * MINUTE_MS) await nextRound();
     expect(await left()).toBe(1);
     while (clock.now() - startedMs < 61 * MINUTE_MS) await nextRound();
@@ -180,8 +180,8 @@ describe("removing old events", () => {
     expect(clock.nextTimerMs).toBe(started + 5);
     expect(asked).toHaveLength(1);
 
-    const slow = store.removeEvents.bind(store);
-    store.removeEvents = async (ids) => {
+    const slow = store.events.remove.bind(store);
+    store.events.remove = async (ids) => {
       const answer = await slow(ids);
       clock.set(clock.now() + 30);
       return answer;
@@ -203,7 +203,7 @@ describe("removing old events", () => {
     expect(clock.now() - began).toBeGreaterThanOrEqual(20_000);
     expect(await left()).toBe(0);
     // Nothing was looked for twice.
-    expect(asked.filter((each) => each !== "removeEvents")).toHaveLength(2);
+    expect(asked.filter((each) => each !== "remove")).toHaveLength(2);
     expect(lines.map(({ level }) => level)).toEqual(["info"]);
   });
 

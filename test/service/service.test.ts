@@ -11,7 +11,7 @@ let local: LocalService;
 let real: Store;
 let engine: Health["engine"];
 /** What the store does instead, for one test. */
-let instead: Partial<Store>;
+let instead: { [P in "admin" | "catalog" | "events"]?: Partial<Store[P]> };
 
 function unavailable(): Promise<never> {
   return Promise.reject(new EvregError("unavailable", "The disk is full."));
@@ -24,12 +24,12 @@ beforeEach(async () => {
     engineState: () => engine,
     around(store) {
       real = store;
-      return new Proxy(store, {
-        get(target, name: keyof Store) {
-          const member: unknown = instead[name] ?? Reflect.get(target, name);
-          return typeof member === "function" ? (member.bind(target) as unknown) : member;
-        },
-      });
+      const port = <P extends keyof typeof instead>(name: P): Store[P] =>
+        new Proxy(store[name], {
+          get: (target, method): unknown =>
+            Reflect.get(instead[name] ?? {}, method) ?? Reflect.get(target, method),
+        });
+      return { ...store, admin: port("admin"), catalog: port("catalog"), events: port("events") };
     },
   });
   await local.evreg.actions.create(newAction());
@@ -67,10 +67,10 @@ describe("waking the engine", () => {
     await subscribe(local.evreg);
     await publish(local.evreg);
     const nowMs = local.clock.now();
-    const { claims } = await local.store.claimDue(claimRequest({ nowMs, limit: 1 }));
+    const { claims } = await local.store.queue.claim(claimRequest({ nowMs, limit: 1 }));
     const { deliveryId, claimId } = claims[0]!;
     const ended = { startedAtMs: nowMs, durationMs: 1, statusCode: 500, next: { kind: "failed" } as const };
-    await local.store.finishAttempts([{ deliveryId, claimId, ...ended }], nowMs);
+    await local.store.queue.finish([{ deliveryId, claimId, ...ended }], nowMs);
     const before = local.wakes();
     await local.evreg.deliveries.retry(deliveryId);
     expect(local.wakes()).toBe(before + 1);
@@ -91,7 +91,7 @@ describe("health", () => {
   });
 
   it("gives the store's reason", () => {
-    instead = { condition: () => ({ status: "unavailable", reason: "The disk is full." }) };
+    instead = { admin: { health: () => ({ status: "unavailable", reason: "The disk is full." }) } };
     expect(local.service.health()).toMatchObject({
       status: "unavailable",
       reason: "The disk is full.",
@@ -108,15 +108,17 @@ describe("health", () => {
 describe("a schema that changes under a publish", () => {
   it("is loaded again, once for many who find out together", async () => {
     await publish(local.evreg);
-    const stored = (await local.store.findAction("user.created"))!;
+    const stored = (await local.store.catalog.findAction("user.created"))!;
     // Behind the service's back, as another node of a later store could.
     const revision = { action: "user.created", schemata: ANY_OBJECT, basedOnEdition: stored.edition };
-    await local.store.reviseAction(revision, local.clock.now());
+    await local.store.catalog.reviseAction(revision, local.clock.now());
     let loads = 0;
     instead = {
-      findAction(name) {
-        loads += 1;
-        return real.findAction(name);
+      catalog: {
+        findAction(name) {
+          loads += 1;
+          return real.catalog.findAction(name);
+        },
       },
     };
     const events = await Promise.all(Array.from({ length: 20 }, () => publish(local.evreg)));
@@ -125,7 +127,9 @@ describe("a schema that changes under a publish", () => {
   });
 
   it("is given up on when it never rests", async () => {
-    instead = { recordEvents: (batch) => Promise.resolve(batch.map(() => ({ kind: "stale" }) as const)) };
+    instead = {
+      events: { record: (batch) => Promise.resolve(batch.map(() => ({ kind: "stale" }) as const)) },
+    };
     await refusal(publish(local.evreg), "unavailable");
     const { data, errors } = await local.evreg.events.publishBatch([newEvent(), newEvent()]);
     expect(data).toEqual([null, null]);
@@ -138,7 +142,7 @@ describe("a schema that changes under a publish", () => {
 
 describe("a store that cannot commit", () => {
   it("fails what needs it, as it said", async () => {
-    instead = { recordEvents: unavailable };
+    instead = { events: { record: unavailable } };
     expect((await refusal(publish(local.evreg), "unavailable")).message).toBe("The disk is full.");
     await refusal(local.evreg.events.publishBatch([newEvent()]), "unavailable");
   });
@@ -147,11 +151,13 @@ describe("a store that cannot commit", () => {
     await local.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
     let calls = 0;
     instead = {
-      async recordEvents(batch, nowMs, options) {
-        calls += 1;
-        if (calls > 1) return unavailable();
-        const [first] = await real.recordEvents([batch[0]!], nowMs, options);
-        return [first!, { kind: "stale" }];
+      events: {
+        async record(batch, nowMs, options) {
+          calls += 1;
+          if (calls > 1) return unavailable();
+          const [first] = await real.events.record([batch[0]!], nowMs, options);
+          return [first!, { kind: "stale" }];
+        },
       },
     };
     const { data, errors, meta } = await local.evreg.events.publishBatch([newEvent(), newEvent({}, "any")]);
@@ -164,7 +170,7 @@ describe("a store that cannot commit", () => {
 describe("what goes wrong inside", () => {
   it("is an internal error that keeps its cause to itself", async () => {
     const cause = new TypeError("secret detail");
-    instead = { findEvent: () => Promise.reject(cause) };
+    instead = { events: { find: () => Promise.reject(cause) } };
     const error = await refusal(local.evreg.events.get(1), "internal");
     expect(error.cause).toBe(cause);
     expect(JSON.stringify(error.body())).not.toContain("secret");
@@ -192,9 +198,11 @@ describe("a large batch", () => {
     let turnsBeforeStoring = 0;
     let running = true;
     instead = {
-      recordEvents(batch, nowMs, options) {
-        turnsBeforeStoring = turns;
-        return real.recordEvents(batch, nowMs, options);
+      events: {
+        record(batch, nowMs, options) {
+          turnsBeforeStoring = turns;
+          return real.events.record(batch, nowMs, options);
+        },
       },
     };
     const count = (): void => {

@@ -6,33 +6,30 @@ import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
-/** Calls of `findToken` and `touchTokens` that reached the store. */
+/** Calls of `tokens.find` and `tokens.recordUses` that reached the store. */
 let lookups = 0;
 let touches: (readonly number[])[] = [];
-/** What answers of `findToken` wait for. */
+/** What answers of `tokens.find` wait for. */
 let held: Promise<void>;
 
 function counting(store: Store): Store {
-  return new Proxy(store, {
-    get(target, name: keyof Store) {
-      if (name === "findToken") {
-        return async (hash: string) => {
-          lookups += 1;
-          const token = await target.findToken(hash);
-          await held;
-          return token;
-        };
-      }
-      if (name === "touchTokens") {
-        return (uses: readonly { rowid: number; atMs: number }[]) => {
-          touches.push(uses.map(({ rowid }) => rowid));
-          return target.touchTokens(uses);
-        };
-      }
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+  const { tokens } = store;
+  return {
+    ...store,
+    tokens: {
+      ...tokens,
+      async find(hash) {
+        lookups += 1;
+        const token = await tokens.find(hash);
+        await held;
+        return token;
+      },
+      recordUses(uses) {
+        touches.push(uses.map(({ rowid }) => rowid));
+        return tokens.recordUses(uses);
+      },
     },
-  });
+  };
 }
 
 beforeEach(async () => {

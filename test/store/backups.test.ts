@@ -27,7 +27,7 @@ async function written(backup: Backup): Promise<{ path: string; bytes: Buffer }>
 }
 
 async function actionOf(store: Store): Promise<number> {
-  return (await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1)).rowid;
+  return (await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1)).rowid;
 }
 
 const batchOf = (actionId: number, events: number) =>
@@ -38,17 +38,17 @@ describe("backups of a data file", () => {
     const store = await open();
     const actionId = await actionOf(store);
     const batch = batchOf(actionId, 500);
-    for (let round = 0; round < 20; round += 1) await store.recordEvents(batch, 1);
+    for (let round = 0; round < 20; round += 1) await store.events.record(batch, 1);
     const over = new AbortController();
     const writing = (async () => {
       for (let round = 0; !over.signal.aborted; round += 1) {
-        await store.recordEvents(batch, 1);
+        await store.events.record(batch, 1);
         // Pages all over the file change, not only its end.
-        await store.removeEvents([round * 37 + 1]);
-        await store.createToken({ name: "n", hash: `h${round}`, scopes: [] }, 1);
+        await store.events.remove([round * 37 + 1]);
+        await store.tokens.create({ name: "n", hash: `h${round}`, scopes: [] }, 1);
       }
     })();
-    const backup = await store.backup();
+    const backup = await store.admin.backup();
     over.abort();
     await writing;
     const { path, bytes } = await written(backup);
@@ -67,10 +67,10 @@ describe("backups of a data file", () => {
 
   it("are made one at a time", async () => {
     const store = await open();
-    const first = await store.backup();
-    await expect(store.backup()).rejects.toMatchObject({ code: "conflict" });
+    const first = await store.admin.backup();
+    await expect(store.admin.backup()).rejects.toMatchObject({ code: "conflict" });
     await first.close();
-    const second = await store.backup();
+    const second = await store.admin.backup();
     await second.close();
     await second.close();
     await store.close();
@@ -79,7 +79,7 @@ describe("backups of a data file", () => {
   it("leave nothing beside the data, and do not keep the store from closing", async () => {
     const store = await open();
     await actionOf(store);
-    const making = store.backup();
+    const making = store.admin.backup();
     const backup = await making;
     expect(readdirSync(join(scratch.path, "data")).toSorted()).toEqual([
       "evreg.db",
@@ -88,13 +88,13 @@ describe("backups of a data file", () => {
     ]);
     await store.close();
     await expect(written(backup)).rejects.toThrow();
-    await expect(store.backup()).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.admin.backup()).rejects.toMatchObject({ code: "unavailable" });
     expect(readdirSync(join(scratch.path, "data"))).toEqual(["evreg.db"]);
   });
 
   it("do not let the folder go while the store is open", async () => {
     const store = await open();
-    const backup = await store.backup();
+    const backup = await store.admin.backup();
     await backup.close();
     const child = startChild("store-child.ts", ["hold", join(scratch.path, "data")]);
     expect(JSON.parse(await child.line())).toMatchObject({ code: "conflict" });
@@ -105,13 +105,13 @@ describe("backups of a data file", () => {
   it("are given up when their caller leaves, and the log goes on as before", async () => {
     const store = await open();
     const actionId = await actionOf(store);
-    for (let round = 0; round < 8; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
+    for (let round = 0; round < 8; round += 1) await store.events.record(batchOf(actionId, 500), 1);
     const gone = new AbortController();
-    const making = store.backup(gone.signal);
+    const making = store.admin.backup(gone.signal);
     gone.abort(new Error("gone"));
     await expect(making).rejects.toThrow("gone");
     // Twice what the log holds before the engine moves it.
-    for (let round = 0; round < 16; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
+    for (let round = 0; round < 16; round += 1) await store.events.record(batchOf(actionId, 500), 1);
     expect(statSync(join(scratch.path, "data", "evreg.db")).size).toBeGreaterThan(12_000_000);
     await store.close();
   });
@@ -124,13 +124,13 @@ describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", 
     const folder = join(small?.path ?? "", "data");
     const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
     const actionId = await actionOf(store);
-    for (let round = 0; round < 15; round += 1) await store.recordEvents(batchOf(actionId, 500), 1);
-    await expect(store.backup()).rejects.toMatchObject({
+    for (let round = 0; round < 15; round += 1) await store.events.record(batchOf(actionId, 500), 1);
+    await expect(store.admin.backup()).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("no room"),
     });
-    await expect(store.recordEvents(batchOf(actionId, 1), 1)).resolves.toHaveLength(1);
-    expect(store.condition().status).toBe("ok");
+    await expect(store.events.record(batchOf(actionId, 1), 1)).resolves.toHaveLength(1);
+    expect(store.admin.health().status).toBe("ok");
     await store.close();
   });
 });

@@ -29,7 +29,7 @@ describe("kill -9 in the middle of writing", () => {
     try {
       const stored = new Map<number, string>();
       for (let after = 0; ;) {
-        const { events } = await store.listEvents({ order: "asc", limit: 500, page: 1, after });
+        const { events } = await store.events.list({ order: "asc", limit: 500, page: 1, after });
         for (const { rowid, payload } of events) stored.set(rowid, Buffer.from(payload!).toString());
         const last = events.at(-1);
         if (last === undefined) break;
@@ -38,7 +38,7 @@ describe("kill -9 in the middle of writing", () => {
       expect(new Set(answered).size).toBe(answered.length);
       expect(answered.filter((rowid) => !stored.has(rowid))).toEqual([]);
       for (const payload of stored.values()) expect(JSON.parse(payload)).toHaveProperty("filler");
-      expect(await store.listDeliveries({ status: "delivering", limit: 10 })).toEqual([]);
+      expect(await store.queue.list({ status: "delivering", limit: 10 })).toEqual([]);
     } finally {
       await store.close();
     }
@@ -66,12 +66,12 @@ describe("kill -9 in the middle of writing", () => {
     await child.ended();
     const store = await open();
     const request = claimRequest({ nowMs: Date.now() + 60_000, limit: 500, most: 500 });
-    const { claims } = await store.claimDue(request);
+    const { claims } = await store.queue.claim(request);
     const again = claims.filter(({ attempt }) => attempt > 1);
     expect(again.length).toBeGreaterThan(0);
     for (const { deliveryId, attempt, failures } of again.slice(0, 5)) {
       expect([attempt, failures]).toEqual([2, 0]);
-      expect((await store.findDelivery(deliveryId))?.attempts).toMatchObject([
+      expect((await store.queue.find(deliveryId))?.attempts).toMatchObject([
         { attempt: 1, outcome: "returned", error_code: "interrupted" },
       ]);
     }

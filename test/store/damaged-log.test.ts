@@ -108,7 +108,7 @@ describe("going on without what a damaged log has lost", () => {
     putFiles(scratch.path, { db, wal });
     const warnings: string[] = [];
     const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) }, true);
-    await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "next", application: "x", schemata: {} }, 1);
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toEqual([1, 2, 3, 4]);
     expect(warnings).toEqual([expect.stringContaining("without the 26 transactions behind")]);
@@ -204,7 +204,7 @@ describe("what a cut of the power leaves", () => {
     putFiles(scratch.path, { db, wal });
     const warnings: string[] = [];
     const store = await open({ ...silentLogger, warn: (_, text) => void warnings.push(text) });
-    await store.createAction({ action: "next", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "next", application: "x", schemata: {} }, 1);
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toHaveLength(COMMITS - 2);
     expect(warnings).toEqual([expect.stringContaining("could not be read and were dropped")]);

@@ -33,8 +33,8 @@ describe.skipIf(small === undefined)(
     const clock = new ManualClock();
     let store: Store;
     let action: Action;
-    const publish = (bytes = 1_000): ReturnType<Store["recordEvents"]> =>
-      store.recordEvents(
+    const publish = (bytes = 1_000): ReturnType<Store["events"]["record"]> =>
+      store.events.record(
         [{ actionId: action.rowid, revision: 1, payload: Buffer.alloc(bytes, "x") }],
         clock.now(),
       );
@@ -42,7 +42,10 @@ describe.skipIf(small === undefined)(
     beforeAll(async () => {
       mkdirSync(folder);
       store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
-      action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, clock.now());
+      action = await store.catalog.createAction(
+        { action: "a.b", application: "x", schemata: {} },
+        clock.now(),
+      );
     });
     afterAll(() => store.close());
 
@@ -61,25 +64,25 @@ describe.skipIf(small === undefined)(
         code: "unavailable",
         message: expect.stringContaining("the disk is full"),
       });
-      expect(store.condition()).toMatchObject({
+      expect(store.admin.health()).toMatchObject({
         status: "unavailable",
         reason: expect.stringContaining("the disk is full"),
       });
       await expect(publish()).rejects.toMatchObject({ code: "unavailable" });
       // Both of the refused pair are gone; nothing is half done.
-      expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded);
+      expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded);
 
       // While it is full, trying changes nothing.
       await clock.advance(1_000);
       await until("the trial to fail", () => clock.pending === 1);
-      expect(store.condition().status).toBe("unavailable");
+      expect(store.admin.health().status).toBe("unavailable");
 
       rmSync(filler);
       await clock.advance(1_000);
-      await until("the store to heal", () => store.condition().status === "ok");
+      await until("the store to heal", () => store.admin.health().status === "ok");
       const [outcome] = await publish();
       expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
-      expect((await store.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
+      expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
     });
 
     it("leaves a whole file behind", async () => {
@@ -102,14 +105,14 @@ describe.skipIf(small === undefined)(
 
     it("does not keep an older folder from being read, though nobody can be told who has it", async () => {
       const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
-      const { total } = await before.listEvents({ order: "desc", limit: 1, page: 1 });
+      const { total } = await before.events.list({ order: "desc", limit: 1, page: 1 });
       await before.close();
       // Takes all there is, to the last byte.
       spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
       const warnings: string[] = [];
       const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
       const full = await openLibsqlStore({ folder, owner: testOwner(), logger });
-      expect((await full.listEvents({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
+      expect((await full.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(total);
       expect(warnings).toEqual([expect.stringContaining("disk of the data folder is full")]);
       expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
       await full.close();
@@ -161,16 +164,16 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
     const clock = new ManualClock();
     mkdirSync(folder);
     const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
-    const { rowid } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+    const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
     const payload = Buffer.alloc(2_000, "x");
     const batch = Array.from({ length: 900 }, () => ({ actionId: rowid, revision: 1, payload }));
-    await store.recordEvents(batch, clock.now());
+    await store.events.record(batch, clock.now());
     const total = async (): Promise<number> =>
-      (await store.listEvents({ order: "desc", limit: 1, page: 1 })).total;
+      (await store.events.list({ order: "desc", limit: 1, page: 1 })).total;
     await clock.advance(120_000);
     // Takes all there is, to the last byte.
     spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
-    const retention = new Retention({ store, clock, logger: silentLogger, keepMs: 60_000 });
+    const retention = new Retention({ events: store.events, clock, logger: silentLogger, keepMs: 60_000 });
     const goOn = async (): Promise<void> => {
       const next = clock.nextTimerMs;
       if (next !== undefined) await clock.advance(next - clock.now());
@@ -178,10 +181,10 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
     retention.start();
     await until("the store to find no room", async () => {
       await goOn();
-      return store.condition().status === "unavailable";
+      return store.admin.health().status === "unavailable";
     });
     for (let turn = 0; turn < 20; turn += 1) await goOn();
-    expect(store.condition().status).toBe("unavailable");
+    expect(store.admin.health().status).toBe("unavailable");
     expect(await total()).toBe(900);
 
     rmSync(filler);
@@ -189,7 +192,7 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
       await goOn();
       return (await total()) === 0;
     });
-    expect(store.condition().status).toBe("ok");
+    expect(store.admin.health().status).toBe("ok");
     await retention.stop();
     await store.close();
     expect(rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
@@ -246,7 +249,7 @@ describe("a file system that fails under a commit", () => {
     // What was answered is there all the same.
     const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
     const answered = lines.map(Number);
-    const { events, total } = await store.listEvents({ order: "desc", limit: 1, page: 1 });
+    const { events, total } = await store.events.list({ order: "desc", limit: 1, page: 1 });
     expect(total).toBeGreaterThanOrEqual(answered.length);
     expect(events[0]?.rowid).toBeGreaterThanOrEqual(Math.max(...answered));
     await store.close();

@@ -40,16 +40,16 @@ async function open(fatal: EvregError[] = []): Promise<Store> {
 
 async function recordOne(store: Store): Promise<unknown> {
   const action =
-    (await store.findAction("a.b")) ??
-    (await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1));
-  return store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+    (await store.catalog.findAction("a.b")) ??
+    (await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1));
+  return store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
 }
 
 const admitAny = (): void => undefined;
 const FATAL = expect.objectContaining({ kind: "fatal" }) as unknown;
 
 const total = async (store: Store): Promise<number> =>
-  (await store.listEvents({ order: "asc", limit: 1, page: 1 })).total;
+  (await store.events.list({ order: "asc", limit: 1, page: 1 })).total;
 
 describe("a data file that is not at its path any more", () => {
   const ways: [how: string, named: string, act: () => void, back: () => void][] = [
@@ -80,15 +80,15 @@ describe("a data file that is not at its path any more", () => {
     const fatal: EvregError[] = [];
     const store = await open(fatal);
     await recordOne(store);
-    const { actionId } = (await store.findAction("a.b")) ?? { actionId: 0 };
+    const { actionId } = (await store.catalog.findAction("a.b")) ?? { actionId: 0 };
     act();
     const event = { actionId, revision: 1, payload: Buffer.from("{}") };
-    await expect(store.recordEvents([event], 1)).rejects.toMatchObject({
+    await expect(store.events.record([event], 1)).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining(named),
     });
-    await expect(store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
-    expect(store.condition()).toMatchObject({
+    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(store.admin.health()).toMatchObject({
       status: "unavailable",
       reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
     });
@@ -104,7 +104,7 @@ describe("a data file that is not at its path any more", () => {
   it("is whole in its new place, and leaves nothing behind that a file in its old place could take for its own", async () => {
     const backup = join(scratch.path, "backup");
     const store = await open();
-    await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
     await store.close();
     copyFileSync(file(), backup);
 
@@ -143,7 +143,7 @@ describe("a data file that is not at its path any more", () => {
     const store = await open(fatal);
     await recordOne(store);
     rmSync(file());
-    await expect(store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
     expect(fatal).toHaveLength(1);
     await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable" });
     await store.close();

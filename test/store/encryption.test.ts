@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -34,7 +35,7 @@ const secretOf = (n: number): string => `whsec_the-secret-of-number-${n}-`.padEn
 
 /** Subscriptions 1 to `count`; each third has a bearer value of its own, and each fifth was rotated. */
 async function fill(store: Store, count: number): Promise<void> {
-  await store.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
+  await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
   const handler = "https://hooks.example.com/";
   // Asked for at once, they are done in this order, and committed together.
   const writes: Promise<unknown>[] = [];
@@ -42,9 +43,11 @@ async function fill(store: Store, count: number): Promise<void> {
     const bearer = n % 3 === 0 ? ({ kind: "own", token: `bearer-of-${n}` } as const) : undefined;
     const named = { application: "x", subscription: `s${n}`, action: "a.b", handler, maxRetries: 5 };
     const record = { ...named, active: true, secret: secretOf(n) };
-    writes.push(store.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW));
+    writes.push(store.catalog.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW));
     if (n % 5 === 0) {
-      writes.push(store.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW));
+      writes.push(
+        store.catalog.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW),
+      );
     }
   }
   await Promise.all(writes);
@@ -52,10 +55,10 @@ async function fill(store: Store, count: number): Promise<void> {
 
 /** What a delivery of each subscription would be signed with, by an event published now. */
 async function claimed(store: Store): Promise<Map<number, ClaimedSubscription>> {
-  const action = await store.findAction("a.b");
+  const action = await store.catalog.findAction("a.b");
   const event = { actionId: action!.actionId, revision: 1, payload: Buffer.from("{}") };
-  await store.recordEvents([event], NOW);
-  const { claims } = await store.claimDue(claimRequest({ nowMs: NOW, limit: 1_000 }));
+  await store.events.record([event], NOW);
+  const { claims } = await store.queue.claim(claimRequest({ nowMs: NOW, limit: 1_000 }));
   return new Map(claims.map(({ subscription }) => [subscription.subscriptionId, subscription]));
 }
 
@@ -96,10 +99,10 @@ describe("a file with a key from the start", () => {
   it("never has a secret in it, nor in its log, and signs as one without", async () => {
     const store = await open({ key: A });
     await fill(store, 30);
-    await store.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
+    await store.catalog.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
     expect(traces("whsec_")).toEqual([]);
     expect(traces("bearer-of")).toEqual([]);
-    await store.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
+    await store.catalog.updateSubscription(1, { bearer: { kind: "secret" } }, NOW);
     for (let round = 0; round < 2; round += 1) expectAll(await claimed(store), upTo(30));
     await store.close();
     expect(traces("whsec_")).toEqual([]);
@@ -112,8 +115,8 @@ describe("a file with a key from the start", () => {
     const store = await open({ key: A });
     await fill(store, 1);
     expectAll(await claimed(store), [1]);
-    await store.rotateSecret(1, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW);
-    await store.updateSubscription(1, { bearer: { kind: "none" } }, NOW);
+    await store.catalog.rotateSecret(1, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW);
+    await store.catalog.updateSubscription(1, { bearer: { kind: "none" } }, NOW);
     expect((await claimed(store)).get(1)).toMatchObject({
       secret: "whsec_new",
       previous: { secret: secretOf(1) },
@@ -129,10 +132,10 @@ describe("a file that gets its key later", () => {
     await fill(plain, 600);
     const changed = upTo(600).filter((n) => n > 300 && n % 2 === 1);
     for (const bearer of [{ kind: "own", token: `long-${"y".repeat(900)}` }, { kind: "secret" }] as const) {
-      await Promise.all(changed.map((n) => plain.updateSubscription(n, { bearer }, NOW)));
+      await Promise.all(changed.map((n) => plain.catalog.updateSubscription(n, { bearer }, NOW)));
     }
     const deleted = upTo(600).filter((n) => n > 100);
-    await Promise.all(deleted.map((n) => plain.deleteSubscription(n, NOW)));
+    await Promise.all(deleted.map((n) => plain.catalog.deleteSubscription(n, NOW)));
     await plain.close();
     expect(traces("whsec_")).toEqual(["evreg.db"]);
 
@@ -163,12 +166,9 @@ describe("a file that gets its key later", () => {
   });
 
   it("tells of the copies that hold secrets as they were", async () => {
-    const [first] = MIGRATIONS;
-    rawSql(
+    writeOlderFile(
       file(),
-      ...first!.statements,
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 1",
+      1,
       "INSERT INTO action (rowid, action, application, revision, created_ms) VALUES (1, 'a.b', 'x', 1, 1)",
       "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
       `INSERT INTO subscription
@@ -241,7 +241,7 @@ describe("the key of an encrypted file", () => {
 
     // A new secret mends it; the one that cannot be read has no overlap.
     const { previous_secret_until: until } =
-      (await store.rotateSecret(4, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW)) ?? {};
+      (await store.catalog.rotateSecret(4, { secret: "whsec_new", overlapMs: HOUR_MS }, NOW)) ?? {};
     expect(until).toBeNull();
     expect((await claimed(store)).get(4)).toMatchObject({ secret: "whsec_new" });
     await store.close();
@@ -256,7 +256,7 @@ describe("secrets that are over", () => {
   it("are gone from the file: a deleted subscription's, and one's whose overlap ended before a start", async () => {
     const store = await open();
     await fill(store, 5);
-    for (const n of [1, 2, 3]) await store.deleteSubscription(n, NOW);
+    for (const n of [1, 2, 3]) await store.catalog.deleteSubscription(n, NOW);
     await store.close();
     const both = [
       { id: 4, previous: null },

@@ -21,7 +21,7 @@ const open = (onFatal?: (error: EvregError) => void): Promise<Store> =>
     ...(onFatal === undefined ? {} : { onFatal }),
   });
 const newAction = (store: Store, action = "a.b") =>
-  store.createAction({ action, application: "x", schemata: {} }, 1);
+  store.catalog.createAction({ action, application: "x", schemata: {} }, 1);
 
 const synchronous = (sql: Sql): unknown => sql.first("PRAGMA synchronous");
 
@@ -52,7 +52,7 @@ describe("SQLITE_BUSY", () => {
     const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
     expect(() => rawSql(file, "INSERT INTO probe VALUES (1, 1, x'')")).toThrow("SQLITE_BUSY");
     await Promise.all(writes);
-    expect(store.condition()).toEqual({ status: "ok" });
+    expect(store.admin.health()).toEqual({ status: "ok" });
     await store.close();
     expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 50 }]);
   });
@@ -118,9 +118,9 @@ describe("the store's thread", () => {
       turns += 1;
       if (!done) setImmediate(turn);
     };
-    const written = store
-      .recordEvents(batch, 1)
-      .then(() => store.listEvents({ order: "asc", limit: 500, page: 1 }));
+    const written = store.events
+      .record(batch, 1)
+      .then(() => store.events.list({ order: "asc", limit: 500, page: 1 }));
     turn();
     const { events } = await written;
     done = true;
@@ -140,16 +140,16 @@ describe("the store's thread", () => {
     const store = await open((error) => fatal.push(error));
     const action = await newAction(store);
     const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
-    await store.recordEvents([event], 1);
+    await store.events.record([event], 1);
 
     if (worker === undefined) throw new Error("the store started no thread");
     const ended = new Promise((resolve) => worker?.once("exit", resolve));
     crash(worker);
-    await Promise.allSettled([store.recordEvents([event], 1), store.findEvent(1)]);
+    await Promise.allSettled([store.events.record([event], 1), store.events.find(1)]);
     await ended;
-    await expect(store.recordEvents([event], 1)).rejects.toMatchObject({ code: "unavailable" });
-    await expect(store.findEvent(1)).rejects.toBeInstanceOf(EvregError);
-    expect(store.condition()).toMatchObject({
+    await expect(store.events.record([event], 1)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.events.find(1)).rejects.toBeInstanceOf(EvregError);
+    expect(store.admin.health()).toMatchObject({
       status: "unavailable",
       reason: expect.stringContaining("thread"),
     });
@@ -157,7 +157,7 @@ describe("the store's thread", () => {
     await store.close();
 
     const again = await open();
-    expect(await again.findEvent(1)).toMatchObject({ rowid: 1 });
+    expect(await again.events.find(1)).toMatchObject({ rowid: 1 });
     await again.close();
   });
 });
@@ -166,11 +166,11 @@ describe("starting and stopping", () => {
   it("holds up when it is done over and over", async () => {
     for (let round = 0; round < 8; round += 1) {
       const store = await open();
-      await store.createToken({ name: `t${round}`, scopes: [], hash: String(round).padStart(64, "0") }, 1);
+      await store.tokens.create({ name: `t${round}`, scopes: [], hash: String(round).padStart(64, "0") }, 1);
       await Promise.all([store.close(), store.close()]);
     }
     const store = await open();
-    expect(await store.listTokens()).toHaveLength(8);
+    expect(await store.tokens.list()).toHaveLength(8);
     await store.close();
   });
 });

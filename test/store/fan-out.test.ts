@@ -37,7 +37,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
     letGo: () => keeper.close(),
   });
 
-  const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const action = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   const named = {
     application: "x",
     action: "a.b",
@@ -46,11 +46,11 @@ it("counts the deliveries an event makes towards its message, so that few such e
     active: true,
   };
   const subscriptions = Array.from({ length: 999 }, (_, n) =>
-    store.createSubscription({ ...named, subscription: `s${n}`, secret: "s" }, 1),
+    store.catalog.createSubscription({ ...named, subscription: `s${n}`, secret: "s" }, 1),
   );
   const [first] = await Promise.all(subscriptions);
   const publish = () =>
-    store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+    store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
   // What it makes is known from the first one on.
   expect(await publish()).toMatchObject([{ deliveries: 999 }]);
 
@@ -58,7 +58,7 @@ it("counts the deliveries an event makes towards its message, so that few such e
   await Promise.all(Array.from({ length: 9 }, publish));
   expect(messages).toEqual(Array.from({ length: 9 }, () => 1));
 
-  await store.updateSubscription(first?.rowid ?? 0, { active: false }, 1);
+  await store.catalog.updateSubscription(first?.rowid ?? 0, { active: false }, 1);
   expect(await publish()).toMatchObject([{ deliveries: 998 }]);
   await store.close();
 });

@@ -22,7 +22,7 @@ const open = (folder: string): Promise<Store> =>
 
 async function makeFile(folder: string): Promise<string> {
   const store = await open(folder);
-  await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
   await store.close();
   return join(folder, "evreg.db");
 }

@@ -45,7 +45,7 @@ describe("the data folder", () => {
   it("is made for its owner only, with the names that paths may have", async () => {
     const folder = join(scratch.path, "deep", "größe 100% #1?&'x");
     const store = await open(folder);
-    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
     expect(modeOf(folder)).toBe(0o700);
     expect(modeOf(join(folder, "evreg.db"))).toBe(0o600);
     expect(modeOf(join(folder, "evreg.db-wal"))).toBe(0o600);
@@ -68,7 +68,7 @@ describe("the data folder", () => {
 
   it("is whole in its one file once it is closed", async () => {
     const store = await open(scratch.path);
-    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
     await store.close();
     expect(statSync(join(scratch.path, "evreg.db-wal"), { throwIfNoEntry: false })?.size ?? 0).toBe(0);
     expect(statSync(join(scratch.path, "evreg.db-shm"), { throwIfNoEntry: false })).toBeUndefined();
@@ -181,7 +181,7 @@ describe("the lock", () => {
     const file = join(scratch.path, "evreg.db");
     expect(() => rawSql(file, "SELECT count(*) FROM action")).toThrow("SQLITE_BUSY");
     expect(() => rawSql(file, "DELETE FROM action")).toThrow("SQLITE_BUSY");
-    await store.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
     expect(() => rawSql(file, "PRAGMA wal_checkpoint", "SELECT 1 FROM action")).toThrow("SQLITE_BUSY");
     await store.close();
     expect(rawSql(file, "SELECT action FROM action WHERE built_in = 0")).toEqual([{ action: "a" }]);

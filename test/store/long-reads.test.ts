@@ -19,15 +19,16 @@ describe("a read that looks through very much", () => {
       store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
     };
     await open();
-    for (const action of ["a", "b"]) await store.createAction({ action, application: "x", schemata: {} }, 1);
+    for (const action of ["a", "b"])
+      await store.catalog.createAction({ action, application: "x", schemata: {} }, 1);
     const subscription = {
       application: "x",
       subscription: "s",
       handler: "https://h.example/",
       maxRetries: 1,
     };
-    await store.createSubscription({ ...subscription, action: "a", active: true, secret: "s" }, 1);
-    await store.updateSubscription(1, { action: "b" }, 1);
+    await store.catalog.createSubscription({ ...subscription, action: "a", active: true, secret: "s" }, 1);
+    await store.catalog.updateSubscription(1, { action: "b" }, 1);
     await store.close();
     const series = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${DELIVERIES})`;
     rawSql(
@@ -42,15 +43,15 @@ describe("a read that looks through very much", () => {
   afterEach(() => store.close());
 
   /** Its subscription had only events of the other action, each of which has to be looked at. */
-  const long = (): Promise<unknown> => store.listDeliveries({ action: "b", limit: 50 });
+  const long = (): Promise<unknown> => store.queue.list({ action: "b", limit: 50 });
 
   it("lets writes and other reads pass", async () => {
     const answers: unknown[] = [];
     const reading = Promise.all([long(), long()].map(async (read) => answers.push(await read)));
     let passed = 0;
     for (; answers.length < 2; passed += 1) {
-      await store.createToken({ name: "t", scopes: [], hash: `h${passed}` }, 1);
-      expect(await store.findToken(`h${passed}`)).toBeDefined();
+      await store.tokens.create({ name: "t", scopes: [], hash: `h${passed}` }, 1);
+      expect(await store.tokens.find(`h${passed}`)).toBeDefined();
     }
     await reading;
     expect(answers).toEqual([[], []]);

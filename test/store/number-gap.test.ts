@@ -27,7 +27,7 @@ const open = (nowMs = NOW): Promise<Store> =>
   openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(nowMs) });
 
 async function bytesOf(store: Store): Promise<Buffer> {
-  const backup = await store.backup();
+  const backup = await store.admin.backup();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
   await backup.close();
@@ -44,8 +44,8 @@ function put(bytes: Uint8Array, nowMs: number): Promise<Restored> {
 
 /** One more of all that has a number; answers the numbers. */
 async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
-  const action = await store.createAction({ action: name, application: "x", schemata: {} }, nowMs);
-  const subscription = await store.createSubscription(
+  const action = await store.catalog.createAction({ action: name, application: "x", schemata: {} }, nowMs);
+  const subscription = await store.catalog.createSubscription(
     {
       application: "x",
       subscription: name,
@@ -58,23 +58,23 @@ async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Rec
     nowMs,
   );
   const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
-  const [recorded] = await store.recordEvents([event], nowMs);
-  const token = await store.createToken({ name, hash: hashToken(name), scopes: [] }, nowMs);
-  const plan = await store.planReplay({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
-  const replay = await store.startReplay(plan!, nowMs);
-  const [delivery] = await store.listDeliveries({ subscription: subscription.rowid, limit: 1 });
+  const [recorded] = await store.events.record([event], nowMs);
+  const token = await store.tokens.create({ name, hash: hashToken(name), scopes: [] }, nowMs);
+  const plan = await store.replays.plan({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
+  const replay = await store.replays.start(plan!, nowMs);
+  const [delivery] = await store.queue.list({ subscription: subscription.rowid, limit: 1 });
   const records = { action, subscription, token, delivery: delivery!, replay: replay! };
   const numbers = Object.entries(records).map(([noun, { rowid }]) => [noun, rowid] as const);
   return { ...Object.fromEntries(numbers), event: recorded?.kind === "recorded" ? recorded.rowid : 0 };
 }
 
 async function publish(store: Store, count: number, nowMs: number): Promise<number[]> {
-  const { actionId, revision } = (await store.findAction("a"))!;
+  const { actionId, revision } = (await store.catalog.findAction("a"))!;
   const payload = Buffer.from("{}");
   const rowids: number[] = [];
   while (rowids.length < count) {
     const left = Array.from({ length: count - rowids.length }, () => ({ actionId, revision, payload }));
-    for (const outcome of await store.recordEvents(left, nowMs)) {
+    for (const outcome of await store.events.record(left, nowMs)) {
       if (outcome.kind === "recorded") rowids.push(outcome.rowid);
     }
   }
@@ -164,21 +164,21 @@ it("lists, replays and prunes on both sides of the numbers passed over", async (
   const all = [...before, ...after];
 
   const list = async (page: number, order: "asc" | "desc") => {
-    const { events, total } = await restored.listEvents({ order, limit: 10, page });
+    const { events, total } = await restored.events.list({ order, limit: 10, page });
     return { ids: events.map(({ rowid }) => rowid), total };
   };
   expect(await list(500, "asc")).toEqual({ ids: all.slice(4_990, 5_000), total: all.length });
   expect(await list(501, "desc")).toEqual({ ids: all.slice(4_991, 5_001).toReversed(), total: all.length });
   const between = { order: "asc", limit: 1, page: 1, fromMs: NOW + DAY_MS, applications: ["x"] } as const;
-  expect(await restored.listEvents(between)).toMatchObject({ total: 5_000, events: [{ rowid: after[0] }] });
-  const [oldest] = await restored.listDeliveries({ limit: 1, toMs: NOW + DAY_MS, after: after[0]! });
+  expect(await restored.events.list(between)).toMatchObject({ total: 5_000, events: [{ rowid: after[0] }] });
+  const [oldest] = await restored.queue.list({ limit: 1, toMs: NOW + DAY_MS, after: after[0]! });
   expect(oldest).toMatchObject({ event_id: before.at(-1) });
 
   const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
-  const late = await restored.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
-  const plan = await restored.planReplay({ subscription: late.rowid, selection: "missed", fromMs: NOW });
-  expect(await restored.countReplay(plan!)).toEqual({ count: all.length, rest: [] });
-  const found = await restored.findExpired({
+  const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
+  const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
+  expect(await restored.replays.count(plan!)).toEqual({ count: all.length, rest: [] });
+  const found = await restored.events.findExpired({
     beforeMs: NOW + 200 * DAY_MS,
     most: 20_000,
     after: before.at(-2)!,

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+import { MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
 import { restore } from "../../src/store/libsql/files/restore.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -16,12 +17,7 @@ const scratch = useScratch();
 describe("a file of an older form", () => {
   it("is told of, and how it would be brought up to date, without a byte being written", async () => {
     const file = join(scratch.path, "evreg.db");
-    rawSql(
-      file,
-      ...(MIGRATIONS[0]?.statements ?? []),
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 1",
-    );
+    writeOlderFile(file, 1);
     const before = readFileSync(file);
     const pending = MIGRATIONS.slice(1).map(({ version, name }) => ({ version, name }));
     const status = { file, exists: true, current: 1, latest: MIGRATIONS.length, pending };
@@ -52,11 +48,9 @@ describe("a file of an older form", () => {
 describe("a file from before there were counts", () => {
   it("has them once it is open, and the same events", async () => {
     const file = join(scratch.path, "evreg.db");
-    rawSql(
+    writeOlderFile(
       file,
-      ...(MIGRATIONS[0]?.statements ?? []),
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 1",
+      1,
       "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1), ('b', 'x', 1, 1)",
       `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000)
         INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
@@ -68,9 +62,9 @@ describe("a file from before there were counts", () => {
       logger: silentLogger,
     });
     const page = { order: "asc" as const, limit: 2, page: 451 };
-    const { events, total } = await store.listEvents({ ...page, action: "b" });
+    const { events, total } = await store.events.list({ ...page, action: "b" });
     expect([events.map(({ rowid }) => rowid), total]).toEqual([[9_010, 9_020], 1_000]);
-    expect((await store.listEvents({ ...page, fromMs: 4_001 })).total).toBe(6_000);
+    expect((await store.events.list({ ...page, fromMs: 4_001 })).total).toBe(6_000);
     await store.close();
     const counted = "SELECT sum(events) AS n FROM event_count WHERE action_id = 0";
     expect(rawSql(file, counted)).toEqual([{ n: 8_191 }]);
@@ -80,20 +74,17 @@ describe("a file from before there were counts", () => {
 describe("a file from before there were checksums", () => {
   it("keeps its events as they are, tells that they have none, and gives one to each new event", async () => {
     const file = join(scratch.path, "evreg.db");
-    const before = MIGRATIONS.slice(0, 10);
-    rawSql(
+    writeOlderFile(
       file,
-      ...before.flatMap(({ statements }) => statements),
-      `PRAGMA application_id = ${APPLICATION_ID}`,
-      "PRAGMA user_version = 10",
+      10,
       "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)",
       "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
       "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, x'7b7d')",
     );
     expect(await checkFile(file)).toMatchObject({ form: 10, events_without_checksum: 1, impossible: [] });
     const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
-    await store.recordEvents([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
-    const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+    await store.events.record([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["{}", '{"n":1}']);
     await store.close();
     expect(await checkFile(file)).toMatchObject({

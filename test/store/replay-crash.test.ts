@@ -11,17 +11,20 @@ const EVENTS = 2_000;
 
 it("a replay that is killed in the middle again and again makes each delivery due just once", async () => {
   const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
-  const { rowid: actionId } = await store.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
+  const { rowid: actionId } = await store.catalog.createAction(
+    { action: "a.b", application: "x", schemata: {} },
+    1,
+  );
   const payload = Buffer.from("{}");
   for (let done = 0; done < EVENTS; done += 1_000) {
     const batch = Array.from({ length: 1_000 }, () => ({ actionId, revision: 1, payload }));
-    await store.recordEvents(batch, Date.now());
+    await store.events.record(batch, Date.now());
   }
   const handler = "https://h.example/";
   const names = { application: "x", subscription: "s", action: "a.b", handler };
-  await store.createSubscription({ ...names, maxRetries: 5, active: true, secret: "s" }, 1);
-  const plan = await store.planReplay({ subscription: 1, selection: "all", fromMs: 0 });
-  await store.startReplay(plan!, Date.now());
+  await store.catalog.createSubscription({ ...names, maxRetries: 5, active: true, secret: "s" }, 1);
+  const plan = await store.replays.plan({ subscription: 1, selection: "all", fromMs: 0 });
+  await store.replays.start(plan!, Date.now());
   await store.close();
 
   let told = 0;

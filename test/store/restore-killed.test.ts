@@ -30,13 +30,13 @@ beforeEach(async () => {
 
 async function makeData(folder: string, action: string): Promise<void> {
   const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
-  await store.createAction({ action, application: "x", schemata: {} }, Date.now());
+  await store.catalog.createAction({ action, application: "x", schemata: {} }, Date.now());
   await store.close();
 }
 
 async function actions(): Promise<readonly string[]> {
   const store = await openLibsqlStore({ folder: data, owner: testOwner(), logger: silentLogger });
-  const found = await store.listActions({});
+  const found = await store.catalog.listActions({});
   await store.close();
   return found.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
 }

@@ -23,14 +23,14 @@ const open = (folder: string, encryption?: EncryptionKeys): Promise<Store> =>
 /** A backup of a store with this action and one event of it. */
 async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
   const store = await open(join(scratch.path, action), encryption);
-  const { rowid } = await store.createAction({ action, application: "x", schemata: {} }, NOW);
-  await store.recordEvents([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
+  const { rowid } = await store.catalog.createAction({ action, application: "x", schemata: {} }, NOW);
+  await store.events.record([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
   return closedTo(store);
 }
 
 /** A backup of a store, which is closed. */
 async function closedTo(store: Store): Promise<Buffer> {
-  const backup = await store.backup();
+  const backup = await store.admin.backup();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
   await store.close();
@@ -63,7 +63,7 @@ async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<st
 
 async function actionsIn(folder: string, encryption?: EncryptionKeys): Promise<readonly string[]> {
   const store = await open(folder, encryption);
-  const actions = await store.listActions({});
+  const actions = await store.catalog.listActions({});
   await store.close();
   return actions.map(({ action }) => action).filter((action) => !action.startsWith("evreg."));
 }
@@ -87,7 +87,7 @@ describe("restoring a backup", () => {
 
   it("keeps what was there beside it, and only when told to replace it", async () => {
     const store = await open(data);
-    await store.createAction({ action: "was.there", application: "x", schemata: {} }, NOW);
+    await store.catalog.createAction({ action: "was.there", application: "x", schemata: {} }, NOW);
     await store.close();
     expect(await refusal(put(backup), "conflict")).toContain("--force");
     expect(await actionsIn(data)).toEqual(["was.there"]);
@@ -121,7 +121,7 @@ describe("restoring a backup", () => {
   it("keeps the token file with a token of the backup, and sets another aside", async () => {
     const [mine, other] = [`evreg_${"a".repeat(36)}`, `evreg_${"b".repeat(36)}`];
     const source = await open(join(scratch.path, "from.backup"));
-    await source.createToken({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
+    await source.tokens.create({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
     const bytes = await closedTo(source);
 
     expect(await put(bytes)).toMatchObject({ tokens: 1, token_file: null, token_file_kept: null });

@@ -4,7 +4,7 @@ import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { keepServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+
 import { fly } from "../../src/store/libsql/group-commit.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import { MERGED_WRITES } from "../../src/store/libsql/operations.ts";
@@ -13,6 +13,7 @@ import type { WireOp } from "../../src/store/libsql/thread/protocol.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -36,7 +37,7 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
   await (await open()).close();
   rawSql(file, `UPDATE action_revision SET schemata = '{"type":"object"}' WHERE action_id = 1`);
   const store = await open();
-  const first = (await store.listActions({})).find(({ rowid }) => rowid === 1);
+  const first = (await store.catalog.listActions({})).find(({ rowid }) => rowid === 1);
   expect(first).toMatchObject({ revision: 2, schemata: { additionalProperties: false } });
   // What was recorded under the one before keeps its number.
   await store.close();
@@ -50,11 +51,9 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
 });
 
 it("an action of such a name from before they were kept stays its owner's, and that event is not told", async () => {
-  rawSql(
+  writeOlderFile(
     join(scratch.path, "evreg.db"),
-    ...MIGRATIONS.filter(({ version }) => version < 7).flatMap(({ statements }) => statements),
-    `PRAGMA application_id = ${APPLICATION_ID}`,
-    "PRAGMA user_version = 6",
+    6,
     `INSERT INTO action (action, application, revision, created_ms) VALUES ('${NAME}', 'x', 1, 1), ('b', 'x', 1, 1)`,
     "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
   );
@@ -63,25 +62,29 @@ it("an action of such a name from before they were kept stays its owner's, and t
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
   const store = await open({ logger, onServiceEvents: (counts) => void told.push(counts) });
   expect(warnings).toEqual([{ actions: [NAME] }]);
-  expect(await store.findAction(NAME)).toMatchObject({ application: "x", isBuiltIn: false, schemata: {} });
+  expect(await store.catalog.findAction(NAME)).toMatchObject({
+    application: "x",
+    isBuiltIn: false,
+    schemata: {},
+  });
   const record = { actionId: 1, revision: 1, payload: Buffer.from("{}") };
-  expect(await store.recordEvents([record], 1)).toMatchObject([{ kind: "recorded" }]);
+  expect(await store.events.record([record], 1)).toMatchObject([{ kind: "recorded" }]);
 
-  await store.createSubscription({ ...OPERATOR, subscription: "own", action: NAME }, 1);
-  await store.createSubscription(
+  await store.catalog.createSubscription({ ...OPERATOR, subscription: "own", action: NAME }, 1);
+  await store.catalog.createSubscription(
     { ...OPERATOR, subscription: "gone", action: "evreg.subscription.deactivated" },
     1,
   );
-  await store.createSubscription({ ...OPERATOR, subscription: "b", action: "b" }, 1);
-  await store.recordEvents([{ ...record, actionId: 2 }], 1);
-  const [claim] = (await store.claimDue(claimRequest({ nowMs: 2 }))).claims;
+  await store.catalog.createSubscription({ ...OPERATOR, subscription: "b", action: "b" }, 1);
+  await store.events.record([{ ...record, actionId: 2 }], 1);
+  const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
   const { deliveryId, claimId } = claim!;
   const next = { kind: "gone", reason: "Gone.", handler: OPERATOR.handler } as const;
-  await store.finishAttempts(
+  await store.queue.finish(
     [{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 410, next }],
     3,
   );
-  const { events } = await store.listEvents({ order: "asc", limit: 9, page: 1 });
+  const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
   expect(events.map(({ action }) => action)).toEqual([NAME, "b", "evreg.subscription.deactivated"]);
   // Whoever opened the store hears of what was recorded.
   expect(told).toEqual([{ events: 1, deliveries: 1 }]);

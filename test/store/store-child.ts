@@ -41,17 +41,23 @@ if (mode === "hold") {
 } else {
   const actionId = await prepare();
   await Promise.all([...Array.from({ length: 8 }, () => publish(actionId)), mode === "publish" && deliver()]);
-  print({ ...seen.refused, condition: store.condition(), fatal: seen.fatal });
+  print({ ...seen.refused, condition: store.admin.health(), fatal: seen.fatal });
 }
 await store.close();
 process.exit(0);
 
 async function prepare(): Promise<number> {
-  const found = await store.findAction("a.b");
+  const found = await store.catalog.findAction("a.b");
   if (found !== undefined) return found.rowid;
-  const action = await store.createAction({ action: "a.b", application: "x", schemata: {} }, Date.now());
+  const action = await store.catalog.createAction(
+    { action: "a.b", application: "x", schemata: {} },
+    Date.now(),
+  );
   const subscription = { application: "x", subscription: "s", action: "a.b", handler: "https://h.example/" };
-  await store.createSubscription({ ...subscription, maxRetries: 5, active: true, secret: "s" }, Date.now());
+  await store.catalog.createSubscription(
+    { ...subscription, maxRetries: 5, active: true, secret: "s" },
+    Date.now(),
+  );
   return action.rowid;
 }
 
@@ -59,7 +65,7 @@ async function publish(actionId: number): Promise<void> {
   const payload = Buffer.from(JSON.stringify({ filler: "x".repeat(PAYLOAD_BYTES) }));
   try {
     for (;;) {
-      const [outcome] = await store.recordEvents([{ actionId, revision: 1, payload }], Date.now());
+      const [outcome] = await store.events.record([{ actionId, revision: 1, payload }], Date.now());
       if (outcome?.kind === "recorded") print(outcome.rowid);
     }
   } catch (error) {
@@ -70,8 +76,8 @@ async function publish(actionId: number): Promise<void> {
 
 async function replay(): Promise<void> {
   for (;;) {
-    const { claims } = await store.claimDue(claimRequest({ nowMs: Date.now() + 1_000 }));
-    await store.finishAttempts(
+    const { claims } = await store.queue.claim(claimRequest({ nowMs: Date.now() + 1_000 }));
+    await store.queue.finish(
       claims.map(({ deliveryId, claimId }) => {
         const next = { kind: "delivered" } as const;
         return { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200, next };
@@ -79,7 +85,7 @@ async function replay(): Promise<void> {
       Date.now(),
     );
     const step = { nowMs: Date.now(), most: 7, mostDue: 7, mostUnfinished: 7 };
-    const { queued, state } = await store.stepReplay(1, step);
+    const { queued, state } = await store.replays.advance(1, step);
     print(state === "ended" ? state : String(queued));
     if (state === "ended") return;
   }
@@ -88,11 +94,11 @@ async function replay(): Promise<void> {
 /** Leases five at a time and finishes one of them. */
 async function deliver(): Promise<void> {
   for (;;) {
-    const { claims } = await store.claimDue(claimRequest({ nowMs: Date.now(), limit: 5 }));
+    const { claims } = await store.queue.claim(claimRequest({ nowMs: Date.now(), limit: 5 }));
     const [claimed] = claims;
     if (claimed === undefined) continue;
     const { deliveryId, claimId } = claimed;
     const result = { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200 };
-    await store.finishAttempts([{ ...result, next: { kind: "delivered" } }], Date.now());
+    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], Date.now());
   }
 }

@@ -97,94 +97,96 @@ export function createLibsqlStore(
 
   return {
     dataId,
-
-    createAction: (input, nowMs) => write("createAction", input, nowMs),
-    findAction: (name) => ask("findAction", name),
-    listActions: (query) => ask("listActions", query),
-    reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
-    findRevision: (action, revision) => ask("findRevision", action, revision),
-    listRevisions: (query) => ask("listRevisions", query),
-
-    async recordEvents(batch, nowMs, options) {
-      if (batch.length === 0) return [];
-      const { outcome } = await add(
-        recordWrite(batch, nowMs, options?.atomic === true, fanOut.rowsOf(batch)),
-      );
-      const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
-      fanOut.note(batch, outcomes);
-      for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
-      return outcomes;
+    catalog: {
+      createAction: (input, nowMs) => write("createAction", input, nowMs),
+      findAction: (name) => ask("findAction", name),
+      listActions: (query) => ask("listActions", query),
+      reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
+      findRevision: (action, revision) => ask("findRevision", action, revision),
+      listRevisions: (query) => ask("listRevisions", query),
+      createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
+      findSubscription: (id) => ask("findSubscription", id),
+      listSubscriptions: (query) => ask("listSubscriptions", query),
+      updateSubscription: async (id, patch, nowMs) =>
+        damaged.mended(id, heard(await write("updateSubscription", id, patch, nowMs, key))),
+      rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
+      deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
     },
-    async listEvents(query) {
-      const { value, bytes } = await read("listEvents", query);
-      return { events: value.events.map((event) => stored(event, bytes)), total: value.total };
+    events: {
+      async record(batch, nowMs, options) {
+        if (batch.length === 0) return [];
+        const { outcome } = await add(
+          recordWrite(batch, nowMs, options?.atomic === true, fanOut.rowsOf(batch)),
+        );
+        const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
+        fanOut.note(batch, outcomes);
+        for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
+        return outcomes;
+      },
+      async list(query) {
+        const { value, bytes } = await read("listEvents", query);
+        return { events: value.events.map((event) => stored(event, bytes)), total: value.total };
+      },
+      async find(id) {
+        const { value, bytes } = await read("findEvent", id);
+        return value === undefined ? undefined : stored(value, bytes);
+      },
+      findExpired: (query) => ask("findExpired", query),
+      remove: async (eventIds) => (await writeRows(REMOVED_ROWS, "removeEvents", eventIds)).value,
     },
-    async findEvent(id) {
-      const { value, bytes } = await read("findEvent", id);
-      return value === undefined ? undefined : stored(value, bytes);
+    queue: {
+      async claim(request) {
+        const { value, bytes } = await writeRows(1, "claimDue", claimCall(request, damaged.subscriptions));
+        for (const id of value.unreadable) damaged.noteSubscription(id);
+        for (const eventId of value.damaged) damaged.note(eventId);
+        return claimAnswer(value, bytes, secrets);
+      },
+      async finish(results, nowMs, options) {
+        if (results.length === 0) {
+          return {
+            applied: [],
+            deferred: [],
+            ended: { delivered: 0, failed: 0, filtered: 0 },
+            deactivated: [],
+          };
+        }
+        const { outcome } = await add(finishWrite(results, nowMs, options));
+        return heard(valueOf(outcome) as MergedResult<"finishAttempts">);
+      },
+      releaseExpired: (nowMs) => write("releaseExpired", nowMs),
+      list: (query) => ask("listDeliveries", query),
+      find: (id) => ask("findDelivery", id),
+      retry: (id, nowMs) => write("retryDelivery", id, nowMs),
+      skip: async (id, nowMs) => heard(await write("skipDelivery", id, nowMs)),
+      countPending: (id) => ask("countWaiting", id),
+      backlog: (nowMs) => ask("countBacklog", nowMs),
     },
-
-    findExpired: (query) => ask("findExpired", query),
-    removeEvents: async (eventIds) => (await writeRows(REMOVED_ROWS, "removeEvents", eventIds)).value,
-
-    createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
-    findSubscription: (id) => ask("findSubscription", id),
-    listSubscriptions: (query) => ask("listSubscriptions", query),
-    updateSubscription: async (id, patch, nowMs) =>
-      damaged.mended(id, heard(await write("updateSubscription", id, patch, nowMs, key))),
-    rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
-    deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
-
-    countWaiting: (id) => ask("countWaiting", id),
-    listDeliveries: (query) => ask("listDeliveries", query),
-    findDelivery: (id) => ask("findDelivery", id),
-    retryDelivery: (id, nowMs) => write("retryDelivery", id, nowMs),
-    skipDelivery: async (id, nowMs) => heard(await write("skipDelivery", id, nowMs)),
-
-    planReplay: (request) => ask("planReplay", request),
-    countReplay: (plan) => ask("countReplay", plan),
-    startReplay: (plan, nowMs) => write("startReplay", plan, nowMs),
-    stepReplay: async (id, step) => heard((await writeRows(step.most, "stepReplay", id, step)).value),
-    runningReplays: () => ask("runningReplays"),
-    findReplay: (id) => ask("findReplay", id),
-    listReplays: (query) => ask("listReplays", query),
-    cancelReplay: async (id, nowMs) => heard(await write("cancelReplay", id, nowMs)),
-
-    async claimDue(request) {
-      const { value, bytes } = await writeRows(1, "claimDue", claimCall(request, damaged.subscriptions));
-      for (const id of value.unreadable) damaged.noteSubscription(id);
-      for (const eventId of value.damaged) damaged.note(eventId);
-      return claimAnswer(value, bytes, secrets);
+    replays: {
+      plan: (request) => ask("planReplay", request),
+      count: (plan) => ask("countReplay", plan),
+      start: (plan, nowMs) => write("startReplay", plan, nowMs),
+      advance: async (id, step) => heard((await writeRows(step.most, "stepReplay", id, step)).value),
+      running: () => ask("runningReplays"),
+      find: (id) => ask("findReplay", id),
+      list: (query) => ask("listReplays", query),
+      cancel: async (id, nowMs) => heard(await write("cancelReplay", id, nowMs)),
     },
-    async finishAttempts(results, nowMs, options) {
-      if (results.length === 0) {
-        return {
-          applied: [],
-          deferred: [],
-          ended: { delivered: 0, failed: 0, filtered: 0 },
-          deactivated: [],
-        };
-      }
-      const { outcome } = await add(finishWrite(results, nowMs, options));
-      return heard(valueOf(outcome) as MergedResult<"finishAttempts">);
+    tokens: {
+      create: (input, nowMs) => write("createToken", input, nowMs),
+      find: (hash) => ask("findToken", hash),
+      list: () => ask("listTokens"),
+      revoke: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
+      async recordUses(uses) {
+        if (uses.length > 0) await write("touchTokens", uses);
+      },
     },
-    releaseExpired: (nowMs) => write("releaseExpired", nowMs),
-
-    createToken: (input, nowMs) => write("createToken", input, nowMs),
-    findToken: (hash) => ask("findToken", hash),
-    listTokens: () => ask("listTokens"),
-    revokeToken: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
-    async touchTokens(uses) {
-      if (uses.length > 0) await write("touchTokens", uses);
+    admin: {
+      backup: (signal) => backups.make(signal),
+      damagedEvents: () => damaged.events,
+      unreadableSubscriptions: () => damaged.subscriptions,
+      commits: () => commits,
+      health: () => keeper.condition(),
     },
-
-    backup: (signal) => backups.make(signal),
-
-    damagedEvents: () => damaged.events,
-    unreadableSubscriptions: () => damaged.subscriptions,
-    countBacklog: (nowMs) => ask("countBacklog", nowMs),
-    commits: () => commits,
-    condition: () => keeper.condition(),
     close: () => (closing ??= letGo()),
   };
 }

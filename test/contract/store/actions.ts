@@ -13,7 +13,7 @@ export function actionSuite(open: OpenStore): void {
       description: "NUL \u0000, half a pair \ud800, \u2028, 'quotes' \"double\" \\ and 🦉",
       properties: { "10": {}, "2": {}, __proto__2: {} },
     };
-    const created = await on.store.createAction(
+    const created = await on.store.catalog.createAction(
       { action: "a.b-c_1", application: "Größe 🦉", schemata },
       NOW,
     );
@@ -37,7 +37,7 @@ export function actionSuite(open: OpenStore): void {
       deprecatedMs: null,
       isBuiltIn: false,
     };
-    expect(await on.store.findAction("a.b-c_1")).toEqual(stored);
+    expect(await on.store.catalog.findAction("a.b-c_1")).toEqual(stored);
   });
 
   it("refuses a name that is taken, and stays usable", async () => {
@@ -48,7 +48,7 @@ export function actionSuite(open: OpenStore): void {
       message: expect.stringContaining("crm"),
       details: { field: "action", value: "user.created" },
     });
-    expect((await on.store.findAction("user.created"))?.application).toBe("crm");
+    expect((await on.store.catalog.findAction("user.created"))?.application).toBe("crm");
   });
 
   it("lists by name, of one application or of those a token may see", async () => {
@@ -56,7 +56,7 @@ export function actionSuite(open: OpenStore): void {
     await on.action("a.one", "shop");
     await on.action("c.three", "crm");
     const names = async (query: ActionSelection) =>
-      (await on.store.listActions(query)).map(({ action }) => action);
+      (await on.store.catalog.listActions(query)).map(({ action }) => action);
     expect(await names({})).toEqual(["a.one", "b.two", "c.three", ...SERVICE_EVENT_NAMES.toSorted()]);
     expect(await names({ application: "crm" })).toEqual(["b.two", "c.three"]);
     expect(await names({ applications: ["shop", "none"] })).toEqual(["a.one"]);
@@ -70,21 +70,24 @@ export function actionSuite(open: OpenStore): void {
 
   it("finds no action by another name, nor by one cut at a NUL", async () => {
     await on.action("user.created");
-    expect(await on.store.findAction("user")).toBeUndefined();
-    const cut = await on.store.findAction("user.created\u0000.v2").catch(() => undefined);
+    expect(await on.store.catalog.findAction("user")).toBeUndefined();
+    const cut = await on.store.catalog.findAction("user.created\u0000.v2").catch(() => undefined);
     expect(cut).toBeUndefined();
   });
 
   it("revises only on the edition the change was based on", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: { type: "object", required: ["id"] } };
-    const revised = await on.store.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 5);
+    const revised = await on.store.catalog.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 5);
     expect(revised).toMatchObject({ revision: 2, schemata: change.schemata, application: "crm" });
-    expect(await on.store.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 6)).toBe("stale");
-    const moved = await on.store.reviseAction({ ...change, basedOnEdition: 2, application: "hr" }, NOW + 7);
+    expect(await on.store.catalog.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 6)).toBe("stale");
+    const moved = await on.store.catalog.reviseAction(
+      { ...change, basedOnEdition: 2, application: "hr" },
+      NOW + 7,
+    );
     expect(moved).toMatchObject({ revision: 3, application: "hr", timestamped: action.timestamped });
     expect(
-      await on.store.reviseAction({ ...change, action: "none", basedOnEdition: 1 }, NOW),
+      await on.store.catalog.reviseAction({ ...change, action: "none", basedOnEdition: 1 }, NOW),
     ).toBeUndefined();
   });
 
@@ -94,9 +97,9 @@ export function actionSuite(open: OpenStore): void {
       const schemata = { type: "object", title: `no. ${edition + 1}` };
       const admission = { compatibility: "consumer", breaks: edition } as const;
       const change = { action, schemata, basedOnEdition: edition };
-      await on.store.reviseAction(edition === 1 ? change : { ...change, admission }, NOW + edition);
+      await on.store.catalog.reviseAction(edition === 1 ? change : { ...change, admission }, NOW + edition);
     }
-    const all = await on.store.listRevisions({ action, limit: 10 });
+    const all = await on.store.catalog.listRevisions({ action, limit: 10 });
     expect(all.map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
     expect(all[1]).toEqual({
       action,
@@ -106,22 +109,22 @@ export function actionSuite(open: OpenStore): void {
       timestamped: "2026-03-01T12:00:00.002Z",
     });
     expect(all.slice(2).map(({ admission }) => admission)).toEqual([null, null]);
-    expect(await on.store.listRevisions({ action, limit: 2, after: 4 })).toEqual(all.slice(1, 3));
-    expect(await on.store.findRevision(action, 3)).toEqual(all[1]);
-    expect(await on.store.findRevision(action, 5)).toBeUndefined();
-    expect(await on.store.findRevision("none", 1)).toBeUndefined();
-    expect(await on.store.listRevisions({ action: "none", limit: 10 })).toEqual([]);
+    expect(await on.store.catalog.listRevisions({ action, limit: 2, after: 4 })).toEqual(all.slice(1, 3));
+    expect(await on.store.catalog.findRevision(action, 3)).toEqual(all[1]);
+    expect(await on.store.catalog.findRevision(action, 5)).toBeUndefined();
+    expect(await on.store.catalog.findRevision("none", 1)).toBeUndefined();
+    expect(await on.store.catalog.listRevisions({ action: "none", limit: 10 })).toEqual([]);
   });
 
   it("changes settings without a revision, and keeps the time since when it is deprecated", async () => {
     const { action, ...created } = await on.action();
     const change = (settings: Partial<ActionSettings>, edition: number) =>
-      on.store.reviseAction({ action, settings, basedOnEdition: edition }, NOW + edition);
+      on.store.catalog.reviseAction({ action, settings, basedOnEdition: edition }, NOW + edition);
     const ended = { deprecated: true, successor: "user.created.v2" };
     expect(await change(ended, 1)).toEqual({ ...created, action, ...ended });
     await change({ compatibility: "none", compatibility_against: "all", retired: true }, 2);
     expect(await change({ deprecated: true }, 2)).toBe("stale");
-    expect(await on.store.findAction(action)).toEqual({
+    expect(await on.store.catalog.findAction(action)).toEqual({
       ...created,
       isBuiltIn: false,
       ...ended,
@@ -135,14 +138,14 @@ export function actionSuite(open: OpenStore): void {
     });
     await change({ deprecated: false, retired: false, successor: null }, 3);
     const again = { deprecated: false, retired: false, successor: null, deprecatedMs: null, revision: 1 };
-    expect(await on.store.findAction(action)).toMatchObject(again);
-    expect(await on.store.listRevisions({ action, limit: 10 })).toHaveLength(1);
+    expect(await on.store.catalog.findAction(action)).toMatchObject(again);
+    expect(await on.store.catalog.listRevisions({ action, limit: 10 })).toHaveLength(1);
   });
 
   it("lets one of several revisions at the same moment through", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: {}, basedOnEdition: 1 };
-    const answers = await Promise.all([1, 2, 3, 4].map(() => on.store.reviseAction(change, NOW)));
+    const answers = await Promise.all([1, 2, 3, 4].map(() => on.store.catalog.reviseAction(change, NOW)));
     expect(answers.filter((answer) => answer === "stale")).toHaveLength(3);
   });
 }

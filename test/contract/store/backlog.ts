@@ -16,7 +16,7 @@ export function backlogSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
   it("is empty in the beginning", async () => {
-    expect(await on.store.countBacklog(NOW)).toEqual(EMPTY);
+    expect(await on.store.queue.backlog(NOW)).toEqual(EMPTY);
   });
 
   it("has each unfinished delivery in one part, by what it waits for", async () => {
@@ -27,18 +27,18 @@ export function backlogSuite(open: OpenStore): void {
     const [first, second] = claims;
     await on.finish(first!, { kind: "delivered" });
     await on.finish(second!, { kind: "retry", atMs: NOW + 90_000 });
-    expect(await on.store.countBacklog(NOW + 70_000)).toEqual({
+    expect(await on.store.queue.backlog(NOW + 70_000)).toEqual({
       ...EMPTY,
       busy: { deliveries: 2, sinceMs: NOW + 3 },
       waiting: { deliveries: 1, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 10 },
     });
-    expect(await on.store.countBacklog(NOW + 90_000)).toMatchObject({
+    expect(await on.store.queue.backlog(NOW + 90_000)).toMatchObject({
       busy: { deliveries: 3, sinceMs: NOW + 3 },
       waiting: NONE,
     });
     await on.finish(claims[2]!, { kind: "delivered" });
-    expect(await on.store.countBacklog(NOW + 90_000)).toEqual({
+    expect(await on.store.queue.backlog(NOW + 90_000)).toEqual({
       ...EMPTY,
       due: { deliveries: 3, sinceMs: NOW + 3 },
     });
@@ -50,9 +50,9 @@ export function backlogSuite(open: OpenStore): void {
     const gone = await on.subscription(action, { subscription: "gone" });
     await on.subscription(action, { subscription: "active" });
     await on.publish(action, 2);
-    await on.store.updateSubscription(paused.rowid, { active: false }, NOW + 5);
-    await on.store.deleteSubscription(gone.rowid, NOW + 5);
-    expect(await on.store.countBacklog(NOW + 10)).toEqual({
+    await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW + 5);
+    await on.store.catalog.deleteSubscription(gone.rowid, NOW + 5);
+    expect(await on.store.queue.backlog(NOW + 10)).toEqual({
       ...EMPTY,
       due: { deliveries: 2, sinceMs: NOW },
       held: { deliveries: 2, sinceMs: NOW },
@@ -68,27 +68,27 @@ export function backlogSuite(open: OpenStore): void {
     const slow = { slow: { untilMs, handler } };
     await on.finish(claims[0]!, { kind: "failed" }, { statusCode: 503, ...slow });
     await on.finish(claims[1]!, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
-    await on.store.retryDelivery(claims[0]!.deliveryId, NOW + 65_000);
-    expect(await on.store.countBacklog(NOW + 200_000)).toEqual({
+    await on.store.queue.retry(claims[0]!.deliveryId, NOW + 65_000);
+    expect(await on.store.queue.backlog(NOW + 200_000)).toEqual({
       ...EMPTY,
       busy: { deliveries: 1, sinceMs: NOW + 65_000 },
       waiting: { deliveries: 3, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 60_000 },
     });
-    expect(await on.store.countBacklog(untilMs)).toMatchObject({
+    expect(await on.store.queue.backlog(untilMs)).toMatchObject({
       busy: { deliveries: 4, sinceMs: NOW + 65_000 },
       waiting: NONE,
     });
     const [again] = (await on.claim({ nowMs: NOW + 200_000, limit: 1 })).claims;
     expect(again?.deliveryId).toBe(claims[0]!.deliveryId);
-    expect(await on.store.countBacklog(NOW + 200_000)).toMatchObject({
+    expect(await on.store.queue.backlog(NOW + 200_000)).toMatchObject({
       due: NONE,
       busy: NONE,
       waiting: { deliveries: 3 },
       delivering: { deliveries: 2 },
     });
     // What was due all along could only be sent since then.
-    expect(await on.store.countBacklog(untilMs + 5)).toMatchObject({
+    expect(await on.store.queue.backlog(untilMs + 5)).toMatchObject({
       busy: { deliveries: 3, sinceMs: untilMs },
     });
   });
@@ -97,13 +97,13 @@ export function backlogSuite(open: OpenStore): void {
     const action = await on.action();
     const { handler } = await on.subscription(action, { settings: { ordered: true } });
     await on.publish(action, 4);
-    expect(await on.store.countBacklog(NOW + 10)).toEqual({
+    expect(await on.store.queue.backlog(NOW + 10)).toEqual({
       ...EMPTY,
       due: { deliveries: 1, sinceMs: NOW },
       waiting: { deliveries: 3, sinceMs: undefined },
     });
     const [first] = (await on.claim({ most: 1 })).claims;
-    expect(await on.store.countBacklog(NOW + 70_000)).toMatchObject({
+    expect(await on.store.queue.backlog(NOW + 70_000)).toMatchObject({
       due: NONE,
       waiting: { deliveries: 3 },
       delivering: { deliveries: 1 },
@@ -111,8 +111,8 @@ export function backlogSuite(open: OpenStore): void {
     const atMs = NOW + 90_000;
     await on.finish(first!, { kind: "retry", atMs }, { statusCode: 500, slow: { untilMs: atMs, handler } });
     const waiting = { ...EMPTY, waiting: { deliveries: 4, sinceMs: undefined } };
-    expect(await on.store.countBacklog(atMs - 1)).toEqual(waiting);
-    expect(await on.store.countBacklog(atMs + 7)).toMatchObject({
+    expect(await on.store.queue.backlog(atMs - 1)).toEqual(waiting);
+    expect(await on.store.queue.backlog(atMs + 7)).toMatchObject({
       due: { deliveries: 1, sinceMs: atMs },
       waiting: { deliveries: 3 },
     });
@@ -124,9 +124,9 @@ export function backlogSuite(open: OpenStore): void {
     await on.subscription(action, { subscription: "free" });
     await on.publish(action, 3);
     const parts = { due: { deliveries: 3, sinceMs: NOW }, paced: { deliveries: 3, sinceMs: NOW } };
-    expect(await on.store.countBacklog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
-    await on.store.updateSubscription(rowid, { active: false }, NOW + 5);
-    expect(await on.store.countBacklog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
+    expect(await on.store.queue.backlog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
+    await on.store.catalog.updateSubscription(rowid, { active: false }, NOW + 5);
+    expect(await on.store.queue.backlog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
   });
 
   it("is not changed by what ends for good", async () => {
@@ -136,12 +136,12 @@ export function backlogSuite(open: OpenStore): void {
     const { claims } = await on.claim();
     await on.finish(claims[0]!, { kind: "delivered" });
     await on.finish(claims[1]!, { kind: "failed" });
-    expect(await on.store.countBacklog(NOW + 99_000)).toEqual(EMPTY);
+    expect(await on.store.queue.backlog(NOW + 99_000)).toEqual(EMPTY);
   });
 
   it("comes with what committing took: every write in one transaction, and none for a refused one", async () => {
     const action = await on.action();
-    const { commitSeconds, transactionSeconds, writes } = on.store.commits();
+    const { commitSeconds, transactionSeconds, writes } = on.store.admin.commits();
     const before = { commits: total(commitSeconds.counts), writes: writes.sum };
     await Promise.all([on.publish(action, 1), on.publish(action, 1), on.publish(action, 1)]);
     await expect(on.action()).rejects.toMatchObject({ code: "conflict" });

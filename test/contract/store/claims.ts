@@ -29,7 +29,7 @@ export function claimSuite(open: OpenStore): void {
     const action = await on.action();
     const mine = await on.subscription(action, { maxRetries: 3 });
     const payload = '{"id": 1.0}';
-    await on.store.recordEvents([eventOf(action, payload)], NOW);
+    await on.store.events.record([eventOf(action, payload)], NOW);
     const { claims, nextDueAtMs } = await on.claim();
     expect(claims).toHaveLength(1);
     expect(nextDueAtMs).toBeUndefined();
@@ -47,7 +47,7 @@ export function claimSuite(open: OpenStore): void {
       },
     });
     expect(Buffer.from(claim?.event.payload ?? []).toString()).toBe(payload);
-    expect(await on.store.findDelivery(claim?.deliveryId ?? 0)).toMatchObject({
+    expect(await on.store.queue.find(claim?.deliveryId ?? 0)).toMatchObject({
       status: "delivering",
       attempt: 1,
       event_id: claim?.event.eventId,
@@ -170,7 +170,7 @@ export function claimSuite(open: OpenStore): void {
       ]),
       others: share(1),
     };
-    const first = await on.store.claimDue({ ...request, tiers: limits(20, 2, 3) });
+    const first = await on.store.queue.claim({ ...request, tiers: limits(20, 2, 3) });
     // One with many leased gets its part all the same: what is left for others is not for those of its tier.
     expect(per(first.claims)).toEqual({
       [ids.get("quick") ?? 0]: 6,
@@ -179,7 +179,7 @@ export function claimSuite(open: OpenStore): void {
       [ids.get("unknown") ?? 0]: 2,
     });
     expect(new Set(first.limitedTiers)).toEqual(new Set([1, 2]));
-    const second = await on.store.claimDue({ ...request, tiers: limits(4, 2, 0) });
+    const second = await on.store.queue.claim({ ...request, tiers: limits(4, 2, 0) });
     expect(per(second.claims)).toEqual({ [ids.get("unknown") ?? 0]: 2, [ids.get("quick") ?? 0]: 2 });
     expect(new Set(second.limitedTiers)).toEqual(new Set([0, 1, 2]));
   });
@@ -192,9 +192,9 @@ export function claimSuite(open: OpenStore): void {
       await on.publish(action, 5, NOW + rowids.length * 1_000);
     }
     const request = claimRequest({ nowMs: NOW + 60_000 });
-    const { claims } = await on.store.claimDue({ ...request, tiers: [{ most: 2, isLatestFirst: true }] });
+    const { claims } = await on.store.queue.claim({ ...request, tiers: [{ most: 2, isLatestFirst: true }] });
     expect(claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([rowids[2], rowids[1]]);
-    const again = await on.store.claimDue({ ...request, tiers: [{ most: 2, isLatestFirst: false }] });
+    const again = await on.store.queue.claim({ ...request, tiers: [{ most: 2, isLatestFirst: false }] });
     expect(again.claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([
       rowids[0],
       rowids[1],
@@ -205,10 +205,10 @@ export function claimSuite(open: OpenStore): void {
     const action = await on.action();
     for (const subscription of ["a", "b", "c"]) await on.subscription(action, { subscription });
     for (let event = 0; event < 3; event += 1) {
-      await on.store.recordEvents([eventOf(action, JSON.stringify("x".repeat(998)))], NOW + event);
+      await on.store.events.record([eventOf(action, JSON.stringify("x".repeat(998)))], NOW + event);
     }
     const claim = (maxPayloadBytes: number): ReturnType<typeof on.claim> =>
-      on.store.claimDue({ ...claimRequest({ nowMs: NOW + 60_000 }), maxPayloadBytes });
+      on.store.queue.claim({ ...claimRequest({ nowMs: NOW + 60_000 }), maxPayloadBytes });
     const first = await claim(2_999);
     expect(first.claims).toHaveLength(6);
     expect(new Set(first.claims.map(({ event }) => event)).size).toBe(2);

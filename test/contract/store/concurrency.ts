@@ -8,22 +8,22 @@ export function concurrencySuite(open: OpenStore): void {
     const action = await on.action();
     await on.subscription(action);
     const outcomes = await Promise.all(
-      Array.from({ length: 1_000 }, (_, n) => on.store.recordEvents([eventOf(action, `{"n":${n}}`)], NOW)),
+      Array.from({ length: 1_000 }, (_, n) => on.store.events.record([eventOf(action, `{"n":${n}}`)], NOW)),
     );
     const rowids = outcomes.map(([outcome]) => recordedRowid(outcome));
     expect(new Set(rowids).size).toBe(1_000);
     for (const n of [0, 1, 499, 998, 999]) {
-      const found = await on.store.findEvent(rowids[n] ?? 0);
+      const found = await on.store.events.find(rowids[n] ?? 0);
       expect(Buffer.from(found?.payload ?? []).toString()).toBe(`{"n":${n}}`);
     }
-    const { total } = await on.store.listEvents({ order: "desc", limit: 1, page: 1 });
+    const { total } = await on.store.events.list({ order: "desc", limit: 1, page: 1 });
     expect(total).toBe(1_000);
   });
 
   it("keeps each of a burst of results with its own answer", async () => {
     const action = await on.action();
     await on.subscription(action);
-    await on.store.recordEvents(
+    await on.store.events.record(
       Array.from({ length: 60 }, () => eventOf(action)),
       NOW,
     );
@@ -32,11 +32,11 @@ export function concurrencySuite(open: OpenStore): void {
       ...claims.map((claim) =>
         on.finish(claim, { kind: "delivered" }, { response: `got ${claim.deliveryId}` }),
       ),
-      on.store.recordEvents([eventOf(action, `"bytes of another kind"`)], NOW),
+      on.store.events.record([eventOf(action, `"bytes of another kind"`)], NOW),
     ]);
     expect(claims).toHaveLength(60);
     for (const { deliveryId } of claims) {
-      const found = await on.store.findDelivery(deliveryId);
+      const found = await on.store.queue.find(deliveryId);
       expect(found?.attempts).toMatchObject([{ response: `got ${deliveryId}` }]);
     }
   });
@@ -46,13 +46,13 @@ export function concurrencySuite(open: OpenStore): void {
     const mine = await on.subscription(action);
     await on.publish(action);
     const answers = await Promise.allSettled([
-      on.store.recordEvents([eventOf(action)], NOW),
+      on.store.events.record([eventOf(action)], NOW),
       on.action("user.created"),
       on.action("user.deleted"),
       on.subscription(action),
-      on.store.retryDelivery(1, NOW),
-      on.store.updateSubscription(mine.rowid, { maxRetries: 7 }, NOW),
-      on.store.createSubscription(
+      on.store.queue.retry(1, NOW),
+      on.store.catalog.updateSubscription(mine.rowid, { maxRetries: 7 }, NOW),
+      on.store.catalog.createSubscription(
         {
           application: "a",
           subscription: "b\u0000c",
@@ -64,7 +64,7 @@ export function concurrencySuite(open: OpenStore): void {
         },
         NOW,
       ),
-      on.store.recordEvents([eventOf(action)], NOW),
+      on.store.events.record([eventOf(action)], NOW),
       on.claim(),
     ]);
     expect(answers.map(({ status }) => status === "fulfilled")).toEqual([
@@ -81,10 +81,10 @@ export function concurrencySuite(open: OpenStore): void {
     for (const answer of answers) {
       if (answer.status === "rejected") expect(answer.reason).toMatchObject({ name: "EvregError" });
     }
-    expect(await on.store.listActions({ application: "crm" })).toHaveLength(2);
-    expect(await on.store.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
+    expect(await on.store.catalog.listActions({ application: "crm" })).toHaveLength(2);
+    expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
     expect(await on.rowids()).toHaveLength(3);
-    expect(on.store.condition()).toEqual({ status: "ok" });
+    expect(on.store.admin.health()).toEqual({ status: "ok" });
   });
 
   it("answers reads while it is being written to, each with what was committed before it was asked", async () => {
@@ -92,14 +92,14 @@ export function concurrencySuite(open: OpenStore): void {
     let published = 0;
     const publish = async (): Promise<void> => {
       for (let n = 0; n < 50; n += 1) {
-        await on.store.recordEvents([eventOf(action)], NOW);
+        await on.store.events.record([eventOf(action)], NOW);
         published += 1;
       }
     };
     const look = async (): Promise<void> => {
       for (let n = 0; n < 30; n += 1) {
         const before = published;
-        const { total } = await on.store.listEvents({ order: "desc", limit: 1, page: 1 });
+        const { total } = await on.store.events.list({ order: "desc", limit: 1, page: 1 });
         expect(total).toBeGreaterThanOrEqual(before);
       }
     };
@@ -109,14 +109,14 @@ export function concurrencySuite(open: OpenStore): void {
 
   it("finishes what was begun when it is closed, refuses what comes later, and can be closed twice", async () => {
     const action = await on.action();
-    const begun = Array.from({ length: 20 }, () => on.store.recordEvents([eventOf(action)], NOW));
+    const begun = Array.from({ length: 20 }, () => on.store.events.record([eventOf(action)], NOW));
     const closing = on.store.close();
-    const late = on.store.recordEvents([eventOf(action)], NOW);
+    const late = on.store.events.record([eventOf(action)], NOW);
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
     expect((await Promise.all(begun)).flat().map(({ kind }) => kind)).toEqual(begun.map(() => "recorded"));
     await closing;
     await on.store.close();
-    expect(on.store.condition().status).toBe("closed");
-    await expect(on.store.findEvent(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(on.store.admin.health().status).toBe("closed");
+    await expect(on.store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
   });
 }

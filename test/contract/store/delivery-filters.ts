@@ -14,7 +14,7 @@ export function deliveryFilterSuite(open: OpenStore): void {
     const left = await on.subscription(b, { application: "y", subscription: "left" });
     const record = async (action: typeof a, count: number, nowMs: number): Promise<void> => {
       const batch = Array.from({ length: count }, () => eventOf(action));
-      await on.store.recordEvents(batch, nowMs);
+      await on.store.events.record(batch, nowMs);
     };
     await record(b, 3, NOW);
     await record(a, 3, NOW);
@@ -31,22 +31,22 @@ export function deliveryFilterSuite(open: OpenStore): void {
     for (let batch = 1; batch <= 4; batch += 1) {
       await record(a, 300, NOW + batch * 1_000);
       const { claims } = await on.claim({ limit: 2_000, most: 2_000 });
-      await on.store.finishAttempts(
+      await on.store.queue.finish(
         claims.map((claim) => resultOf(claim, { kind: "delivered" })),
         NOW + 61_000,
       );
     }
-    await on.store.updateSubscription(moved.rowid, { action: "b" }, NOW);
+    await on.store.catalog.updateSubscription(moved.rowid, { action: "b" }, NOW);
     await record(b, 2, NOW + 5_000);
     await record(a, 2, NOW + 6_000);
     await on.claim({ limit: 3 });
-    await on.store.updateSubscription(paused.rowid, { active: false }, NOW);
-    await on.store.deleteSubscription(left.rowid, NOW);
+    await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW);
+    await on.store.catalog.deleteSubscription(left.rowid, NOW);
 
     const walk = async (query: Partial<DeliverySelection>, limit: number): Promise<Delivery[]> => {
       const found: Delivery[] = [];
       for (let after: number | undefined; ;) {
-        const page = await on.store.listDeliveries({
+        const page = await on.store.queue.list({
           ...query,
           limit,
           ...(after === undefined ? {} : { after }),

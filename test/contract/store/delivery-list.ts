@@ -6,7 +6,7 @@ import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 export function deliveryListSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const ids = async (query: Partial<DeliverySelection> = {}): Promise<number[]> =>
-    (await on.store.listDeliveries({ limit: 50, ...query })).map(({ rowid }) => rowid);
+    (await on.store.queue.list({ limit: 50, ...query })).map(({ rowid }) => rowid);
 
   it("comes newest first and walks on with `after`", async () => {
     const action = await on.action();
@@ -29,7 +29,7 @@ export function deliveryListSuite(open: OpenStore): void {
     const [second = 0] = await on.publish(b, 1, NOW + 1_000);
     const [third = 0] = await on.publish(a, 1, NOW + 2_000);
     const seen = async (query: Partial<DeliverySelection>): Promise<(number | string)[][]> =>
-      (await on.store.listDeliveries({ limit: 50, ...query })).map((delivery) => [
+      (await on.store.queue.list({ limit: 50, ...query })).map((delivery) => [
         delivery.event_id,
         delivery.subscription,
       ]);
@@ -66,7 +66,7 @@ export function deliveryListSuite(open: OpenStore): void {
     await on.action("b");
     const mine = await on.subscription(a);
     await on.publish(a);
-    await on.store.updateSubscription(mine.rowid, { action: "b" }, NOW);
+    await on.store.catalog.updateSubscription(mine.rowid, { action: "b" }, NOW);
     expect(await ids({ action: "a" })).toHaveLength(1);
     expect(await ids({ action: "b" })).toEqual([]);
   });
@@ -87,17 +87,17 @@ export function deliveryListSuite(open: OpenStore): void {
     await on.finish(filtered, { kind: "filtered" });
     await on.publish(b);
     await on.publish(c);
-    await on.store.updateSubscription(paused.rowid, { active: false }, NOW);
-    await on.store.deleteSubscription(deleted.rowid, NOW);
-    const all = await on.store.listDeliveries({ limit: 50 });
+    await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW);
+    await on.store.catalog.deleteSubscription(deleted.rowid, NOW);
+    const all = await on.store.queue.list({ limit: 50 });
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set(DELIVERY_STATUSES));
     for (const status of DELIVERY_STATUSES) {
       const expected = all.filter((delivery) => delivery.status === status);
-      expect(await on.store.listDeliveries({ limit: 50, status })).toEqual(expected);
-      expect(
-        await on.store.listDeliveries({ limit: 50, status, applications: ["mailer"], fromMs: NOW }),
-      ).toEqual(expected);
-      expect(await on.store.listDeliveries({ limit: 50, status, action: "a" })).toEqual(
+      expect(await on.store.queue.list({ limit: 50, status })).toEqual(expected);
+      expect(await on.store.queue.list({ limit: 50, status, applications: ["mailer"], fromMs: NOW })).toEqual(
+        expected,
+      );
+      expect(await on.store.queue.list({ limit: 50, status, action: "a" })).toEqual(
         expected.filter(({ action }) => action === "a"),
       );
     }
@@ -115,7 +115,7 @@ export function deliveryListSuite(open: OpenStore): void {
     ] as const;
     for (const [index, claim] of claims.entries()) {
       await on.finish(claim, steps[index] ?? { kind: "delivered" }, { statusCode: index === 0 ? 200 : 500 });
-      expect(await on.store.retryDelivery(claim.deliveryId, NOW + 70_000)).toMatchObject({
+      expect(await on.store.queue.retry(claim.deliveryId, NOW + 70_000)).toMatchObject({
         status: "pending",
         attempt: 1,
         next_attempt_at: "2026-03-01T12:01:10.000Z",
@@ -136,18 +136,18 @@ export function deliveryListSuite(open: OpenStore): void {
     await on.publish(action, 2);
     const [second = 0, first = 0] = await ids();
     const refused = async (id: number): Promise<void> => {
-      await expect(on.store.retryDelivery(id, NOW)).rejects.toMatchObject({ code: "conflict" });
+      await expect(on.store.queue.retry(id, NOW)).rejects.toMatchObject({ code: "conflict" });
     };
     await refused(first);
     const [claim] = (await on.claim({ limit: 1 })).claims;
     await refused(first);
     if (claim !== undefined) await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
-    await on.store.updateSubscription(mine.rowid, { active: false }, NOW);
+    await on.store.catalog.updateSubscription(mine.rowid, { active: false }, NOW);
     await refused(second);
-    await on.store.deleteSubscription(mine.rowid, NOW);
+    await on.store.catalog.deleteSubscription(mine.rowid, NOW);
     await refused(second);
     await refused(first);
-    expect(await on.store.retryDelivery(999, NOW)).toBeUndefined();
-    expect(await on.store.findDelivery(999)).toBeUndefined();
+    expect(await on.store.queue.retry(999, NOW)).toBeUndefined();
+    expect(await on.store.queue.find(999)).toBeUndefined();
   });
 }

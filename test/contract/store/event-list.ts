@@ -5,10 +5,10 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.
 export function eventListSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const total = async (query: Partial<EventSelection>): Promise<number> =>
-    (await on.store.listEvents({ order: "desc", limit: 2, page: 1, ...query })).total;
+    (await on.store.events.list({ order: "desc", limit: 2, page: 1, ...query })).total;
 
   it("lists nothing where there is nothing", async () => {
-    expect(await on.store.listEvents({ order: "desc", limit: 50, page: 1 })).toEqual({
+    expect(await on.store.events.list({ order: "desc", limit: 50, page: 1 })).toEqual({
       events: [],
       total: 0,
     });
@@ -118,7 +118,7 @@ export function eventListSuite(open: OpenStore): void {
     const HOUR = 3_600_000;
     const at = new Map<number, number>();
     for (const offset of [0, HOUR, 2 * HOUR, HOUR / 2, HOUR + 1, 3 * HOUR, -HOUR, 2 * HOUR + 1]) {
-      const [outcome] = await on.store.recordEvents([eventOf(action)], NOW + offset);
+      const [outcome] = await on.store.events.record([eventOf(action)], NOW + offset);
       if (outcome?.kind === "recorded") at.set(outcome.rowid, outcome.timestampedMs - NOW);
     }
     expect([...at.values()]).toEqual([0, HOUR, 2 * HOUR, HOUR / 2, HOUR + 1, 3 * HOUR, -HOUR, 2 * HOUR + 1]);
@@ -149,7 +149,7 @@ export function eventListSuite(open: OpenStore): void {
       // Back by two hours once, so that an hour is in two places.
       const nowMs = NOW + (batch < 9 ? batch : batch - 7) * 600_000;
       const given = Array.from({ length: 500 }, (_, n) => (n === 250 ? c : (batch + n) % 3 === 0 ? b : a));
-      const outcomes = await on.store.recordEvents(
+      const outcomes = await on.store.events.record(
         given.map((action) => eventOf(action)),
         nowMs,
       );

@@ -6,8 +6,8 @@ export function finishSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
   async function oneClaim(): Promise<Claim> {
-    const action = (await on.store.findAction("user.created")) ?? (await on.action());
-    if ((await on.store.listSubscriptions({})).length === 0) await on.subscription(action);
+    const action = (await on.store.catalog.findAction("user.created")) ?? (await on.action());
+    if ((await on.store.catalog.listSubscriptions({})).length === 0) await on.subscription(action);
     await on.publish(action);
     const [claim] = (await on.claim()).claims;
     if (claim === undefined) throw new Error("one was due");
@@ -19,7 +19,7 @@ export function finishSuite(open: OpenStore): void {
     expect(
       await on.finish(claim, { kind: "delivered" }, { statusCode: 204, response: "", durationMs: 7.4 }),
     ).toBe(true);
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "delivered",
       attempt: 1,
       last_error: null,
@@ -42,39 +42,39 @@ export function finishSuite(open: OpenStore): void {
   it("keeps the first 50 and the last 50 attempts of a delivery that is sent again and again", async () => {
     const first = await oneClaim();
     const kept = async (): Promise<number[]> =>
-      ((await on.store.findDelivery(first.deliveryId))?.attempts ?? []).map(({ attempt }) => attempt);
+      ((await on.store.queue.find(first.deliveryId))?.attempts ?? []).map(({ attempt }) => attempt);
     for (let n = 1; n <= 130; n += 1) {
       const hour = NOW + n * 3_600_000;
       const [claim] = n === 1 ? [first] : (await on.claim({ nowMs: hour })).claims;
       if (claim === undefined) throw new Error("it was due");
       expect(claim.attempt).toBe(n);
       // Some end in a crash of whoever sends.
-      if (n % 7 === 0 || n === 103) await on.store.releaseExpired(hour + 3_600_000);
+      if (n % 7 === 0 || n === 103) await on.store.queue.releaseExpired(hour + 3_600_000);
       else await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
       if (n <= 100) expect(await kept()).toHaveLength(n);
       else expect(await kept()).toEqual([...rising(1, 50), ...rising(n - 49, n)]);
-      await on.store.retryDelivery(first.deliveryId, NOW).catch(() => {});
+      await on.store.queue.retry(first.deliveryId, NOW).catch(() => {});
     }
-    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({ attempt: 130 });
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ attempt: 130 });
   });
 
   it("keeps the answer's text whatever is in it", async () => {
     const claim = await oneClaim();
     const response = "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20);
     await on.finish(claim, { kind: "failed" }, { statusCode: 500, response });
-    expect((await on.store.findDelivery(claim.deliveryId))?.attempts[0]?.response).toBe(response);
+    expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe(response);
   });
 
   it("does not lose an attempt whose answer is half a character", async () => {
     const claim = await oneClaim();
     expect(await on.finish(claim, { kind: "failed" }, { statusCode: 500, response: "x\ud83e" })).toBe(true);
-    expect((await on.store.findDelivery(claim.deliveryId))?.attempts[0]?.response).toBe("x\ufffd");
+    expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe("x\ufffd");
   });
 
   it("plans a retry, counts the failure and tells the last error", async () => {
     const claim = await oneClaim();
     await on.finish(claim, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "waiting",
       last_error: "HTTP 503",
       next_attempt_at: "2026-03-01T12:01:30.000Z",
@@ -84,7 +84,7 @@ export function finishSuite(open: OpenStore): void {
     expect(again).toMatchObject({ attempt: 2, failures: 1 });
     if (again === undefined) return;
     await on.finish(again, { kind: "failed" }, { errorCode: "timeout" });
-    const failed = await on.store.findDelivery(claim.deliveryId);
+    const failed = await on.store.queue.find(claim.deliveryId);
     expect(failed).toMatchObject({ status: "failed", last_error: "timeout", next_attempt_at: null });
     expect(failed?.attempts.map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
       ["failed", null],
@@ -96,11 +96,11 @@ export function finishSuite(open: OpenStore): void {
     const claim = await oneClaim();
     expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, { kind: "delivered" })).toBe(false);
     expect(await on.finish({ ...claim, deliveryId: 999 }, { kind: "delivered" })).toBe(false);
-    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(1);
+    expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(1);
     const [newer] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
     expect(newer?.claimId).not.toBe(claim.claimId);
     expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({ status: "delivering", attempt: 2 });
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({ status: "delivering", attempt: 2 });
     if (newer !== undefined) expect(await on.finish(newer, { kind: "delivered" })).toBe(true);
   });
 
@@ -108,12 +108,12 @@ export function finishSuite(open: OpenStore): void {
     const claim = await oneClaim();
     const result = resultOf(claim, { kind: "delivered" }, { statusCode: 200 });
     const answers = await Promise.all([
-      on.store.finishAttempts([result, result], NOW),
-      on.store.finishAttempts([result], NOW),
+      on.store.queue.finish([result, result], NOW),
+      on.store.queue.finish([result], NOW),
     ]);
     expect(answers.flatMap(({ applied }) => applied).filter(Boolean)).toHaveLength(1);
-    expect((await on.store.findDelivery(claim.deliveryId))?.attempts).toHaveLength(1);
-    expect(await on.store.finishAttempts([], NOW)).toEqual({
+    expect((await on.store.queue.find(claim.deliveryId))?.attempts).toHaveLength(1);
+    expect(await on.store.queue.finish([], NOW)).toEqual({
       applied: [],
       deferred: [],
       ended: { delivered: 0, failed: 0, filtered: 0 },
@@ -124,7 +124,7 @@ export function finishSuite(open: OpenStore): void {
   it("makes a returned one due again at once, without counting it", async () => {
     const claim = await oneClaim();
     await on.finish(claim, { kind: "returned" });
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "pending",
       last_error: null,
       attempts: [{ outcome: "returned", error_code: "interrupted" }],
@@ -134,11 +134,11 @@ export function finishSuite(open: OpenStore): void {
 
   it("leaves no trace of one that was never begun", async () => {
     const claim = await oneClaim();
-    const before = await on.store.listDeliveries({ limit: 9 });
+    const before = await on.store.queue.list({ limit: 9 });
     expect(before[0]).toMatchObject({ status: "delivering", attempt: 1 });
     expect(await on.finish(claim, { kind: "unsent" })).toBe(true);
     expect(await on.finish(claim, { kind: "unsent" })).toBe(false);
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "pending",
       attempt: 0,
       // Due since it was published, so that none that came after it goes before it.
@@ -163,18 +163,18 @@ export function finishSuite(open: OpenStore): void {
       finished_at: "2026-03-01T12:01:01.000Z",
       attempts: [],
     };
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject(filtered);
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject(filtered);
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toEqual([]);
 
-    expect(await on.store.retryDelivery(claim.deliveryId, NOW)).toMatchObject({ status: "pending" });
+    expect(await on.store.queue.retry(claim.deliveryId, NOW)).toMatchObject({ status: "pending" });
     const [again] = (await on.claim()).claims;
     expect(again).toMatchObject({ deliveryId: claim.deliveryId, attempt: 1, failures: 0 });
     if (again !== undefined) await on.finish(again, { kind: "failed" }, { statusCode: 500 });
-    await on.store.retryDelivery(claim.deliveryId, NOW);
+    await on.store.queue.retry(claim.deliveryId, NOW);
     const [third] = (await on.claim()).claims;
     if (third !== undefined) await on.finish(third, { kind: "filtered" });
     // What its attempts showed stays as it is.
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       ...filtered,
       attempt: 1,
       last_error: "HTTP 500",
@@ -186,16 +186,16 @@ export function finishSuite(open: OpenStore): void {
     const failing = await oneClaim();
     await on.finish(failing, { kind: "retry", atMs: NOW + 999_000 }, { statusCode: 500 });
     const { subscriptionId } = failing.subscription;
-    const before = await on.store.findSubscription(subscriptionId);
+    const before = await on.store.catalog.findSubscription(subscriptionId);
     expect(before?.failing_since).not.toBeNull();
     await on.finish(await oneClaim(), { kind: "filtered" });
-    expect(await on.store.findSubscription(subscriptionId)).toEqual(before);
+    expect(await on.store.catalog.findSubscription(subscriptionId)).toEqual(before);
   });
 
   it("deactivates the subscription when the handler is gone, and holds the rest", async () => {
     const claim = await oneClaim();
     const other = await oneClaim();
-    const action = await on.store.findAction("user.created");
+    const action = await on.store.catalog.findAction("user.created");
     if (action !== undefined) await on.publish(action, 1);
     const gone = {
       kind: "gone",
@@ -203,19 +203,23 @@ export function finishSuite(open: OpenStore): void {
       handler: claim.subscription.handler,
     } as const;
     await on.finish(claim, gone, { statusCode: 410 });
-    expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
+    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: false,
       disabled_reason: "The handler answered 410 Gone.",
     });
     await on.finish(other, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
-    const all = await on.store.listDeliveries({ limit: 9 });
+    const all = await on.store.queue.list({ limit: 9 });
     expect(all.map(({ status }) => status)).toEqual(["held", "held", "failed"]);
     expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
       claims: [],
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
-    const back = await on.store.updateSubscription(claim.subscription.subscriptionId, { active: true }, NOW);
+    const back = await on.store.catalog.updateSubscription(
+      claim.subscription.subscriptionId,
+      { active: true },
+      NOW,
+    );
     expect(back).toMatchObject({ active: true, disabled_reason: null });
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
   });
@@ -223,12 +227,12 @@ export function finishSuite(open: OpenStore): void {
   it("leaves the subscription be when a handler is gone that it has left, and tries the new one", async () => {
     const claim = await oneClaim();
     const handler = "https://moved.example/welcome";
-    await on.store.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
+    await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
     const gone = { kind: "gone", reason: "The handler answered 410 Gone." } as const;
     expect(
       await on.finish(claim, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 }),
     ).toBe(true);
-    expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
+    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: true,
       disabled_reason: null,
     });
@@ -241,24 +245,24 @@ export function finishSuite(open: OpenStore): void {
     });
 
     // One without retries left ends as failed, the subscription still active.
-    await on.store.updateSubscription(claim.subscription.subscriptionId, { maxRetries: 1 }, NOW);
+    await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { maxRetries: 1 }, NOW);
     if (again !== undefined)
       await on.finish(again, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 });
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "failed",
       last_error: "HTTP 410",
     });
-    expect(await on.store.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
+    expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: true,
     });
   });
 
   it("releases leases that ended, and only those", async () => {
     const claim = await oneClaim();
-    expect(await on.store.releaseExpired(NOW + 89_999)).toBe(0);
-    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(1);
-    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(0);
-    expect(await on.store.findDelivery(claim.deliveryId)).toMatchObject({
+    expect(await on.store.queue.releaseExpired(NOW + 89_999)).toBe(0);
+    expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(1);
+    expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(0);
+    expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "pending",
       next_attempt_at: "2026-03-01T12:01:30.000Z",
       attempts: [{ attempt: 1, outcome: "returned", error_code: "interrupted", duration_ms: 30_000 }],

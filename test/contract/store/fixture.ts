@@ -65,18 +65,18 @@ export class Fixture {
   /** Whether the store is as the next test may find it; actions stay, as long as they are as they were made. */
   async #sweep(): Promise<boolean> {
     const { store } = this;
-    if (store.condition().status !== "ok") return false;
-    const actions = await Promise.all([...this.#own].map((name) => store.findAction(name)));
+    if (store.admin.health().status !== "ok") return false;
+    const actions = await Promise.all([...this.#own].map((name) => store.catalog.findAction(name)));
     if (actions.some((action) => action?.edition !== 1)) return false;
     this.#own.clear();
-    const subscriptions = await store.listSubscriptions({});
-    await Promise.all(subscriptions.map(({ rowid }) => store.deleteSubscription(rowid, FAR_MS)));
-    await store.releaseExpired(FAR_MS);
-    const { events, after } = await store.findExpired({ beforeMs: FAR_MS + 1, most: MOST_REMOVED });
+    const subscriptions = await store.catalog.listSubscriptions({});
+    await Promise.all(subscriptions.map(({ rowid }) => store.catalog.deleteSubscription(rowid, FAR_MS)));
+    await store.queue.releaseExpired(FAR_MS);
+    const { events, after } = await store.events.findExpired({ beforeMs: FAR_MS + 1, most: MOST_REMOVED });
     if (after !== undefined) return false;
-    for (let left = events; left.length > 0;) left = left.slice((await store.removeEvents(left)).handled);
-    const { total } = await store.listEvents({ order: "desc", limit: 1, page: 1 });
-    return total === 0 && (await store.listDeliveries({ limit: 1 })).length === 0;
+    for (let left = events; left.length > 0;) left = left.slice((await store.events.remove(left)).handled);
+    const { total } = await store.events.list({ order: "desc", limit: 1, page: 1 });
+    return total === 0 && (await store.queue.list({ limit: 1 })).length === 0;
   }
 
   get store(): Store {
@@ -89,7 +89,7 @@ export class Fixture {
     const isEarlier = earlier?.application === application && !this.#own.has(action);
     const made = isEarlier
       ? earlier
-      : await this.store.createAction({ action, application, schemata: { type: "object" } }, NOW);
+      : await this.store.catalog.createAction({ action, application, schemata: { type: "object" } }, NOW);
     this.#actions.set(action, made);
     this.#own.add(action);
     return made;
@@ -106,30 +106,30 @@ export class Fixture {
     const handler = `https://${application}.example/${subscription}`;
     const named = { application, subscription, action: action.action, handler };
     const record = { ...named, maxRetries, active, settings };
-    return this.store.createSubscription({ ...record, secret: `secret of ${subscription}` }, NOW);
+    return this.store.catalog.createSubscription({ ...record, secret: `secret of ${subscription}` }, NOW);
   }
 
   /** Records `count` events, one call each, a millisecond apart. */
   async publish(action: Action, count = 1, nowMs = NOW): Promise<number[]> {
     const rowids: number[] = [];
     for (let index = 0; index < count; index += 1) {
-      const [outcome] = await this.store.recordEvents([eventOf(action, `{"n":${index}}`)], nowMs + index);
+      const [outcome] = await this.store.events.record([eventOf(action, `{"n":${index}}`)], nowMs + index);
       rowids.push(recordedRowid(outcome));
     }
     return rowids;
   }
 
   claim(given: Partial<Parameters<typeof claimRequest>[0]> = {}): Promise<ClaimAnswer> {
-    return this.store.claimDue(claimRequest({ nowMs: NOW + 60_000, ...given }));
+    return this.store.queue.claim(claimRequest({ nowMs: NOW + 60_000, ...given }));
   }
 
   async finish(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): Promise<boolean> {
-    const { applied } = await this.store.finishAttempts([resultOf(claim, next, given)], NOW + 61_000);
+    const { applied } = await this.store.queue.finish([resultOf(claim, next, given)], NOW + 61_000);
     return applied[0] === true;
   }
 
   async rowids(query: Partial<EventSelection> = {}): Promise<number[]> {
-    const { events } = await this.store.listEvents({ order: "desc", limit: 50, page: 1, ...query });
+    const { events } = await this.store.events.list({ order: "desc", limit: 50, page: 1, ...query });
     return events.map((event) => event.rowid);
   }
 }

@@ -7,19 +7,19 @@ export function idempotencySuite(open: OpenStore): void {
   it("replays the first event for the same key, action and payload", async () => {
     const action = await on.action();
     await on.subscription(action);
-    const [first] = await on.store.recordEvents([eventOf(action, '{"a":1}', "key 1")], NOW);
-    const [again] = await on.store.recordEvents([eventOf(action, '{"a":1}', "key 1")], NOW + 5_000);
+    const [first] = await on.store.events.record([eventOf(action, '{"a":1}', "key 1")], NOW);
+    const [again] = await on.store.events.record([eventOf(action, '{"a":1}', "key 1")], NOW + 5_000);
     expect(again).toEqual({ kind: "replayed", rowid: recordedRowid(first), timestampedMs: NOW, revision: 1 });
-    expect(await on.store.listDeliveries({ limit: 10 })).toHaveLength(1);
+    expect(await on.store.queue.list({ limit: 10 })).toHaveLength(1);
   });
 
   it("refuses the key with another payload or action", async () => {
     const action = await on.action("a.one");
     const other = await on.action("a.two");
-    const [first] = await on.store.recordEvents([eventOf(action, '{"a":1}', "k")], NOW);
+    const [first] = await on.store.events.record([eventOf(action, '{"a":1}', "k")], NOW);
     const refusal = { kind: "key_conflict", rowid: recordedRowid(first) };
     expect(
-      await on.store.recordEvents(
+      await on.store.events.record(
         [eventOf(action, '{"a":2}', "k"), eventOf(other, '{"a":1}', "k"), eventOf(action, '{"a":1} ', "k")],
         NOW,
       ),
@@ -29,7 +29,7 @@ export function idempotencySuite(open: OpenStore): void {
 
   it("judges the same key within one batch by its first use", async () => {
     const action = await on.action();
-    const outcomes = await on.store.recordEvents(
+    const outcomes = await on.store.events.record(
       [
         eventOf(action, "{}", "k"),
         eventOf(action, "{}", "k"),
@@ -47,7 +47,7 @@ export function idempotencySuite(open: OpenStore): void {
   it("lets one of many at the same moment be recorded", async () => {
     const action = await on.action();
     const outcomes = await Promise.all(
-      Array.from({ length: 50 }, () => on.store.recordEvents([eventOf(action, "{}", "same")], NOW)),
+      Array.from({ length: 50 }, () => on.store.events.record([eventOf(action, "{}", "same")], NOW)),
     );
     const kinds = outcomes.flat().map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "recorded")).toHaveLength(1);
@@ -56,18 +56,18 @@ export function idempotencySuite(open: OpenStore): void {
 
   it("replays although the schema has moved on since", async () => {
     const action = await on.action();
-    await on.store.recordEvents([eventOf(action, "{}", "k")], NOW);
-    await on.store.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
-    const [again] = await on.store.recordEvents([eventOf({ ...action, revision: 2 }, "{}", "k")], NOW);
+    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
+    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
+    const [again] = await on.store.events.record([eventOf({ ...action, revision: 2 }, "{}", "k")], NOW);
     expect(again).toMatchObject({ kind: "replayed", revision: 1 });
   });
 
   it("counts a replay as kept in an atomic batch, and a conflict as its refusal", async () => {
     const action = await on.action();
-    await on.store.recordEvents([eventOf(action, "{}", "k")], NOW);
+    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
     const kinds = async (payload: string): Promise<string[]> => {
       const batch = [eventOf(action, payload, "k"), eventOf(action, "[]")];
-      return (await on.store.recordEvents(batch, NOW, { atomic: true })).map(({ kind }) => kind);
+      return (await on.store.events.record(batch, NOW, { atomic: true })).map(({ kind }) => kind);
     };
     expect(await kinds("{}")).toEqual(["replayed", "recorded"]);
     expect(await kinds("[]")).toEqual(["key_conflict", "withheld"]);
@@ -78,7 +78,7 @@ export function idempotencySuite(open: OpenStore): void {
     const batch = (keys: readonly (number | undefined)[]) =>
       keys.map((key) => eventOf(action, "{}", key === undefined ? undefined : `bulk:${100 + key}`));
     const replayed = async (keys: readonly (number | undefined)[]): Promise<(number | undefined)[]> => {
-      const outcomes = await on.store.recordEvents(batch(keys), NOW);
+      const outcomes = await on.store.events.record(batch(keys), NOW);
       return keys.filter((_, at) => outcomes[at]?.kind === "replayed");
     };
     expect(await replayed(from(0))).toEqual([]);
@@ -95,7 +95,7 @@ export function idempotencySuite(open: OpenStore): void {
   it("tells keys apart that differ in little", async () => {
     const action = await on.action();
     const keys = ["k", "K", "k ", " k", "k'", 'k"', "k\\u0000", "k~"];
-    const outcomes = await on.store.recordEvents(
+    const outcomes = await on.store.events.record(
       keys.map((key) => eventOf(action, "{}", key)),
       NOW,
     );
@@ -104,9 +104,9 @@ export function idempotencySuite(open: OpenStore): void {
 
   it("refuses a key it could not keep as it is, and does not cut it", async () => {
     const action = await on.action();
-    await on.store.recordEvents([eventOf(action, "{}", "k")], NOW);
+    await on.store.events.record([eventOf(action, "{}", "k")], NOW);
     for (const key of ["k\u0000x", "k\ud800"]) {
-      await expect(on.store.recordEvents([eventOf(action, "{}", key)], NOW)).rejects.toMatchObject({
+      await expect(on.store.events.record([eventOf(action, "{}", key)], NOW)).rejects.toMatchObject({
         code: "invalid",
       });
     }

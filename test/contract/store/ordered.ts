@@ -22,7 +22,7 @@ export function orderedSuite(open: OpenStore): void {
     maxRetries = 1,
   ): Promise<{ action: Action; subscription: Subscription; id: number }> {
     const action = await on.action();
-    const subscription = await on.store.createSubscription(
+    const subscription = await on.store.catalog.createSubscription(
       {
         application: "mailer",
         subscription: "welcome",
@@ -54,7 +54,7 @@ export function orderedSuite(open: OpenStore): void {
       statusCode: 500,
       wait: { untilMs: atMs, handler: claim.subscription.handler },
     };
-    return on.store.finishAttempts([resultOf(claim, { kind: "retry", atMs }, given)], nowMs);
+    return on.store.queue.finish([resultOf(claim, { kind: "retry", atMs }, given)], nowMs);
   }
 
   /** Takes all there is, one after the other, each delivered. */
@@ -70,8 +70,8 @@ export function orderedSuite(open: OpenStore): void {
   it("says what keeps the one that a person asks for", async () => {
     const { action } = await ordered({ on_exhausted: "block" }, 0);
     await on.publish(action, 2);
-    const [second, first] = await on.store.listDeliveries({ limit: 10 });
-    const ask = (): Promise<unknown> => on.store.retryDelivery(second!.rowid, NOW);
+    const [second, first] = await on.store.queue.list({ limit: 10 });
+    const ask = (): Promise<unknown> => on.store.queue.retry(second!.rowid, NOW);
     await expect(ask()).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining(`is ordered, and delivery ${first!.rowid} goes before it.`) as string,
@@ -83,7 +83,7 @@ export function orderedSuite(open: OpenStore): void {
       ) as string,
     });
     // The one in front can be asked for, and what it kept is then on its way.
-    await on.store.retryDelivery(first!.rowid, NOW);
+    await on.store.queue.retry(first!.rowid, NOW);
     await on.finish(await claimOne(), { kind: "delivered" });
     await expect(ask()).rejects.toMatchObject({
       message: expect.stringContaining("it is on its way already") as string,
@@ -109,7 +109,7 @@ export function orderedSuite(open: OpenStore): void {
       events.push(...(await on.publish(action, 2, nowMs)));
     }
     expect(eventsOf(await claimed(0, 1))).toEqual([events[0]]);
-    await on.store.releaseExpired(NOW + DAY_MS);
+    await on.store.queue.releaseExpired(NOW + DAY_MS);
     expect(await drain(NOW - DAY_MS)).toEqual(events);
   });
 
@@ -119,12 +119,14 @@ export function orderedSuite(open: OpenStore): void {
     const atMs = NOW + HOUR_MS;
     await fail(await claimOne(), atMs);
     expect(await on.claim({ nowMs: atMs - 1 })).toEqual({ claims: [], nextDueAtMs: atMs, limitedTiers: [] });
-    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: new Date(atMs).toISOString() });
-    const [last, , first] = await on.store.listDeliveries({ limit: 9 });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      slowed_until: new Date(atMs).toISOString(),
+    });
+    const [last, , first] = await on.store.queue.list({ limit: 9 });
     expect(first).toMatchObject({ status: "waiting", next_attempt_at: new Date(atMs).toISOString() });
     expect(last).toMatchObject({ status: "pending", next_attempt_at: new Date(atMs).toISOString() });
     expect(await drain(atMs)).toEqual(events);
-    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: null });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
   });
 
   it("waits as long as its schedule says, also for days", async () => {
@@ -151,7 +153,7 @@ export function orderedSuite(open: OpenStore): void {
     await on.finish(await claimOne(), { kind: "delivered" });
     const lost = await claimed(NOW + 60_000, 2);
     expect(await claimed(NOW + 89_999)).toEqual([]);
-    expect(await on.store.releaseExpired(NOW + 90_000)).toBe(2);
+    expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(2);
     // The late word of one that lost its lease moves nothing.
     expect(await on.finish(lost[0]!, { kind: "delivered" })).toBe(false);
     expect(await drain(NOW + 90_000)).toEqual(events.slice(1));
@@ -178,12 +180,12 @@ export function orderedSuite(open: OpenStore): void {
     expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
     // It was claimed while the subscription still blocked.
     await fail(again, NOW + HOUR_MS);
-    expect(await on.store.findDelivery(again.deliveryId)).toMatchObject({
+    expect(await on.store.queue.find(again.deliveryId)).toMatchObject({
       status: "failed",
       last_error: "HTTP 500",
       finished_at: new Date(NOW + 61_000).toISOString(),
     });
-    expect((await on.store.findSubscription(id))?.slowed_until).not.toBe(
+    expect((await on.store.catalog.findSubscription(id))?.slowed_until).not.toBe(
       new Date(NOW + HOUR_MS).toISOString(),
     );
     expect(await drain()).toEqual(events.slice(1));
@@ -194,13 +196,13 @@ export function orderedSuite(open: OpenStore): void {
     const events = await on.publish(action, 3);
     const first = await claimOne();
     await fail(first, NOW + HOUR_MS);
-    const { on_exhausted } = (await on.store.updateSubscription(
+    const { on_exhausted } = (await on.store.catalog.updateSubscription(
       id,
       { settings: { on_exhausted: "skip" } },
       NOW + 62_000,
     ))!;
     expect(on_exhausted).toBe("skip");
-    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({ status: "failed" });
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ status: "failed" });
     expect(await drain()).toEqual(events.slice(1));
   });
 
@@ -210,10 +212,10 @@ export function orderedSuite(open: OpenStore): void {
     const first = await claimOne();
     await fail(first, NOW + 60_000);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.updateSubscription(id, { maxRetries: 2 }, NOW + 62_000);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 2 }, NOW + 62_000);
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
-    await on.store.updateSubscription(id, { maxRetries: 1 }, NOW + 63_000);
-    expect(await on.store.findDelivery(first.deliveryId)).toMatchObject({
+    await on.store.catalog.updateSubscription(id, { maxRetries: 1 }, NOW + 63_000);
+    expect(await on.store.queue.find(first.deliveryId)).toMatchObject({
       status: "failed",
       finished_at: new Date(NOW + 63_000).toISOString(),
     });
@@ -224,7 +226,7 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id } = await ordered({}, 5);
     const [first] = await on.publish(action, 2);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 0 }, NOW + 62_000);
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
   });
@@ -237,10 +239,10 @@ export function orderedSuite(open: OpenStore): void {
     const { rowid: id } = await on.subscription(action, { settings: { ordered: isOrdered } });
     const [first] = await on.publish(action, 2);
     const claim = await claimOne();
-    await on.store.updateSubscription(id, { settings: { ordered: !isOrdered } }, NOW + 60_500);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: !isOrdered } }, NOW + 60_500);
     await fail(claim, NOW + HOUR_MS);
     const untilMs = waitsUntilMs === undefined ? null : new Date(waitsUntilMs).toISOString();
-    expect(await on.store.findSubscription(id)).toMatchObject({ slowed_until: untilMs });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: untilMs });
     expect(eventsOf(await claimed())).toEqual(waitsUntilMs === undefined ? [first! + 1] : []);
     if (waitsUntilMs !== undefined) expect(eventsOf(await claimed(waitsUntilMs))).toEqual([first]);
   });
@@ -250,10 +252,10 @@ export function orderedSuite(open: OpenStore): void {
     const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
     const [first] = await on.publish(action, 2);
     const claim = await claimOne();
-    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW + 60_500);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW + 60_500);
     const wait = { untilMs: NOW + HOUR_MS, handler: claim.subscription.handler };
     await on.finish(claim, { kind: "failed" }, { statusCode: 500, wait });
-    expect(await on.store.findSubscription(id)).toMatchObject({ blocked_by: claim.deliveryId });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ blocked_by: claim.deliveryId });
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
   });
@@ -261,14 +263,15 @@ export function orderedSuite(open: OpenStore): void {
   it("tells what it is blocked by: its first, from its last retry until that is taken, has more, or is skipped", async () => {
     const { action, id } = await ordered({}, 1);
     await on.publish(action, 2);
-    const blockedBy = async () => (await on.store.findSubscription(id))?.blocked_by;
+    const blockedBy = async () => (await on.store.catalog.findSubscription(id))?.blocked_by;
     const first = await claimOne();
     await fail(first, NOW + 60_000);
     expect(await blockedBy()).toBeNull();
     await fail(await claimOne(), NOW + HOUR_MS);
     expect(await blockedBy()).toBe(first.deliveryId);
-    expect(await on.store.listSubscriptions({})).toMatchObject([{ blocked_by: first.deliveryId }]);
-    const update = (maxRetries: number) => on.store.updateSubscription(id, { maxRetries }, NOW + 62_000);
+    expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ blocked_by: first.deliveryId }]);
+    const update = (maxRetries: number) =>
+      on.store.catalog.updateSubscription(id, { maxRetries }, NOW + 62_000);
     expect(await update(2)).toMatchObject({ blocked_by: null });
     expect(await update(1)).toMatchObject({ blocked_by: first.deliveryId });
     await on.finish(await claimOne(NOW + HOUR_MS), { kind: "delivered" });
@@ -280,8 +283,8 @@ export function orderedSuite(open: OpenStore): void {
     const events = await on.publish(action, 3);
     const first = await claimOne();
     await fail(first, NOW + HOUR_MS);
-    const [third, second] = await on.store.listDeliveries({ limit: 2 });
-    const skip = (delivery: number) => on.store.skipDelivery(delivery, NOW + 62_000);
+    const [third, second] = await on.store.queue.list({ limit: 2 });
+    const skip = (delivery: number) => on.store.queue.skip(delivery, NOW + 62_000);
     for (const { rowid } of [second!, third!]) {
       await expect(skip(rowid)).rejects.toMatchObject({
         code: "conflict",
@@ -296,7 +299,10 @@ export function orderedSuite(open: OpenStore): void {
       next_attempt_at: null,
       finished_at: new Date(NOW + 62_000).toISOString(),
     });
-    expect(await on.store.findSubscription(id)).toMatchObject({ blocked_by: null, slowed_until: null });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+      blocked_by: null,
+      slowed_until: null,
+    });
     await expect(skip(first.deliveryId)).rejects.toMatchObject({ code: "conflict" });
     expect(await drain()).toEqual(events.slice(1));
     expect(await skip(99)).toBeUndefined();
@@ -307,10 +313,10 @@ export function orderedSuite(open: OpenStore): void {
     await on.publish(action, 2);
     const first = await claimOne();
     await on.finish(first, { kind: "failed" }, { statusCode: 500 });
-    await on.store.updateSubscription(id, { maxRetries: 5 }, NOW + 61_000);
+    await on.store.catalog.updateSubscription(id, { maxRetries: 5 }, NOW + 61_000);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.retryDelivery(first.deliveryId, NOW + 62_000);
-    await on.store.skipDelivery(first.deliveryId, NOW + 63_000);
+    await on.store.queue.retry(first.deliveryId, NOW + 62_000);
+    await on.store.queue.skip(first.deliveryId, NOW + 63_000);
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(await claimed(NOW + HOUR_MS)).toHaveLength(1);
   });
@@ -320,7 +326,9 @@ export function orderedSuite(open: OpenStore): void {
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + HOUR_MS);
     const patch = { settings: { ordered: false } };
-    expect(await on.store.updateSubscription(id, patch, NOW + 62_000)).toMatchObject({ slowed_until: null });
+    expect(await on.store.catalog.updateSubscription(id, patch, NOW + 62_000)).toMatchObject({
+      slowed_until: null,
+    });
     expect(new Set(eventsOf(await claimed(NOW + 62_000, 9)))).toEqual(new Set(events));
   });
 
@@ -328,7 +336,7 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id } = await ordered({}, 1);
     const events = await on.publish(action, 2);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.updateSubscription(id, { settings: { on_exhausted: "skip" } }, NOW + 62_000);
+    await on.store.catalog.updateSubscription(id, { settings: { on_exhausted: "skip" } }, NOW + 62_000);
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(await drain(NOW + HOUR_MS)).toEqual(events);
   });
@@ -343,10 +351,13 @@ export function orderedSuite(open: OpenStore): void {
       const events = await on.publish(action, 2);
       const gone = { kind: "gone", reason: "Gone.", handler: subscription.handler } as const;
       await on.finish(await claimOne(), gone, { statusCode: 410 });
-      expect(await on.store.findSubscription(id)).toMatchObject({ active: false, disabled_reason: "Gone." });
-      const listed = await on.store.listDeliveries({ limit: 9 });
+      expect(await on.store.catalog.findSubscription(id)).toMatchObject({
+        active: false,
+        disabled_reason: "Gone.",
+      });
+      const listed = await on.store.queue.list({ limit: 9 });
       expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
-      await on.store.updateSubscription(id, { active: true }, NOW + 62_000);
+      await on.store.catalog.updateSubscription(id, { active: true }, NOW + 62_000);
       expect(await drain()).toEqual(how === "block" ? events : events.slice(1));
     },
   );
@@ -355,7 +366,7 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id, subscription } = await ordered({ on_exhausted: "skip" });
     const events = await on.publish(action, 2);
     const claim = await claimOne();
-    await on.store.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
+    await on.store.catalog.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
     await on.finish(
       claim,
       { kind: "gone", reason: "Gone.", handler: subscription.handler },
@@ -372,9 +383,13 @@ export function orderedSuite(open: OpenStore): void {
     const second = await claimOne();
     await on.finish(second, { kind: "failed" }, { statusCode: 500 });
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.updateSubscription(first.subscription.subscriptionId, { maxRetries: 5 }, NOW + 61_000);
-    await on.store.retryDelivery(second.deliveryId, NOW + 62_000);
-    await on.store.retryDelivery(first.deliveryId, NOW + 63_000);
+    await on.store.catalog.updateSubscription(
+      first.subscription.subscriptionId,
+      { maxRetries: 5 },
+      NOW + 61_000,
+    );
+    await on.store.queue.retry(second.deliveryId, NOW + 62_000);
+    await on.store.queue.retry(first.deliveryId, NOW + 63_000);
     // In the order in which they were asked for.
     const asked = await claimOne();
     expect(asked.event.eventId).toBe(events[1]);
@@ -387,7 +402,7 @@ export function orderedSuite(open: OpenStore): void {
     const events = await on.publish(action, 2);
     const first = await claimOne();
     await fail(first, NOW + 6 * HOUR_MS);
-    await on.store.retryDelivery(first.deliveryId, NOW + 62_000);
+    await on.store.queue.retry(first.deliveryId, NOW + 62_000);
     expect(await drain()).toEqual(events);
   });
 
@@ -396,16 +411,18 @@ export function orderedSuite(open: OpenStore): void {
     const missed = await on.publish(action, 2);
     const subscription = await on.subscription(action);
     const id = subscription.rowid;
-    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW);
     const live = await on.publish(action, 3, NOW + 1_000);
     await on.finish(await claimOne(), { kind: "delivered" });
-    const plan = await on.store.planReplay({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
-    const { rowid } = (await on.store.startReplay(plan!, NOW + 2_000))!;
+    const plan = await on.store.replays.plan({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
+    const { rowid } = (await on.store.replays.start(plan!, NOW + 2_000))!;
     const step = { nowMs: NOW + 2_000, most: 100, mostDue: 100, mostUnfinished: 1_000 };
     // Two are due.
-    expect(await on.store.stepReplay(rowid, { ...step, mostDue: 3 })).toMatchObject({ state: "crowded" });
-    expect(await on.store.stepReplay(rowid, { ...step, mostDue: 4 })).toMatchObject({ queued: 2 });
-    expect(await on.store.stepReplay(rowid, step)).toMatchObject({ queued: 1 });
+    expect(await on.store.replays.advance(rowid, { ...step, mostDue: 3 })).toMatchObject({
+      state: "crowded",
+    });
+    expect(await on.store.replays.advance(rowid, { ...step, mostDue: 4 })).toMatchObject({ queued: 2 });
+    expect(await on.store.replays.advance(rowid, step)).toMatchObject({ queued: 1 });
     expect(await drain()).toEqual([...missed, ...live]);
   });
 
@@ -423,12 +440,12 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id } = await ordered();
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + HOUR_MS);
-    await on.store.updateSubscription(id, { active: false }, NOW + 62_000);
+    await on.store.catalog.updateSubscription(id, { active: false }, NOW + 62_000);
     expect(await claimed(NOW + DAY_MS)).toEqual([]);
-    expect(await on.store.countBacklog(NOW + DAY_MS)).toMatchObject({
+    expect(await on.store.queue.backlog(NOW + DAY_MS)).toMatchObject({
       held: { deliveries: 3, sinceMs: NOW },
     });
-    await on.store.updateSubscription(id, { active: true }, NOW + 63_000);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW + 63_000);
     expect(await drain()).toEqual(events);
   });
 
@@ -436,7 +453,7 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id } = await ordered();
     const other = await on.action("other");
     const before = await on.publish(action, 2);
-    await on.store.updateSubscription(id, { action: "other" }, NOW);
+    await on.store.catalog.updateSubscription(id, { action: "other" }, NOW);
     const after = await on.publish(other, 2);
     expect(await drain()).toEqual([...before, ...after]);
   });
@@ -447,16 +464,16 @@ export function orderedSuite(open: OpenStore): void {
     const events = await on.publish(action, 4);
     const [first, second] = await claimed(NOW + 60_000, 2);
     await on.finish(first!, { kind: "retry", atMs: NOW + HOUR_MS });
-    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW + 61_000);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW + 61_000);
     // One is under way still.
     expect(await claimed()).toEqual([]);
     await on.finish(second!, { kind: "retry", atMs: NOW + HOUR_MS });
     expect(eventsOf(await claimed())).toEqual([events[0]]);
-    await on.store.updateSubscription(id, { settings: { ordered: false } }, NOW + 61_000);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW + 61_000);
     const { claims } = await on.claim({ most: 9 });
     expect(eventsOf(claims)).toEqual(events.slice(1));
     for (const claim of claims) await on.finish(claim, { kind: "retry", atMs: NOW + 2 * HOUR_MS });
-    const { data } = { data: await on.store.listDeliveries({ status: "waiting", limit: 9 }) };
+    const { data } = { data: await on.store.queue.list({ status: "waiting", limit: 9 }) };
     expect(data.map(({ next_attempt_at }) => next_attempt_at)).toEqual(
       events.slice(1).map(() => new Date(NOW + 2 * HOUR_MS).toISOString()),
     );
@@ -466,13 +483,13 @@ export function orderedSuite(open: OpenStore): void {
     const action = await on.action();
     const { rowid: id } = await on.subscription(action);
     const batch = Array.from({ length: 1_000 }, () => eventOf(action));
-    for (let round = 0; round < 10; round += 1) await on.store.recordEvents(batch, NOW);
-    await on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
-    await on.store.updateSubscription(id, { settings: { ordered: false } }, NOW);
+    for (let round = 0; round < 10; round += 1) await on.store.events.record(batch, NOW);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    await on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW);
     await on.publish(action);
-    const refused = on.store.updateSubscription(id, { settings: { ordered: true } }, NOW);
+    const refused = on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW);
     await expect(refused).rejects.toThrow(EvregError);
     await expect(refused).rejects.toMatchObject({ code: "conflict", details: { field: "ordered" } });
-    expect(await on.store.findSubscription(id)).toMatchObject({ ordered: false });
+    expect(await on.store.catalog.findSubscription(id)).toMatchObject({ ordered: false });
   });
 }

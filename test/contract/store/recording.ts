@@ -15,12 +15,12 @@ export function recordSuite(open: OpenStore): void {
       Buffer.from([0xff, 0xfe, 0xc3, 0x28]),
       new Uint8Array(0),
     ];
-    const outcomes = await on.store.recordEvents(
+    const outcomes = await on.store.events.record(
       payloads.map((payload) => eventOf(action, payload)),
       NOW,
     );
     for (const [index, payload] of payloads.entries()) {
-      const found = await on.store.findEvent(recordedRowid(outcomes[index]));
+      const found = await on.store.events.find(recordedRowid(outcomes[index]));
       expect(Buffer.from(found?.payload ?? []).toString("hex")).toBe(Buffer.from(payload).toString("hex"));
     }
   });
@@ -31,8 +31,8 @@ export function recordSuite(open: OpenStore): void {
     const payloads = [1, 2, 3].map((seed) =>
       Uint8Array.from({ length: 1024 * 1024 }, (_, at) => (at * seed * 31 + (at >> 8)) & 255),
     );
-    await Promise.all(payloads.map((payload) => on.store.recordEvents([eventOf(action, payload)], NOW)));
-    const { events } = await on.store.listEvents({ order: "asc", limit: 10, page: 1 });
+    await Promise.all(payloads.map((payload) => on.store.events.record([eventOf(action, payload)], NOW)));
+    const { events } = await on.store.events.list({ order: "asc", limit: 10, page: 1 });
     expect(
       events.map(({ payload }) => Buffer.compare(payload!, payloads[0]!)).filter((n) => n === 0),
     ).toHaveLength(1);
@@ -46,16 +46,16 @@ export function recordSuite(open: OpenStore): void {
   it("answers an event with its action, revision and time", async () => {
     const action = await on.action("user.created", "crm");
     const [rowid = 0] = await on.publish(action);
-    expect(await on.store.findEvent(rowid)).toMatchObject({
+    expect(await on.store.events.find(rowid)).toMatchObject({
       rowid,
       action: "user.created",
       application: "crm",
       revision: 1,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.findEvent(rowid + 1)).toBeUndefined();
+    expect(await on.store.events.find(rowid + 1)).toBeUndefined();
     for (const id of [0, -1, 1.5, 2 ** 53, Number.NaN, Infinity]) {
-      expect(await on.store.findEvent(id)).toBeUndefined();
+      expect(await on.store.events.find(id)).toBeUndefined();
     }
   });
 
@@ -66,9 +66,12 @@ export function recordSuite(open: OpenStore): void {
     await on.subscription(created, { subscription: "two" });
     await on.subscription(created, { subscription: "paused", active: false });
     await on.subscription(deleted, { subscription: "other" });
-    const outcomes = await on.store.recordEvents([eventOf(created), eventOf(deleted), eventOf(created)], NOW);
+    const outcomes = await on.store.events.record(
+      [eventOf(created), eventOf(deleted), eventOf(created)],
+      NOW,
+    );
     expect(outcomes.map((outcome) => outcome.kind === "recorded" && outcome.deliveries)).toEqual([2, 1, 2]);
-    const deliveries = await on.store.listDeliveries({ event: recordedRowid(outcomes[0]), limit: 10 });
+    const deliveries = await on.store.queue.list({ event: recordedRowid(outcomes[0]), limit: 10 });
     expect(deliveries.map(({ subscription, status }) => [subscription, status])).toEqual([
       ["two", "pending"],
       ["one", "pending"],
@@ -85,8 +88,8 @@ export function recordSuite(open: OpenStore): void {
 
   it("refuses as stale what was validated against another revision, or for no action", async () => {
     const action = await on.action();
-    await on.store.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
-    const outcomes = await on.store.recordEvents(
+    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
+    const outcomes = await on.store.events.record(
       [eventOf(action), eventOf({ ...action, revision: 2 }), eventOf({ ...action, rowid: 99 })],
       NOW,
     );
@@ -96,13 +99,13 @@ export function recordSuite(open: OpenStore): void {
 
   it("refuses as stale what is for a retired action, unless its key was used before", async () => {
     const action = await on.action();
-    const [first] = await on.store.recordEvents([eventOf(action, "{}", "key")], NOW);
+    const [first] = await on.store.events.record([eventOf(action, "{}", "key")], NOW);
     const retire = { action: action.action, settings: { retired: true }, basedOnEdition: 1 };
-    await on.store.reviseAction(retire, NOW);
-    const again = await on.store.recordEvents([eventOf(action), eventOf(action, "{}", "key")], NOW);
+    await on.store.catalog.reviseAction(retire, NOW);
+    const again = await on.store.events.record([eventOf(action), eventOf(action, "{}", "key")], NOW);
     expect(again).toMatchObject([{ kind: "stale" }, { kind: "replayed", rowid: recordedRowid(first) }]);
-    await on.store.reviseAction({ ...retire, settings: { retired: false }, basedOnEdition: 2 }, NOW);
-    const [last] = await on.store.recordEvents([eventOf(action)], NOW);
+    await on.store.catalog.reviseAction({ ...retire, settings: { retired: false }, basedOnEdition: 2 }, NOW);
+    const [last] = await on.store.events.record([eventOf(action)], NOW);
     expect(last).toMatchObject({ kind: "recorded" });
   });
 
@@ -110,13 +113,13 @@ export function recordSuite(open: OpenStore): void {
     const action = await on.action();
     await on.subscription(action);
     const stale = { ...eventOf(action), revision: 7 };
-    const refused = await on.store.recordEvents([eventOf(action), stale, eventOf(action)], NOW, {
+    const refused = await on.store.events.record([eventOf(action), stale, eventOf(action)], NOW, {
       atomic: true,
     });
     expect(refused.map(({ kind }) => kind)).toEqual(["withheld", "stale", "withheld"]);
     expect(await on.rowids()).toEqual([]);
-    expect(await on.store.listDeliveries({ limit: 10 })).toEqual([]);
-    const taken = await on.store.recordEvents([eventOf(action), eventOf(action)], NOW, { atomic: true });
+    expect(await on.store.queue.list({ limit: 10 })).toEqual([]);
+    const taken = await on.store.events.record([eventOf(action), eventOf(action)], NOW, { atomic: true });
     expect(taken.map(({ kind }) => kind)).toEqual(["recorded", "recorded"]);
     expect(await on.rowids()).toHaveLength(2);
   });
@@ -125,9 +128,9 @@ export function recordSuite(open: OpenStore): void {
     const action = await on.action();
     const stale = { ...eventOf(action), revision: 7 };
     const [, refused, taken] = await Promise.all([
-      on.store.recordEvents([eventOf(action)], NOW),
-      on.store.recordEvents([eventOf(action, "{}", "k"), stale], NOW, { atomic: true }),
-      on.store.recordEvents([eventOf(action, "{}", "k"), stale], NOW),
+      on.store.events.record([eventOf(action)], NOW),
+      on.store.events.record([eventOf(action, "{}", "k"), stale], NOW, { atomic: true }),
+      on.store.events.record([eventOf(action, "{}", "k"), stale], NOW),
     ]);
     expect(refused?.map(({ kind }) => kind)).toEqual(["withheld", "stale"]);
     // The key of the withheld one is free.
@@ -141,24 +144,24 @@ export function recordSuite(open: OpenStore): void {
     const named = Array.from({ length: 900 }, (_, n) => on.subscription(action, { subscription: `s${n}` }));
     await Promise.all(named);
     const batch = [...Array.from({ length: 8 }, () => eventOf(action)), eventOf(other), eventOf(action)];
-    const outcomes = await on.store.recordEvents(batch, NOW);
+    const outcomes = await on.store.events.record(batch, NOW);
     expect(outcomes.map(({ kind }) => kind)).toEqual([
       ...Array.from({ length: 5 }, () => "recorded"),
       ...Array.from({ length: 5 }, () => "deferred"),
     ]);
     expect(await on.rowids()).toHaveLength(5);
-    const whole = await on.store.recordEvents(batch, NOW, { atomic: true });
+    const whole = await on.store.events.record(batch, NOW, { atomic: true });
     expect(whole.every(({ kind }) => kind === "recorded")).toBe(true);
     expect(await on.rowids()).toHaveLength(15);
   });
 
   it("keeps an empty payload that comes alone", async () => {
-    const [outcome] = await on.store.recordEvents([eventOf(await on.action(), new Uint8Array(0))], NOW);
-    expect((await on.store.findEvent(recordedRowid(outcome)))?.payload).toEqual(new Uint8Array(0));
+    const [outcome] = await on.store.events.record([eventOf(await on.action(), new Uint8Array(0))], NOW);
+    expect((await on.store.events.find(recordedRowid(outcome)))?.payload).toEqual(new Uint8Array(0));
   });
 
   it("answers an empty batch without doing anything", async () => {
-    expect(await on.store.recordEvents([], NOW)).toEqual([]);
+    expect(await on.store.events.record([], NOW)).toEqual([]);
   });
 
   it("gives rowids that only grow", async () => {

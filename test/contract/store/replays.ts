@@ -21,7 +21,7 @@ export function replaySuite(open: OpenStore): void {
     selection: ReplaySelection,
     range: { fromMs?: number; toMs?: number } = {},
   ) {
-    const planned = await on.store.planReplay({ subscription: rowid, selection, fromMs: 0, ...range });
+    const planned = await on.store.replays.plan({ subscription: rowid, selection, fromMs: 0, ...range });
     if (planned === undefined) throw new Error("there is no such subscription");
     return planned;
   }
@@ -31,7 +31,7 @@ export function replaySuite(open: OpenStore): void {
     selection: ReplaySelection,
     range: { fromMs?: number; toMs?: number } = {},
   ): Promise<number> {
-    const { count: counted, rest } = await on.store.countReplay(await plan(subscription, selection, range));
+    const { count: counted, rest } = await on.store.replays.count(await plan(subscription, selection, range));
     expect(rest).toEqual([]);
     return counted;
   }
@@ -41,14 +41,14 @@ export function replaySuite(open: OpenStore): void {
     selection: ReplaySelection,
     range: { fromMs?: number; toMs?: number } = {},
   ): Promise<Replay> {
-    return (await on.store.startReplay(await plan(subscription, selection, range), LATER))!;
+    return (await on.store.replays.start(await plan(subscription, selection, range), LATER))!;
   }
 
   const step = (
     { rowid }: Replay,
     given: { nowMs?: number; most?: number; mostDue?: number; mostUnfinished?: number; total?: number } = {},
   ): Promise<ReplayProgress> =>
-    on.store.stepReplay(rowid, {
+    on.store.replays.advance(rowid, {
       nowMs: LATER,
       most: 1_000,
       mostDue: 1_000,
@@ -70,11 +70,11 @@ export function replaySuite(open: OpenStore): void {
   async function endAll(next: (eventId: number) => NextStep, nowMs = LATER + HOUR): Promise<number[]> {
     const ended: number[] = [];
     for (;;) {
-      const { claims } = await on.store.claimDue(claimRequest({ nowMs, limit: 500, most: 500 }));
+      const { claims } = await on.store.queue.claim(claimRequest({ nowMs, limit: 500, most: 500 }));
       if (claims.length === 0) return ended;
       ended.push(...claims.map(({ event }) => event.eventId));
       const results = claims.map((claim) => resultOf(claim, next(claim.event.eventId), { statusCode: 500 }));
-      await on.store.finishAttempts(results, nowMs);
+      await on.store.queue.finish(results, nowMs);
     }
   }
 
@@ -90,7 +90,7 @@ export function replaySuite(open: OpenStore): void {
     const replay = await start(subscription, "failed");
     expect(replay).toMatchObject({ status: "running", selection: "failed", total: null, queued: 0 });
     expect(await toTheEnd(replay)).toBe(3);
-    const due = await on.store.listDeliveries({
+    const due = await on.store.queue.list({
       subscription: subscription.rowid,
       status: "pending",
       limit: 9,
@@ -98,9 +98,9 @@ export function replaySuite(open: OpenStore): void {
     expect(due.map(({ event_id: id }) => id).toReversed()).toEqual(failed);
     const { claims } = await on.claim({ nowMs: LATER });
     expect(claims.map(({ attempt, failures }) => [attempt, failures])).toEqual(failed.map(() => [2, 0]));
-    expect(
-      await on.store.listDeliveries({ subscription: other.rowid, status: "failed", limit: 9 }),
-    ).toHaveLength(3);
+    expect(await on.store.queue.list({ subscription: other.rowid, status: "failed", limit: 9 })).toHaveLength(
+      3,
+    );
   });
 
   it("missed: makes deliveries for events that have none, and only for those of its present action", async () => {
@@ -108,11 +108,11 @@ export function replaySuite(open: OpenStore): void {
     const subscription = await on.subscription(before);
     const early = await on.publish(action, 2);
     await on.publish(before, 2);
-    await on.store.updateSubscription(subscription.rowid, { action: "now" }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { action: "now" }, NOW);
     await on.publish(action, 2);
-    await on.store.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
     const paused = await on.publish(action, 2);
-    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
     await endAll(delivered);
 
     expect(await count(subscription, "missed")).toBe(4);
@@ -156,11 +156,11 @@ export function replaySuite(open: OpenStore): void {
   it("never takes an event that was published after its start", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
-    await on.store.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
     await on.publish(action, 3);
     const replay = await start(subscription, "missed", { toMs: LATER + HOUR });
     await on.publish(action, 3, LATER + 1);
-    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
     expect(await toTheEnd(replay)).toBe(3);
   });
 
@@ -177,12 +177,12 @@ export function replaySuite(open: OpenStore): void {
     expect(await step(replay, late)).toEqual({ queued: 0, state: "crowded" });
     await endAll(() => ({ kind: "retry", atMs: LATER + 5 * HOUR }));
     expect(await step(replay, { ...late, mostUnfinished: 10 })).toEqual({ queued: 0, state: "crowded" });
-    await on.store.updateSubscription(subscription.rowid, { active: false }, LATER);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
     expect(await step(replay, late)).toEqual({ queued: 0, state: "paused" });
-    await on.store.updateSubscription(subscription.rowid, { active: true }, LATER);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, LATER);
     expect(await step(replay, { ...late, most: 4 })).toEqual({ queued: 4, state: "going" });
     expect(await step(replay, late)).toEqual({ queued: 6, state: "going" });
-    expect(await on.store.findReplay(replay.rowid)).toMatchObject({
+    expect(await on.store.replays.find(replay.rowid)).toMatchObject({
       total: 20,
       queued: 17,
       status: "running",
@@ -196,10 +196,10 @@ export function replaySuite(open: OpenStore): void {
     await endAll(() => ({ kind: "failed" }));
     const replay = await start(subscription, "failed");
     expect(await step(replay, { most: 2, total: 5 })).toMatchObject({ queued: 2 });
-    const [last] = await on.store.listDeliveries({ status: "failed", limit: 1 });
-    await on.store.retryDelivery(last?.rowid ?? 0, LATER);
+    const [last] = await on.store.queue.list({ status: "failed", limit: 1 });
+    await on.store.queue.retry(last?.rowid ?? 0, LATER);
     expect(await toTheEnd(replay)).toBe(2);
-    expect(await on.store.findReplay(replay.rowid)).toMatchObject({
+    expect(await on.store.replays.find(replay.rowid)).toMatchObject({
       status: "done",
       total: 5,
       queued: 4,
@@ -219,11 +219,11 @@ export function replaySuite(open: OpenStore): void {
       details: { rowid: first.rowid },
     });
     const second = await start(other, "all");
-    expect((await on.store.runningReplays()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
+    expect((await on.store.replays.running()).map(({ rowid }) => rowid)).toEqual([first.rowid, second.rowid]);
     await toTheEnd(first);
     const third = await start(subscription, "all");
     const listed = async (query: object): Promise<number[]> =>
-      (await on.store.listReplays({ limit: 99, ...query }))
+      (await on.store.replays.list({ limit: 99, ...query }))
         .map(({ rowid }) => rowid)
         // Those of earlier tests are in the list as well.
         .filter((rowid) => rowid >= first.rowid);
@@ -240,19 +240,19 @@ export function replaySuite(open: OpenStore): void {
     const subscription = await on.subscription(action);
     const replay = await start(subscription, "missed");
     await step(replay, { most: 2, total: 5 });
-    expect(await on.store.cancelReplay(replay.rowid, LATER)).toMatchObject({
+    expect(await on.store.replays.cancel(replay.rowid, LATER)).toMatchObject({
       status: "cancelled",
       queued: 2,
     });
     expect(await step(replay)).toEqual({ queued: 0, state: "ended" });
-    expect(await on.store.cancelReplay(replay.rowid, LATER + 1)).toMatchObject({
+    expect(await on.store.replays.cancel(replay.rowid, LATER + 1)).toMatchObject({
       finished_at: new Date(LATER).toISOString(),
     });
-    expect(await on.store.listDeliveries({ limit: 9 })).toHaveLength(2);
+    expect(await on.store.queue.list({ limit: 9 })).toHaveLength(2);
     const done = await start(subscription, "missed");
     await toTheEnd(done);
-    await expect(on.store.cancelReplay(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
-    expect(await on.store.cancelReplay(99, LATER)).toBeUndefined();
+    await expect(on.store.replays.cancel(done.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(await on.store.replays.cancel(99, LATER)).toBeUndefined();
   });
 
   it("ends with its subscription, and when that is bound to another action", async () => {
@@ -261,18 +261,18 @@ export function replaySuite(open: OpenStore): void {
     const [gone, moved] = [await on.subscription(a), await on.subscription(a, { subscription: "moved" })];
     const replays = [await start(gone, "missed"), await start(moved, "missed")];
     const planned = await plan(moved, "all");
-    await on.store.deleteSubscription(gone.rowid, LATER);
-    await on.store.updateSubscription(moved.rowid, { action: "b" }, LATER);
-    const ends = await Promise.all(replays.map(({ rowid }) => on.store.findReplay(rowid)));
+    await on.store.catalog.deleteSubscription(gone.rowid, LATER);
+    await on.store.catalog.updateSubscription(moved.rowid, { action: "b" }, LATER);
+    const ends = await Promise.all(replays.map(({ rowid }) => on.store.replays.find(rowid)));
     expect(ends.map((end) => [end?.status, end?.reason])).toEqual([
       ["cancelled", "The subscription was deleted."],
       ["failed", "The subscription was bound to another action, b."],
     ]);
-    expect(await on.store.runningReplays()).toEqual([]);
-    expect(await on.store.listDeliveries({ limit: 9 })).toEqual([]);
-    await expect(on.store.startReplay(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
+    expect(await on.store.replays.running()).toEqual([]);
+    expect(await on.store.queue.list({ limit: 9 })).toEqual([]);
+    await expect(on.store.replays.start(planned, LATER)).rejects.toMatchObject({ code: "conflict" });
     expect(
-      await on.store.planReplay({ subscription: gone.rowid, selection: "all", fromMs: 0 }),
+      await on.store.replays.plan({ subscription: gone.rowid, selection: "all", fromMs: 0 }),
     ).toBeUndefined();
   });
 
@@ -280,7 +280,7 @@ export function replaySuite(open: OpenStore): void {
     const action = await on.action();
     const subscription = await on.subscription(action, { active: false });
     const missed = await on.publish(action, 4, NOW + HOUR);
-    await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
     const replay = await start(subscription, "missed");
     // Set back before the replay, forward in it, and back a little after it.
     await step(replay, { nowMs: NOW, most: 2 });
@@ -291,7 +291,7 @@ export function replaySuite(open: OpenStore): void {
       ...(await on.publish(action, 1, NOW + 40_000)),
     ];
     const listed = async (fromMs: number, toMs: number): Promise<number[]> =>
-      (await on.store.listDeliveries({ fromMs, toMs, limit: 9 })).map(({ event_id: id }) => id).toReversed();
+      (await on.store.queue.list({ fromMs, toMs, limit: 9 })).map(({ event_id: id }) => id).toReversed();
     expect(await listed(NOW, NOW + 1)).toEqual(missed.slice(0, 2));
     expect(await listed(NOW + 1, NOW + 30_001)).toEqual([...missed.slice(2), live[0]]);
     expect(await listed(NOW + 30_001, NOW + HOUR)).toEqual([live[1]]);
@@ -318,7 +318,7 @@ export function replaySuite(open: OpenStore): void {
         for (const [index, command] of story.entries()) {
           const [verb, name = ""] = command.split(" ");
           if (verb === "publish") {
-            const [outcome] = await on.store.recordEvents(
+            const [outcome] = await on.store.events.record(
               [eventOf(actions[name]!)],
               NOW + round * 100 + index,
             );
@@ -328,9 +328,9 @@ export function replaySuite(open: OpenStore): void {
           if (verb === "to") bound = name;
           else active = verb === "resume";
           const patch = verb === "to" ? { action: `${name}${round}` } : { active };
-          await on.store.updateSubscription(subscription.rowid, patch, NOW);
+          await on.store.catalog.updateSubscription(subscription.rowid, patch, NOW);
         }
-        await on.store.updateSubscription(subscription.rowid, { active: true }, NOW);
+        await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
         const live = events.filter((event) => event.live).map(({ id }) => id);
         expect(await endAll(delivered)).toEqual(live);
         const missed = events.filter((event) => !event.live && event.action === bound).map(({ id }) => id);

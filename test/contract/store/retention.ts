@@ -10,7 +10,7 @@ export function retentionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
   async function expired(query: Partial<ExpiredSelection> = {}): Promise<readonly number[]> {
-    return (await on.store.findExpired({ beforeMs: LATER, most: 1_000, ...query })).events;
+    return (await on.store.events.findExpired({ beforeMs: LATER, most: 1_000, ...query })).events;
   }
 
   /** Asks until all are handled. */
@@ -19,7 +19,7 @@ export function retentionSuite(open: OpenStore): void {
   ): Promise<{ events: number; deliveries: number; calls: number }> {
     const sum = { events: 0, deliveries: 0, calls: 0 };
     for (let left = ids; left.length > 0; sum.calls += 1) {
-      const { handled, events, deliveries } = await on.store.removeEvents(left);
+      const { handled, events, deliveries } = await on.store.events.remove(left);
       sum.events += events;
       sum.deliveries += deliveries;
       left = left.slice(handled);
@@ -46,9 +46,9 @@ export function retentionSuite(open: OpenStore): void {
     expect(await expired({ fromMs: NOW + 2, beforeMs: NOW + 4 })).toEqual(ids.slice(2, 4));
     expect(await expired({ fromMs: NOW + 4, beforeMs: NOW + 2 })).toEqual([]);
     expect(await expired({ after: ids[4] ?? 0 })).toEqual(ids.slice(5));
-    const first = await on.store.findExpired({ beforeMs: NOW + 5, most: 3 });
+    const first = await on.store.events.findExpired({ beforeMs: NOW + 5, most: 3 });
     expect(first).toEqual({ events: ids.slice(0, 3), after: ids[2] });
-    const second = await on.store.findExpired({ beforeMs: NOW + 5, most: 3, after: first.after ?? 0 });
+    const second = await on.store.events.findExpired({ beforeMs: NOW + 5, most: 3, after: first.after ?? 0 });
     expect(second).toEqual({ events: ids.slice(3, 5), after: undefined });
   });
 
@@ -78,42 +78,42 @@ export function retentionSuite(open: OpenStore): void {
     const [delivering = 0] = await on.publish(action);
     const claim = await claimOf(delivering);
     const [pending = 0] = await on.publish(action);
-    await on.store.updateSubscription(subscription.rowid, { active: false }, NOW);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
     const [unheard = 0] = await on.publish(action);
     expect(await expired()).toEqual([delivered, failed, unheard]);
 
     // What is held is not finished.
     expect(await remove([pending, waiting, delivering])).toMatchObject({ events: 0, deliveries: 0 });
-    expect(await on.store.findEvent(pending)).toBeDefined();
+    expect(await on.store.events.find(pending)).toBeDefined();
 
     // What is cancelled is, once it is not under way any more.
-    await on.store.deleteSubscription(subscription.rowid, NOW);
+    await on.store.catalog.deleteSubscription(subscription.rowid, NOW);
     expect(await expired()).toEqual([delivered, failed, waiting, pending, unheard]);
     await on.finish(claim, { kind: "retry", atMs: LATER });
     expect(await expired()).toEqual([delivered, failed, waiting, delivering, pending, unheard]);
     expect(await remove(await expired())).toMatchObject({ events: 6, deliveries: 5 });
-    expect(await on.store.listDeliveries({ limit: 50 })).toEqual([]);
+    expect(await on.store.queue.list({ limit: 50 })).toEqual([]);
   });
 
   it("removes all that belongs to an event, and nothing else", async () => {
     const action = await on.action();
     await on.subscription(action);
     const [first, second] = [await deliver(action), await deliver(action)];
-    const [gone, left] = (await on.store.listDeliveries({ limit: 2 })).toReversed();
+    const [gone, left] = (await on.store.queue.list({ limit: 2 })).toReversed();
     expect(await remove([first])).toEqual({ events: 1, deliveries: 1, calls: 1 });
-    expect(await on.store.findEvent(first)).toBeUndefined();
-    expect(await on.store.findDelivery(gone?.rowid ?? 0)).toBeUndefined();
-    expect(await on.store.findEvent(second)).toMatchObject({ rowid: second });
-    expect((await on.store.findDelivery(left?.rowid ?? 0))?.attempts).toHaveLength(1);
-    expect(await on.store.listEvents({ order: "desc", limit: 5, page: 1 })).toMatchObject({ total: 1 });
+    expect(await on.store.events.find(first)).toBeUndefined();
+    expect(await on.store.queue.find(gone?.rowid ?? 0)).toBeUndefined();
+    expect(await on.store.events.find(second)).toMatchObject({ rowid: second });
+    expect((await on.store.queue.find(left?.rowid ?? 0))?.attempts).toHaveLength(1);
+    expect(await on.store.events.list({ order: "desc", limit: 5, page: 1 })).toMatchObject({ total: 1 });
     expect(await remove([first, 999])).toEqual({ events: 0, deliveries: 0, calls: 1 });
   });
 
   it("frees an event's idempotency key with it", async () => {
     const action = await on.action();
     const record = async (payload: string): Promise<unknown> =>
-      (await on.store.recordEvents([eventOf(action, payload, "once")], NOW))[0];
-    const [first] = await on.store.recordEvents([eventOf(action, "{}", "once")], NOW);
+      (await on.store.events.record([eventOf(action, payload, "once")], NOW))[0];
+    const [first] = await on.store.events.record([eventOf(action, "{}", "once")], NOW);
     expect(await record("{}")).toMatchObject({ kind: "replayed" });
     await remove([recordedRowid(first)]);
     expect(await record('{"other":1}')).toMatchObject({ kind: "recorded" });
@@ -126,11 +126,11 @@ export function retentionSuite(open: OpenStore): void {
     const [first, second] = [await deliver(action), await deliver(action)];
     const found = await expired();
     expect(found).toEqual([first, second]);
-    const [delivery] = (await on.store.listDeliveries({ limit: 2 })).toReversed();
-    await on.store.retryDelivery(delivery?.rowid ?? 0, NOW);
+    const [delivery] = (await on.store.queue.list({ limit: 2 })).toReversed();
+    await on.store.queue.retry(delivery?.rowid ?? 0, NOW);
     expect(await remove(found)).toMatchObject({ events: 1, deliveries: 1 });
     expect(await on.rowids()).toEqual([first]);
-    expect(await on.store.findDelivery(delivery?.rowid ?? 0)).toMatchObject({ status: "pending" });
+    expect(await on.store.queue.find(delivery?.rowid ?? 0)).toMatchObject({ status: "pending" });
   });
 
   it("removes an event with very many deliveries in parts, and not at all when its last one is unfinished", async () => {
@@ -143,7 +143,7 @@ export function retentionSuite(open: OpenStore): void {
       await Promise.all(claims.map((claim) => on.finish(claim, { kind: "delivered" })));
     };
     await finish(2_699);
-    const [last] = await on.store.listDeliveries({ status: "pending", limit: 1 });
+    const [last] = await on.store.queue.list({ status: "pending", limit: 1 });
     const kept = last?.event_id ?? 0;
     expect(await expired()).toEqual([before, wide, after].filter((id) => id !== kept));
     await finish(1);

@@ -11,7 +11,7 @@ export function secretSuite(open: OpenStore): void {
 
   /** What the next event's delivery is to be signed with. */
   async function claimed(): Promise<Pick<ClaimedSubscription, "secret" | "previous" | "bearer">> {
-    const action = await on.store.findAction("user.created");
+    const action = await on.store.catalog.findAction("user.created");
     await on.publish(action!);
     const [claim] = (await on.claim()).claims;
     const { secret, previous, bearer } = claim!.subscription;
@@ -26,21 +26,25 @@ export function secretSuite(open: OpenStore): void {
   it("gives claims the secret, and after a rotation both while the overlap lasts", async () => {
     const { rowid } = await on.subscription(await on.action());
     expect(await claimed()).toEqual({ secret: "secret of welcome" });
-    const rotated = await on.store.rotateSecret(rowid, { secret: "second", overlapMs: OVERLAP_MS }, NOW);
+    const rotated = await on.store.catalog.rotateSecret(
+      rowid,
+      { secret: "second", overlapMs: OVERLAP_MS },
+      NOW,
+    );
     const until = new Date(NOW + OVERLAP_MS).toISOString();
     expect(rotated).toMatchObject({ rowid, previous_secret_until: until });
-    expect(await on.store.findSubscription(rowid)).toEqual(rotated);
+    expect(await on.store.catalog.findSubscription(rowid)).toEqual(rotated);
     const previous = { secret: "secret of welcome", untilMs: NOW + OVERLAP_MS };
     expect(await claimed()).toEqual({ secret: "second", previous });
     // Other changes leave it.
-    await on.store.updateSubscription(rowid, { maxRetries: 1 }, NOW);
+    await on.store.catalog.updateSubscription(rowid, { maxRetries: 1 }, NOW);
     expect(await claimed()).toEqual({ secret: "second", previous });
   });
 
   it("has one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotate = (secret: string, overlapMs: number, nowMs: number): Promise<unknown> =>
-      on.store.rotateSecret(rowid, { secret, overlapMs }, nowMs);
+      on.store.catalog.rotateSecret(rowid, { secret, overlapMs }, nowMs);
     await rotate("second", OVERLAP_MS, NOW);
     await expect(rotate("third", OVERLAP_MS, NOW + OVERLAP_MS - 1)).rejects.toMatchObject({
       code: "conflict",
@@ -58,15 +62,15 @@ export function secretSuite(open: OpenStore): void {
   it("rotates nothing that is not there", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotation = { secret: "second", overlapMs: 0 };
-    expect(await on.store.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
-    await on.store.deleteSubscription(rowid, NOW);
-    expect(await on.store.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
+    expect(await on.store.catalog.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
+    await on.store.catalog.deleteSubscription(rowid, NOW);
+    expect(await on.store.catalog.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
   });
 
   it("gives claims another bearer value, or none", async () => {
     const { rowid } = await on.subscription(await on.action());
     const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {
-      const after = await on.store.updateSubscription(rowid, { bearer }, NOW);
+      const after = await on.store.catalog.updateSubscription(rowid, { bearer }, NOW);
       expect(after?.bearer).toBe(bearer.kind);
       return (await claimed()).bearer;
     };

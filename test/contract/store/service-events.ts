@@ -18,7 +18,7 @@ export function serviceEventSuite(open: OpenStore): void {
   });
 
   async function operator(name: string, active = true): Promise<Subscription> {
-    const found = await on.store.findAction(name);
+    const found = await on.store.catalog.findAction(name);
     if (found === undefined) throw new Error(`there is no action ${name}`);
     return on.subscription(found, { application: "ops", subscription: name, active });
   }
@@ -33,7 +33,7 @@ export function serviceEventSuite(open: OpenStore): void {
 
   /** The payloads recorded of an action, each held to its schema. */
   async function told(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
-    const { events } = await on.store.listEvents({ action: name, order: "asc", limit: 500, page: 1 });
+    const { events } = await on.store.events.list({ action: name, order: "asc", limit: 500, page: 1 });
     const validator = compileSchema(SERVICE_EVENT_SCHEMAS[name]);
     return events.map(({ payload }) => {
       const value: unknown = JSON.parse(Buffer.from(payload!).toString());
@@ -44,7 +44,7 @@ export function serviceEventSuite(open: OpenStore): void {
 
   async function finishAll(next: NextStep, statusCode = 500): Promise<readonly Claim[]> {
     const { claims } = await on.claim();
-    await on.store.finishAttempts(
+    await on.store.queue.finish(
       claims.map((claim) => resultOf(claim, next, { statusCode })),
       LATER,
     );
@@ -52,14 +52,14 @@ export function serviceEventSuite(open: OpenStore): void {
   }
 
   it("has their actions from the beginning", async () => {
-    const own = await on.store.listActions({ application: "evreg" });
+    const own = await on.store.catalog.listActions({ application: "evreg" });
     expect(own.map(({ action: name }) => name)).toEqual(SERVICE_EVENT_NAMES.toSorted());
     for (const { action: name, revision, schemata } of own) {
       expect({ revision, schemata }).toEqual({
         revision: 1,
         schemata: SERVICE_EVENT_SCHEMAS[name as keyof typeof SERVICE_EVENT_SCHEMAS],
       });
-      expect(await on.store.findAction(name)).toMatchObject({ isBuiltIn: true });
+      expect(await on.store.catalog.findAction(name)).toMatchObject({ isBuiltIn: true });
     }
   });
 
@@ -70,7 +70,7 @@ export function serviceEventSuite(open: OpenStore): void {
     const [claim] = await finishAll(FAILED, 503);
     expect(await told("evreg.delivery.failed")).toEqual([]);
     const settings = { on_exhausted: "skip" } as const;
-    await on.store.updateSubscription(subscription.rowid, { settings }, LATER + 1);
+    await on.store.catalog.updateSubscription(subscription.rowid, { settings }, LATER + 1);
     expect(await told("evreg.delivery.failed")).toMatchObject([
       { delivery_id: claim?.deliveryId, last_error: "HTTP 503" },
     ]);
@@ -114,7 +114,7 @@ export function serviceEventSuite(open: OpenStore): void {
       { kind: "returned" },
       FAILED,
     ];
-    await on.store.finishAttempts(
+    await on.store.queue.finish(
       claims.map((claim, index) => {
         const claimId = index === 3 ? claim.claimId + 1_000 : claim.claimId;
         return resultOf(claim, nexts[index]!, { claimId });
@@ -127,7 +127,7 @@ export function serviceEventSuite(open: OpenStore): void {
   it("records nothing while nobody has an active subscription to it", async () => {
     await operator("evreg.delivery.failed", false);
     const gone = await operator("evreg.subscription.deactivated");
-    await on.store.deleteSubscription(gone.rowid, NOW);
+    await on.store.catalog.deleteSubscription(gone.rowid, NOW);
     await on.subscription(action);
     const events = await on.publish(action, 2);
     await finishAll({ kind: "gone", reason: "Gone.", handler: "https://mailer.example/welcome" }, 410);
@@ -159,7 +159,7 @@ export function serviceEventSuite(open: OpenStore): void {
     });
     expect(await told("evreg.subscription.blocked")).toHaveLength(1);
     const update = (maxRetries: number) =>
-      on.store.updateSubscription(subscription.rowid, { maxRetries }, LATER + 1);
+      on.store.catalog.updateSubscription(subscription.rowid, { maxRetries }, LATER + 1);
     await update(5);
     await update(4);
     expect(await told("evreg.subscription.blocked")).toHaveLength(1);
@@ -173,7 +173,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
     const [claim] = await finishAll(FAILED, 503);
-    await on.store.skipDelivery(claim!.deliveryId, LATER + 1);
+    await on.store.queue.skip(claim!.deliveryId, LATER + 1);
     expect(await told("evreg.delivery.failed")).toMatchObject([
       { delivery_id: claim!.deliveryId, attempts: 1, last_error: "HTTP 503" },
     ]);
@@ -188,16 +188,16 @@ export function serviceEventSuite(open: OpenStore): void {
     const results = claims.map((claim) =>
       claim === ok ? resultOf(claim, { kind: "delivered" }) : resultOf(claim, FAILED, { statusCode: 500 }),
     );
-    const first = await on.store.finishAttempts(results, LATER);
+    const first = await on.store.queue.finish(results, LATER);
     // An event and a delivery to each, of 4,000 rows; what tells of nothing is not held up.
     expect(first).toMatchObject({ deferred: [4, 5, 6, 7, 8], ended: { failed: 4, delivered: 1 } });
     expect(first.applied.filter(Boolean)).toHaveLength(5);
-    const second = await on.store.finishAttempts(
+    const second = await on.store.queue.finish(
       first.deferred.map((at) => results[at]!),
       LATER,
     );
     expect(second).toMatchObject({ deferred: [4], ended: { failed: 4 } });
-    await on.store.finishAttempts([results[8]!], LATER);
+    await on.store.queue.finish([results[8]!], LATER);
     const payloads = (await told("evreg.delivery.failed")) as { delivery_id: number }[];
     expect(payloads.map(({ delivery_id }) => delivery_id)).toEqual(
       claims.slice(0, 9).map(({ deliveryId }) => deliveryId),
@@ -214,7 +214,7 @@ export function serviceEventSuite(open: OpenStore): void {
       const results = claims.map((claim) =>
         resultOf(claim, { kind: "retry", atMs: nowMs }, { statusCode: 500 }),
       );
-      return (await on.store.finishAttempts(results, nowMs, { disableAfterMs: 10 })).deactivated.length;
+      return (await on.store.queue.finish(results, nowMs, { disableAfterMs: 10 })).deactivated.length;
     };
     // A gap counts for a fifth of the time at most.
     const deactivated: number[] = [];
@@ -254,8 +254,8 @@ export function serviceEventSuite(open: OpenStore): void {
       },
     ]);
     // A person who pauses it knows.
-    await on.store.updateSubscription(subscription.rowid, { active: true }, LATER);
-    await on.store.updateSubscription(subscription.rowid, { active: false }, LATER);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, LATER);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
     expect(await told("evreg.subscription.deactivated")).toHaveLength(1);
   });
 
@@ -266,21 +266,21 @@ export function serviceEventSuite(open: OpenStore): void {
     const ends: ((replay: number, subscription: number) => Promise<unknown>)[] = [
       async (replay) => {
         const step = { nowMs: LATER, most: 100, mostDue: 100, mostUnfinished: 100, total: 3 };
-        while ((await on.store.stepReplay(replay, step)).state !== "ended");
+        while ((await on.store.replays.advance(replay, step)).state !== "ended");
       },
-      (replay) => on.store.cancelReplay(replay, LATER),
-      (_, subscription) => on.store.updateSubscription(subscription, { action: other.action }, LATER),
-      (_, subscription) => on.store.deleteSubscription(subscription, LATER),
+      (replay) => on.store.replays.cancel(replay, LATER),
+      (_, subscription) => on.store.catalog.updateSubscription(subscription, { action: other.action }, LATER),
+      (_, subscription) => on.store.catalog.deleteSubscription(subscription, LATER),
     ];
     const replays: number[] = [];
     for (const [index, end] of ends.entries()) {
       const { rowid } = await on.subscription(action, { subscription: `${index}` });
-      const plan = await on.store.planReplay({ subscription: rowid, selection: "missed", fromMs: NOW - 1 });
-      const replay = await on.store.startReplay(plan!, LATER);
+      const plan = await on.store.replays.plan({ subscription: rowid, selection: "missed", fromMs: NOW - 1 });
+      const replay = await on.store.replays.start(plan!, LATER);
       replays.push(replay!.rowid);
       await end(replay!.rowid, rowid);
       // Once each, however often it is asked for.
-      if (index === 1) await on.store.cancelReplay(replay!.rowid, LATER);
+      if (index === 1) await on.store.replays.cancel(replay!.rowid, LATER);
     }
     const payloads = await told("evreg.replay.finished");
     expect(payloads).toMatchObject([
@@ -310,7 +310,7 @@ export function serviceEventSuite(open: OpenStore): void {
       "evreg.delivery.failed",
       "evreg.subscription.deactivated",
     ]);
-    await on.store.finishAttempts(
+    await on.store.queue.finish(
       claims.map((claim) => {
         const { handler } = claim.subscription;
         return resultOf(claim, { kind: "gone", reason: "Gone.", handler }, { statusCode: 410 });
@@ -319,10 +319,10 @@ export function serviceEventSuite(open: OpenStore): void {
     );
     for (const { subscription } of claims) {
       const { subscriptionId } = subscription;
-      await on.store.updateSubscription(subscriptionId, { active: true }, LATER);
-      const plan = await on.store.planReplay({ subscription: subscriptionId, selection: "all", fromMs: 0 });
-      const replay = await on.store.startReplay(plan!, LATER);
-      await on.store.cancelReplay(replay!.rowid, LATER);
+      await on.store.catalog.updateSubscription(subscriptionId, { active: true }, LATER);
+      const plan = await on.store.replays.plan({ subscription: subscriptionId, selection: "all", fromMs: 0 });
+      const replay = await on.store.replays.start(plan!, LATER);
+      await on.store.replays.cancel(replay!.rowid, LATER);
     }
     expect(await on.rowids()).toEqual(before);
   });

@@ -12,7 +12,7 @@ export function standingSuite(open: OpenStore): void {
 
   /** A subscription with `count` deliveries due. */
   async function due(count: number, name = "welcome"): Promise<{ id: number; handler: string }> {
-    const action = (await on.store.findAction(`${name}.sent`)) ?? (await on.action(`${name}.sent`));
+    const action = (await on.store.catalog.findAction(`${name}.sent`)) ?? (await on.action(`${name}.sent`));
     const { rowid: id, handler } = await on.subscription(action, { subscription: name });
     await on.publish(action, count);
     return { id, handler };
@@ -31,7 +31,7 @@ export function standingSuite(open: OpenStore): void {
     given: Partial<AttemptResult> = {},
   ): Promise<FinishAnswer> {
     const result = resultOf(claim, next, { statusCode: 503, ...given });
-    return on.store.finishAttempts([result], nowMs, { disableAfterMs: 5 * DAY_MS });
+    return on.store.queue.finish([result], nowMs, { disableAfterMs: 5 * DAY_MS });
   }
 
   /** Fails one attempt of the only subscription, due again whatever the clock says. */
@@ -39,7 +39,7 @@ export function standingSuite(open: OpenStore): void {
     return finishAt(nowMs, await claimOne(nowMs), { kind: "retry", atMs: 1 });
   }
 
-  const found = (id: number) => on.store.findSubscription(id);
+  const found = (id: number) => on.store.catalog.findSubscription(id);
 
   it("claims nothing of a subscription that is slowed before the time, and all of others", async () => {
     const slowed = await due(3);
@@ -88,10 +88,10 @@ export function standingSuite(open: OpenStore): void {
     await slowBy(claims[0], NOW + HOUR_MS);
     await slowBy(claims[1], NOW + 1_000);
     expect((await found(id))?.slowed_until).toBe(new Date(NOW + HOUR_MS).toISOString());
-    await on.store.updateSubscription(id, { active: true }, NOW);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
     expect(await found(id)).toMatchObject({ slowed_until: null, failing_since: null });
     await slowBy(claims[2], NOW + HOUR_MS);
-    await on.store.updateSubscription(id, { handler: "https://moved.example/" }, NOW);
+    await on.store.catalog.updateSubscription(id, { handler: "https://moved.example/" }, NOW);
     expect((await found(id))?.slowed_until).toBeNull();
     // From an attempt at the handler it has left.
     await slowBy(claims[3], NOW + HOUR_MS);
@@ -105,9 +105,9 @@ export function standingSuite(open: OpenStore): void {
     const slow = { untilMs: NOW + HOUR_MS, handler };
     await finishAt(NOW + 20, first, { kind: "failed" }, { slow });
     expect((await on.claim({ nowMs: NOW + 30 })).claims).toEqual([]);
-    const again = await on.store.retryDelivery(first.deliveryId, NOW + 40);
+    const again = await on.store.queue.retry(first.deliveryId, NOW + 40);
     expect(again).toMatchObject({ status: "pending", next_attempt_at: new Date(NOW + 40).toISOString() });
-    expect((await on.store.listDeliveries({ status: "pending", limit: 9 })).length).toBe(5);
+    expect((await on.store.queue.list({ status: "pending", limit: 9 })).length).toBe(5);
     const answer = await on.claim({ nowMs: NOW + 40 });
     expect(answer.claims.map(({ deliveryId, attempt }) => [deliveryId, attempt])).toEqual([
       [first.deliveryId, 2],
@@ -141,10 +141,10 @@ export function standingSuite(open: OpenStore): void {
       deactivated: [{ subscriptionId: id, reason }],
     });
     expect(await found(id)).toMatchObject({ active: false, disabled_reason: reason });
-    expect((await on.store.listDeliveries({ status: "held", limit: 9 })).length).toBe(2);
+    expect((await on.store.queue.list({ status: "held", limit: 9 })).length).toBe(2);
     expect(await on.claim({ nowMs: NOW + 9 * DAY_MS })).toEqual(NOTHING);
     // It starts anew when it is reactivated.
-    await on.store.updateSubscription(id, { active: true }, NOW + 9 * DAY_MS);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW + 9 * DAY_MS);
     expect(await fail(NOW + 9 * DAY_MS)).toMatchObject({ deactivated: [] });
     expect(await found(id)).toMatchObject({ active: true, disabled_reason: null });
   });
@@ -168,7 +168,7 @@ export function standingSuite(open: OpenStore): void {
     for (let atMs = NOW; atMs < NOW + 50 * DAY_MS; atMs += DAY_MS) {
       const claim = await claimOne(atMs);
       const result = resultOf(claim, { kind: "retry", atMs }, { errorCode: "timeout" });
-      expect((await on.store.finishAttempts([result], atMs)).deactivated).toEqual([]);
+      expect((await on.store.queue.finish([result], atMs)).deactivated).toEqual([]);
     }
     expect(await found(id)).toMatchObject({
       active: true,
@@ -180,17 +180,17 @@ export function standingSuite(open: OpenStore): void {
     await due(2);
     const connection = { dnsMs: 3.4, connectMs: 21.6, firstByteMs: undefined };
     const [one, two] = (await on.claim({ nowMs: NOW + 10 })).claims;
-    await on.store.finishAttempts(
+    await on.store.queue.finish(
       [
         resultOf(one!, { kind: "failed" }, { errorCode: "timeout", connection }),
         resultOf(two!, { kind: "delivered" }, { statusCode: 200, response: "ok" }),
       ],
       NOW,
     );
-    expect((await on.store.findDelivery(one!.deliveryId))?.attempts).toMatchObject([
+    expect((await on.store.queue.find(one!.deliveryId))?.attempts).toMatchObject([
       { error_code: "timeout", dns_ms: 3, connect_ms: 22, first_byte_ms: null },
     ]);
-    expect((await on.store.findDelivery(two!.deliveryId))?.attempts).toMatchObject([
+    expect((await on.store.queue.find(two!.deliveryId))?.attempts).toMatchObject([
       { response: "ok", dns_ms: null, connect_ms: null, first_byte_ms: null },
     ]);
   });

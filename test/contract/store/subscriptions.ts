@@ -5,7 +5,7 @@ import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 export function subscriptionSuite(open: OpenStore): void {
   const on = Fixture.use(open);
   const statuses = async (): Promise<string[]> =>
-    (await on.store.listDeliveries({ limit: 50 })).map(({ status }) => status).toReversed();
+    (await on.store.queue.list({ limit: 50 })).map(({ status }) => status).toReversed();
 
   it("answers what was created, without its secret", async () => {
     const action = await on.action();
@@ -27,8 +27,8 @@ export function subscriptionSuite(open: OpenStore): void {
       ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.findSubscription(created.rowid)).toEqual(created);
-    expect(await on.store.findSubscription(created.rowid + 1)).toBeUndefined();
+    expect(await on.store.catalog.findSubscription(created.rowid)).toEqual(created);
+    expect(await on.store.catalog.findSubscription(created.rowid + 1)).toBeUndefined();
   });
 
   it("refuses an action that is not there and a name that is taken", async () => {
@@ -48,8 +48,8 @@ export function subscriptionSuite(open: OpenStore): void {
     const one = await on.subscription(a, { application: "x", subscription: "one" });
     const two = await on.subscription(b, { application: "x", subscription: "two", active: false });
     const three = await on.subscription(a, { application: "y", subscription: "three" });
-    const ids = async (query: Parameters<typeof on.store.listSubscriptions>[0]): Promise<number[]> =>
-      (await on.store.listSubscriptions(query)).map(({ rowid }) => rowid);
+    const ids = async (query: Parameters<typeof on.store.catalog.listSubscriptions>[0]): Promise<number[]> =>
+      (await on.store.catalog.listSubscriptions(query)).map(({ rowid }) => rowid);
     expect(await ids({})).toEqual([one.rowid, two.rowid, three.rowid]);
     expect(await ids({ application: "x" })).toEqual([one.rowid, two.rowid]);
     expect(await ids({ action: "a" })).toEqual([one.rowid, three.rowid]);
@@ -68,35 +68,39 @@ export function subscriptionSuite(open: OpenStore): void {
     const created = await on.subscription(action);
     const id = created.rowid;
     const handler = "https://new.example/";
-    expect(await on.store.updateSubscription(id, { handler }, NOW)).toEqual({ ...created, handler });
-    expect(await on.store.updateSubscription(id, { maxRetries: 9 }, NOW)).toMatchObject({
+    expect(await on.store.catalog.updateSubscription(id, { handler }, NOW)).toEqual({ ...created, handler });
+    expect(await on.store.catalog.updateSubscription(id, { maxRetries: 9 }, NOW)).toMatchObject({
       handler,
       max_retries: 9,
     });
-    expect(await on.store.updateSubscription(id, {}, NOW)).toMatchObject({
+    expect(await on.store.catalog.updateSubscription(id, {}, NOW)).toMatchObject({
       handler,
       max_retries: 9,
       active: true,
     });
-    expect(await on.store.updateSubscription(id + 1, { handler }, NOW)).toBeUndefined();
+    expect(await on.store.catalog.updateSubscription(id + 1, { handler }, NOW)).toBeUndefined();
   });
 
   it("moves to another action for later events only", async () => {
     const [a, b] = [await on.action("a"), await on.action("b")];
     const mine = await on.subscription(a);
     await on.publish(a);
-    await on.store.updateSubscription(mine.rowid, { action: "b" }, NOW);
+    await on.store.catalog.updateSubscription(mine.rowid, { action: "b" }, NOW);
     await on.publish(a);
     await on.publish(b);
-    const deliveries = await on.store.listDeliveries({ limit: 10 });
+    const deliveries = await on.store.queue.list({ limit: 10 });
     expect(deliveries.map(({ action }) => action)).toEqual(["b", "a"]);
-    await expect(on.store.updateSubscription(mine.rowid, { action: "none" }, NOW)).rejects.toMatchObject({
+    await expect(
+      on.store.catalog.updateSubscription(mine.rowid, { action: "none" }, NOW),
+    ).rejects.toMatchObject({
       code: "not_found",
     });
     await on.subscription(a);
-    await expect(on.store.updateSubscription(mine.rowid, { action: "a" }, NOW)).rejects.toMatchObject({
-      code: "conflict",
-    });
+    await expect(on.store.catalog.updateSubscription(mine.rowid, { action: "a" }, NOW)).rejects.toMatchObject(
+      {
+        code: "conflict",
+      },
+    );
   });
 
   it("holds unfinished deliveries while paused, queues none, and resumes as they were", async () => {
@@ -108,28 +112,29 @@ export function subscriptionSuite(open: OpenStore): void {
     if (failed === undefined || running === undefined) throw new Error("two were due");
     await on.finish(failed, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 500 });
 
-    expect(await on.store.updateSubscription(mine.rowid, { active: false }, NOW)).toMatchObject({
+    expect(await on.store.catalog.updateSubscription(mine.rowid, { active: false }, NOW)).toMatchObject({
       active: false,
     });
     expect(await statuses()).toEqual(["held", "delivering", "held"]);
-    expect((await on.store.findDelivery(failed.deliveryId))?.next_attempt_at).toBeNull();
+    expect((await on.store.queue.find(failed.deliveryId))?.next_attempt_at).toBeNull();
     expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
       claims: [],
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
     expect(
-      await on.store.recordEvents([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], NOW),
+      await on.store.events.record(
+        [{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }],
+        NOW,
+      ),
     ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
     // What was under way ends as usual, and is held too if it failed.
     await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { errorCode: "timeout" });
     expect(await statuses()).toEqual(["held", "held", "held"]);
 
-    await on.store.updateSubscription(mine.rowid, { active: true }, NOW);
+    await on.store.catalog.updateSubscription(mine.rowid, { active: true }, NOW);
     expect(await statuses()).toEqual(["waiting", "waiting", "pending"]);
-    expect((await on.store.findDelivery(failed.deliveryId))?.next_attempt_at).toBe(
-      "2026-03-01T12:01:30.000Z",
-    );
+    expect((await on.store.queue.find(failed.deliveryId))?.next_attempt_at).toBe("2026-03-01T12:01:30.000Z");
     const again = await on.claim({ nowMs: NOW + 65_000 });
     expect(again.claims).toHaveLength(1);
     expect(again.nextDueAtMs).toBe(NOW + 70_000);
@@ -144,13 +149,13 @@ export function subscriptionSuite(open: OpenStore): void {
     if (done === undefined || running === undefined) throw new Error("two were due");
     await on.finish(done, { kind: "delivered" }, { statusCode: 200 });
 
-    expect(await on.store.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
+    expect(await on.store.catalog.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
     expect(await statuses()).toEqual(["delivered", "delivering", "cancelled"]);
-    expect(await on.store.countWaiting(mine.rowid)).toBe(1);
+    expect(await on.store.queue.countPending(mine.rowid)).toBe(1);
     await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
     expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
-    expect(await on.store.countWaiting(mine.rowid)).toBe(2);
-    expect((await on.store.listDeliveries({ status: "cancelled", limit: 9 }))[0]).toMatchObject({
+    expect(await on.store.queue.countPending(mine.rowid)).toBe(2);
+    expect((await on.store.queue.list({ status: "cancelled", limit: 9 }))[0]).toMatchObject({
       subscription: "welcome",
       next_attempt_at: null,
       finished_at: "2026-03-01T12:00:00.005Z",
@@ -160,20 +165,20 @@ export function subscriptionSuite(open: OpenStore): void {
       nextDueAtMs: undefined,
       limitedTiers: [],
     });
-    expect(await on.store.findSubscription(mine.rowid)).toBeUndefined();
-    expect(await on.store.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
-    expect(await on.store.updateSubscription(mine.rowid, { active: true }, NOW)).toBeUndefined();
+    expect(await on.store.catalog.findSubscription(mine.rowid)).toBeUndefined();
+    expect(await on.store.catalog.deleteSubscription(mine.rowid, NOW)).toBeUndefined();
+    expect(await on.store.catalog.updateSubscription(mine.rowid, { active: true }, NOW)).toBeUndefined();
 
     const next = await on.subscription(action);
     expect(next.rowid).toBeGreaterThan(mine.rowid);
     await on.publish(action);
-    expect(await on.store.listDeliveries({ subscription: next.rowid, limit: 9 })).toHaveLength(1);
-    expect(await on.store.countWaiting(next.rowid)).toBe(1);
+    expect(await on.store.queue.list({ subscription: next.rowid, limit: 9 })).toHaveLength(1);
+    expect(await on.store.queue.countPending(next.rowid)).toBe(1);
     // More than are counted in a step, all due at the same time.
-    await on.store.recordEvents(
+    await on.store.events.record(
       Array.from({ length: 2_000 }, () => eventOf(action)),
       NOW,
     );
-    expect(await on.store.countWaiting(next.rowid)).toBe(2_001);
+    expect(await on.store.queue.countPending(next.rowid)).toBe(2_001);
   });
 }

@@ -5,7 +5,7 @@ export function tokenSuite(open: OpenStore): void {
   const on = Fixture.fresh(open);
 
   it("finds a token by its hash until it is revoked", async () => {
-    const created = await on.store.createToken(
+    const created = await on.store.tokens.create(
       { name: "ci", scopes: ["publish:crm", "read"], hash: "ab".repeat(32), expiresAtMs: NOW + 1_000 },
       NOW,
     );
@@ -17,47 +17,50 @@ export function tokenSuite(open: OpenStore): void {
       last_used_at: null,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.findToken("ab".repeat(32))).toEqual(created);
-    expect(await on.store.findToken("cd".repeat(32))).toBeUndefined();
-    const other = await on.store.createToken({ name: "ops", scopes: ["admin"], hash: "cd".repeat(32) }, NOW);
+    expect(await on.store.tokens.find("ab".repeat(32))).toEqual(created);
+    expect(await on.store.tokens.find("cd".repeat(32))).toBeUndefined();
+    const other = await on.store.tokens.create(
+      { name: "ops", scopes: ["admin"], hash: "cd".repeat(32) },
+      NOW,
+    );
     expect(other.expires_at).toBeNull();
-    expect(await on.store.listTokens()).toEqual([created, other]);
-    expect(await on.store.revokeToken(created.rowid)).toEqual(created);
-    expect(await on.store.revokeToken(created.rowid)).toBeUndefined();
-    expect(await on.store.findToken("ab".repeat(32))).toBeUndefined();
+    expect(await on.store.tokens.list()).toEqual([created, other]);
+    expect(await on.store.tokens.revoke(created.rowid)).toEqual(created);
+    expect(await on.store.tokens.revoke(created.rowid)).toBeUndefined();
+    expect(await on.store.tokens.find("ab".repeat(32))).toBeUndefined();
   });
 
   it("leaves one that manages the others, however many revoke each other at once", async () => {
     const admin = { name: "a", scopes: ["read", "admin"] };
     const tokens = await Promise.all(
-      ["1", "2", "3"].map((hash) => on.store.createToken({ ...admin, hash }, NOW)),
+      ["1", "2", "3"].map((hash) => on.store.tokens.create({ ...admin, hash }, NOW)),
     );
-    await on.store.createToken({ ...admin, hash: "4", expiresAtMs: NOW }, NOW - 1);
-    const narrow = await on.store.createToken({ name: "n", scopes: ["admin:x", "read"], hash: "5" }, NOW);
-    const revoked = await Promise.allSettled(tokens.map(({ rowid }) => on.store.revokeToken(rowid, NOW)));
+    await on.store.tokens.create({ ...admin, hash: "4", expiresAtMs: NOW }, NOW - 1);
+    const narrow = await on.store.tokens.create({ name: "n", scopes: ["admin:x", "read"], hash: "5" }, NOW);
+    const revoked = await Promise.allSettled(tokens.map(({ rowid }) => on.store.tokens.revoke(rowid, NOW)));
     const refused = revoked.filter(({ status }) => status === "rejected");
     expect(refused).toEqual([{ status: "rejected", reason: expect.objectContaining({ code: "conflict" }) }]);
-    expect(await on.store.revokeToken(narrow.rowid, NOW)).toEqual(narrow);
-    expect((await on.store.listTokens()).map(({ name }) => name)).toEqual(["a", "a"]);
-    const [last] = await on.store.listTokens();
-    expect(await on.store.revokeToken(last!.rowid)).toEqual(last);
+    expect(await on.store.tokens.revoke(narrow.rowid, NOW)).toEqual(narrow);
+    expect((await on.store.tokens.list()).map(({ name }) => name)).toEqual(["a", "a"]);
+    const [last] = await on.store.tokens.list();
+    expect(await on.store.tokens.revoke(last!.rowid)).toEqual(last);
   });
 
   it("never gives a revoked token's rowid again", async () => {
-    const first = await on.store.createToken({ name: "a", scopes: [], hash: "1" }, NOW);
-    await on.store.revokeToken(first.rowid);
-    const second = await on.store.createToken({ name: "b", scopes: [], hash: "2" }, NOW);
+    const first = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
+    await on.store.tokens.revoke(first.rowid);
+    const second = await on.store.tokens.create({ name: "b", scopes: [], hash: "2" }, NOW);
     expect(second.rowid).toBeGreaterThan(first.rowid);
   });
 
   it("notes last uses, and only later ones", async () => {
-    const { rowid } = await on.store.createToken({ name: "a", scopes: [], hash: "1" }, NOW);
-    await on.store.touchTokens([
+    const { rowid } = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
+    await on.store.tokens.recordUses([
       { rowid, atMs: NOW + 5 },
       { rowid: 99, atMs: NOW },
     ]);
-    await on.store.touchTokens([{ rowid, atMs: NOW + 2 }]);
-    await on.store.touchTokens([]);
-    expect((await on.store.findToken("1"))?.last_used_at).toBe("2026-03-01T12:00:00.005Z");
+    await on.store.tokens.recordUses([{ rowid, atMs: NOW + 2 }]);
+    await on.store.tokens.recordUses([]);
+    expect((await on.store.tokens.find("1"))?.last_used_at).toBe("2026-03-01T12:00:00.005Z");
   });
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { Image, Moment, Recording } from "./recording.ts";
@@ -25,6 +25,14 @@ export class ToldFiles {
    */
   note(path: string): void {
     this.#all.push({ path, from: this.#recording.moment(), bytes: contents(this.#recording.folder, path) });
+  }
+
+  /** Notes the copies of the data file that evreg has made in this folder. Answers how many there are. */
+  noteCopies(folder: string): number {
+    const names = readdirSync(join(this.#recording.folder, folder));
+    const copies = names.filter((name) => name.includes(".before-"));
+    for (const name of copies) this.note(`${folder}/${name}`);
+    return copies.length;
   }
 
   /** The next command may change these files: until it ends, they are as before or as it leaves them. */

@@ -1,0 +1,202 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { connect, type Client } from "../../src/sdk/client.ts";
+import { commandLine } from "../support/command-line.ts";
+import {
+  cleanEnv,
+  startProgram,
+  temporaryFolder,
+  type Outcome,
+  type RunningProgram,
+} from "../support/program.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { isThere, pathWithEvreg } from "./programs.ts";
+
+// One server that asks for tokens. The examples are used in a copy of their folder, as they write beside themselves.
+
+const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const examples = join(folder.path, "examples");
+const PATH = pathWithEvreg(folder.path);
+const { run, json } = commandLine(examples, { EVREG_DATA: data });
+let server: RunningProgram;
+let evreg: Client;
+/** By a token that may publish, and nothing else. */
+let publisher: Record<string, string>;
+
+beforeAll(async () => {
+  cpSync(EXAMPLES, examples, { recursive: true });
+  mkdirSync(data, { mode: 0o700 });
+  server = await startProgram(data);
+  evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
+  const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
+  expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });
+  const { data: token } = await json<{ token: string }>(["tokens", "create", "ci", "--scope", "publish"]);
+  publisher = { EVREG_URL: server.url, EVREG_TOKEN: token.token };
+});
+afterAll(async () => {
+  await evreg?.close();
+  await server?.end("SIGTERM");
+  folder.remove();
+});
+
+async function total(action: string): Promise<number> {
+  return (await evreg.events.list({ action, limit: 1 })).meta.total;
+}
+
+test("the registry folder is applied once, and then there is nothing to do", async () => {
+  // On a folder without a server, as a server would deliver to the handlers in it.
+  const words = ["apply", "-f", "registry/", "--secrets-file", "secrets.ndjson"];
+  const apply = () => run(words, { env: { EVREG_DATA: join(folder.path, "registry") } });
+  expect(await apply()).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Done: /m) });
+  expect(await apply()).toEqual({ code: 0, stdout: "Nothing to do; 5 as declared.\n", stderr: "" });
+});
+
+describe("the pipeline", () => {
+  const pipeline = join(examples, "publish-from-ci");
+  const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+
+  /** Runs what the step of the workflow runs, with the variables that GitHub and the workflow set. */
+  async function step(tag: string, env = publisher): Promise<Outcome> {
+    const workflow = parse(readFileSync(join(pipeline, ".github/workflows/publish-release.yml"), "utf8")) as {
+      jobs: { publish: { steps: { run?: string; env?: Record<string, string> }[] } };
+    };
+    const { run: script = "", env: declared = {} } = workflow.jobs.publish.steps.find((one) => one.run)!;
+    expect(Object.keys(declared)).toEqual(["EVREG_URL", "EVREG_TOKEN"]);
+    const github = { GITHUB_REF_NAME: tag, GITHUB_SHA: COMMIT };
+    const options = { cwd: pipeline, env: cleanEnv({ ...github, ...env }) };
+    return promisify(execFile)("bash", ["-e", "-c", script], options).then(
+      (printed) => ({ code: 0, ...printed }),
+      (failed: Outcome) => failed,
+    );
+  }
+  const missing = [
+    ["jq", "--version"],
+    ["curl", "--version"],
+    ["bash", "--version"],
+  ].find(([name = "", word = ""]) => !isThere(name, word))?.[0];
+
+  test("publishes a release once, however often it runs for the same commit", async ({ skip }) => {
+    skip(missing !== undefined, `There is no ${missing} here.`);
+    expect(await step("v1.4.0")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Published release\.published as event \d+\.\n$/),
+      stderr: "",
+    });
+    expect(await step("v1.4.0")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^It was published before, as event \d+\.\n$/),
+    });
+    const { data: events } = await evreg.events.list({ action: "release.published" });
+    expect(events.map(({ payload }) => payload.value())).toEqual([{ version: "1.4.0", commit: COMMIT }]);
+  });
+
+  test("fails where the payload breaks the schema, and says how", async ({ skip }) => {
+    skip(missing !== undefined, `There is no ${missing} here.`);
+    expect(await step("vnext")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr:
+        "release.published was not published: evreg answered 422.\n" +
+        "The payload does not conform to the schema of release.published: version must match the pattern ^[0-9]+\\.[0-9]+\\.[0-9]+$\n" +
+        "  version must match the pattern ^[0-9]+\\.[0-9]+\\.[0-9]+$: next\n",
+    });
+  });
+
+  test("fails without a token, with a wrong one, and behind a proxy that answers something else", async ({
+    skip,
+  }) => {
+    skip(missing !== undefined, `There is no ${missing} here.`);
+    expect(await step("v1.5.0", { ...publisher, EVREG_TOKEN: "" })).toMatchObject({
+      stderr: expect.stringContaining("EVREG_TOKEN: must hold a token"),
+    });
+    const wrong = await step("v1.5.0", { ...publisher, EVREG_TOKEN: "evreg_wrong" });
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("evreg answered 401.\n") });
+    const proxy = await startReceiver();
+    proxy.answer = () => ({ status: 403, body: "<h1>Forbidden</h1>\n" });
+    const refused = await step("v1.5.0", { ...publisher, EVREG_URL: new URL(proxy.url).origin });
+    await proxy.close();
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("<h1>Forbidden</h1>") });
+    expect(await total("release.published")).toBe(1);
+  });
+});
+
+/** Runs the script on a file in its folder. */
+function importing(file: string, env: Record<string, string>) {
+  const child = spawn("sh", ["import.sh", file], {
+    cwd: join(examples, "bulk-import"),
+    env: cleanEnv({ ...env, PATH }),
+    stdio: ["ignore", "ignore", "pipe"],
+    // A group of its own, which gets the signal of Ctrl-C as a whole.
+    detached: true,
+  });
+  const printed = { stderr: "" };
+  child.stderr.on("data", (piece: Buffer) => (printed.stderr += piece.toString()));
+  const ended = once(child, "close").then(([code]) => ({ code: code as number, ...printed }));
+  return { printed, ended, interrupt: () => process.kill(-child.pid!, "SIGINT") };
+}
+
+async function forward(route: string, body: Buffer, token: string | undefined): Promise<string> {
+  const response = await fetch(`${server.url}${route}`, {
+    ...(body.length === 0 ? {} : { method: "POST", body: new Uint8Array(body) }),
+    headers: { "content-type": "application/json", ...(token && { authorization: token }) },
+  });
+  return response.text();
+}
+
+describe("the bulk import", () => {
+  const ROWS = 1_200;
+
+  test("publishes the orders beside it", async () => {
+    expect(await importing("orders.ndjson", publisher).ended).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("5 events published, 0 lines refused."),
+    });
+    const { data: events } = await evreg.events.list({ action: "order.created", order: "asc" });
+    const payloads = events.map(({ payload }) => `${Buffer.from(payload.bytes).toString()}\n`).join("");
+    expect(payloads).toBe(readFileSync(join(EXAMPLES, "bulk-import/orders.ndjson"), "utf8"));
+  });
+
+  test("goes on where it was interrupted, and stores no line twice", async () => {
+    const before = await total("order.created");
+    const rows = Array.from({ length: ROWS }, (_, row) => `{"id": "B-${row}", "total": ${row}}\n`);
+    rows[700] = '{"id": "B-700", "total": "much"}\n';
+    writeFileSync(join(examples, "bulk-import/many.ndjson"), rows.join(""));
+    // It lets one batch through, and asks to wait from then on.
+    const proxy = await startReceiver();
+    let batches = 0;
+    proxy.answer = ({ path, body, headers }) => {
+      if (path.startsWith("/v1/events/batch") && (batches += 1) > 1) {
+        const refusal = { error: "Too much.", details: {}, code: 429 };
+        return { status: 429, headers: { "retry-after": "60" }, body: JSON.stringify(refusal) };
+      }
+      const answer = { status: 201, body: "" };
+      const after = forward(path, body, headers["authorization"]).then((text) => (answer.body = text));
+      return Object.assign(answer, { after });
+    };
+    const first = importing("many.ndjson", { ...publisher, EVREG_URL: new URL(proxy.url).origin });
+    await until("it waits", () => first.printed.stderr.includes("Trying again"));
+    first.interrupt();
+    expect(await first.ended).toMatchObject({ code: 130 });
+    await proxy.close();
+    expect(await total("order.created")).toBe(before + 500);
+
+    expect(await importing("many.ndjson", publisher).ended).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining("699 events published, 1 line refused."),
+    });
+    expect(await total("order.created")).toBe(before + ROWS - 1);
+    const rejects = readFileSync(join(examples, "bulk-import/many.ndjson.rejects"), "utf8");
+    expect(JSON.parse(rejects)).toMatchObject({ line: 701, code: 422, field: "total" });
+    expect(await importing("many.ndjson", publisher).ended).toMatchObject({ code: 0 });
+    expect(await total("order.created")).toBe(before + ROWS - 1);
+  });
+});
