@@ -1,6 +1,7 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { LRUCache } from "lru-cache";
 import { EvregError, invalidField } from "../../../domain/error.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
 
 /** What the driver throws, with the engine's extended code and its number, whose low byte is the code itself. */
 interface DriverError extends Error {
@@ -315,19 +316,8 @@ function bindable(values: readonly SqlValue[]): (string | number | bigint | null
   });
 }
 
-/**
- * A read that may take long, done in steps of a millisecond or so each: between two of them the store's thread writes
- * what waits to be written. What a step read is what was committed then; nothing stays open between two steps.
- */
-export type Steps<T> = Generator<void, T, void>;
-
-/** All steps in one go, for a read that must not be interrupted. */
-export function complete<T>(steps: Steps<T>): T {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
+// A read that may take long is done in `Steps` of a millisecond or so: between two of them the store's thread writes what
+// waits to be written. What a step read is what was committed then; nothing stays open between two steps.
 
 /**
  * Goes several ways to the same answer by turns, a step each, and takes the first: where it cannot be known which one is
