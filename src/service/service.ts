@@ -18,7 +18,7 @@ import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type DoctorSources } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
 import { EventChecks, PayloadChecks } from "./payload-validator.ts";
-import { SchemaWork } from "./schema-tasks.ts";
+import { SchemaTasks } from "./schema-tasks.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
 
@@ -88,7 +88,7 @@ export function createService(options: ServiceOptions): Service {
       payloadBytes: config.limits.payloadBytes,
     }),
     payloadChecks,
-    schemaWork: new SchemaWork(eventLoop),
+    schemaTasks: new SchemaTasks(eventLoop),
     tokens,
     counts,
     wake,

@@ -10,7 +10,7 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { LongCheckMessage } from "./validation-thread.ts";
+import type { ThreadCheck } from "./validation-thread.ts";
 
 // The thread that checks payloads which take long, one at a time.
 
@@ -22,7 +22,7 @@ if (port === null) throw new Error("this module runs as a worker thread");
 const validators = compiledCache<Validator>();
 const explainers = compiledCache<Explainer>();
 
-port.on("message", ({ schemata, payload, maxSteps, explains }: LongCheckMessage) => {
+port.on("message", ({ schemata, payload, maxSteps, explains }: ThreadCheck) => {
   const value = new RawJson(payload).value();
   const found = compiled(validators, schemata, compileSchema).validate(value, maxSteps);
   const isDecided = budget.left >= 0;

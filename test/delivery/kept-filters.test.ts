@@ -5,7 +5,7 @@ import type { Schemata } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -32,7 +32,7 @@ class ManualYielder {
 }
 
 const clock = new ManualClock();
-const longChecks = new CheckThread(clock);
+const longChecks = new ValidationThread(clock);
 afterAll(() => clock.advance(60_000));
 
 let yielder: ManualYielder;

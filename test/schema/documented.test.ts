@@ -5,7 +5,7 @@ import { runSync } from "../../src/runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
-import { type SchemaTurns, schemaWarnings } from "../../src/service/schema-tasks.ts";
+import { schemaWarnings, type TaskRunner } from "../../src/service/schema-tasks.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.
@@ -50,13 +50,10 @@ test("the limits are those that are enforced", () => {
 });
 
 /** At once, as nothing else waits. */
-const TURNS: SchemaTurns = {
-  begin: (task) => Promise.resolve(runSync(task)),
-  goOn: (task) => Promise.resolve(runSync(task)),
-};
+const TASKS: TaskRunner = { run: (task) => Promise.resolve(runSync(task)) };
 
 test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schemata) => {
-  expect(await schemaWarnings(TURNS, "schemata", schemata as Schemata)).toHaveLength(1);
+  expect(await schemaWarnings(TASKS, "schemata", schemata as Schemata)).toHaveLength(1);
 });
 
 test("the formats are those that are checked", () => {
