@@ -16,8 +16,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, zstdCompressSync } from "node:zlib";
 import { YOUNG_HEAP } from "../../src/runtime/heap.ts";
-import { CHECK_THREAD, STORE_THREAD } from "../../src/runtime/process.ts";
-import { bundleCheckThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
+import { VALIDATION_THREAD, STORE_THREAD } from "../../src/runtime/process.ts";
+import { bundleValidationThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { packageFolder, ROOT, versionIn } from "./packages.ts";
 import { HOST, MISSING, type Target, TARGETS } from "./targets.ts";
@@ -73,14 +73,14 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       writeFileSync(whole, content);
       return whole;
     };
-    const [program, storeThread, checkThread] = await Promise.all([
+    const [program, storeThread, validationThread] = await Promise.all([
       bundleProgram(),
       bundleStoreThread(sha256(native)),
-      bundleCheckThread(),
+      bundleValidationThread(),
     ]);
     const assets = {
       [STORE_THREAD]: put(STORE_THREAD, storeThread),
-      [CHECK_THREAD]: put(CHECK_THREAD, checkThread),
+      [VALIDATION_THREAD]: put(VALIDATION_THREAD, validationThread),
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);

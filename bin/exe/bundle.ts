@@ -44,7 +44,7 @@ export function bundleStoreThread(addonHash: string): Promise<string> {
   });
 }
 
-export function bundleCheckThread(): Promise<string> {
+export function bundleValidationThread(): Promise<string> {
   return script(`import "../../src/service/validation-worker.ts";`, { banner: { js: ONLY_BUILTINS } });
 }
 

@@ -87,14 +87,14 @@ export async function buildParts(
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
-  const [store, { createService }, { CheckThread }] = await Promise.all([
+  const [store, { createService }, { ValidationThread }] = await Promise.all([
     import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
     import("../service/service.ts"),
     import("../service/validation-thread.ts"),
   ]);
-  const longChecks = new CheckThread(clock);
+  const longChecks = new ValidationThread(clock);
   const loop = new LoopWatch();
   let replays: ReplayRunner | undefined;
   const engineState = (): Health["engine"] => engine?.state() ?? "stopped";

@@ -1,9 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Capacity } from "../delivery/limits.ts";
 import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.ts";
 import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
-import type { AttemptResult, EndedCounts } from "../store/queue.ts";
 
 /**
  * Counts values by size. An observation takes a few nanoseconds, as it is made for every attempt and every commit; what
@@ -107,12 +105,23 @@ const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 /** Up to the longest wait between two attempts, as a delivery that needed retries counts as well. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 21_600];
 
+interface EndedAttempt {
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly statusCode?: number;
+  readonly errorCode?: AttemptErrorCode;
+  readonly next: { readonly kind: string };
+}
+
 /** What came of attempts and deliveries since the start, over all runs of the engine. */
 export class DeliveryCounts {
   /** Attempts under way now. */
   inFlight: () => number = () => 0;
   /** How many there may be: none before an engine ran. */
-  capacity: Pick<Capacity, "inFlight" | "perSubscription"> = { inFlight: 0, perSubscription: 0 };
+  capacity: { readonly inFlight: number; readonly perSubscription: number } = {
+    inFlight: 0,
+    perSubscription: 0,
+  };
   deliveredAttempts = 0;
   readonly failedByStatus: Record<FailedStatusClass, number> = zeros(FAILED_STATUS_CLASSES);
   /** `interrupted` is handed back and tried again; every other one failed. */
@@ -131,7 +140,7 @@ export class DeliveryCounts {
    * @param publishedAtMs of its event, if the time since then counts
    */
   attempted(
-    { startedAtMs, durationMs, statusCode, errorCode, next }: AttemptResult,
+    { startedAtMs, durationMs, statusCode, errorCode, next }: EndedAttempt,
     publishedAtMs: number | undefined,
   ): void {
     this.attemptSeconds.observe(durationMs / 1_000);
@@ -145,7 +154,7 @@ export class DeliveryCounts {
   }
 
   /** Deliveries have come to their end, and that is stored. */
-  ended({ delivered, failed, filtered }: EndedCounts): void {
+  ended({ delivered, failed, filtered }: Readonly<DeliveryCounts["finished"]>): void {
     this.finished.delivered += delivered;
     this.finished.failed += failed;
     this.finished.filtered += filtered;

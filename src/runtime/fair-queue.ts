@@ -1,38 +1,65 @@
-/** A line in which callers take turns, so that nobody waits for all that another has asked for; each caller's own are in order. */
-export class CallerLine<T> {
-  /** What waits for each caller, by whose turn it is. No set is empty. */
-  readonly #waiting = new Map<object, Set<T>>();
+interface Entry<T> {
+  readonly item: T;
+  readonly bytes: number;
+  readonly stopListening: () => void;
+}
 
-  /** How many of a caller's wait. */
-  countOf(caller: object): number {
-    return this.#waiting.get(caller)?.size ?? 0;
-  }
+/** How an item leaves the queue before its turn. */
+export interface Withdrawal {
+  readonly signal: AbortSignal;
+  /** Called with the signal's reason, after the item was removed. */
+  readonly onAbort: (reason: Error) => void;
+}
+
+/** A queue in which callers take turns, so that nobody waits for all that another has asked for; each caller's own items are in order. */
+export class FairQueue<T> {
+  /** Of each caller, the one whose turn is next first. No list is empty. */
+  readonly #queues = new Map<object, { readonly entries: Set<Entry<T>>; bytes: number }>();
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0;
+    return this.#queues.size === 0;
   }
 
-  add(caller: object, one: T): void {
-    const own = this.#waiting.get(caller) ?? new Set();
-    own.add(one);
-    this.#waiting.set(caller, own);
+  countOf(caller: object): number {
+    return this.#queues.get(caller)?.entries.size ?? 0;
   }
 
-  remove(caller: object, one: T): void {
-    const own = this.#waiting.get(caller);
-    if (own?.delete(one) === true && own.size === 0) this.#waiting.delete(caller);
+  bytesOf(caller: object): number {
+    return this.#queues.get(caller)?.bytes ?? 0;
   }
 
-  /** Takes the one whose turn it is out of the line. */
+  /** @param bytes counted for `bytesOf` */
+  push(caller: object, item: T, withdrawal?: Withdrawal, bytes = 0): void {
+    let queue = this.#queues.get(caller);
+    if (queue === undefined) this.#queues.set(caller, (queue = { entries: new Set(), bytes: 0 }));
+    const leave = (): void => {
+      this.#remove(caller, entry);
+      withdrawal!.onAbort(withdrawal!.signal.reason as Error);
+    };
+    const stopListening = (): void => withdrawal?.signal.removeEventListener("abort", leave);
+    const entry: Entry<T> = { item, bytes, stopListening };
+    queue.entries.add(entry);
+    queue.bytes += bytes;
+    withdrawal?.signal.addEventListener("abort", leave, { once: true });
+  }
+
+  /** Takes the item whose turn it is out of the queue. */
   next(): T | undefined {
-    for (const [caller, own] of this.#waiting) {
-      this.#waiting.delete(caller);
-      for (const one of own) {
-        own.delete(one);
-        if (own.size > 0) this.#waiting.set(caller, own);
-        return one;
-      }
+    for (const [caller, queue] of this.#queues) {
+      const [entry] = queue.entries;
+      entry!.stopListening();
+      this.#remove(caller, entry!);
+      // Behind all others, if something is left.
+      if (this.#queues.delete(caller)) this.#queues.set(caller, queue);
+      return entry!.item;
     }
     return undefined;
+  }
+
+  #remove(caller: object, entry: Entry<T>): void {
+    const queue = this.#queues.get(caller);
+    if (queue?.entries.delete(entry) !== true) return;
+    queue.bytes -= entry.bytes;
+    if (queue.entries.size === 0) this.#queues.delete(caller);
   }
 }

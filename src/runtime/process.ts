@@ -94,7 +94,7 @@ function compileCacheEnv(): Record<string, string> {
 
 /** The scripts of threads as they lie in the single executable. */
 export const STORE_THREAD = "store-thread.cjs";
-export const CHECK_THREAD = "check-thread.cjs";
+export const VALIDATION_THREAD = "validation-thread.cjs";
 
 /** The text of a part carried inside the single executable; `undefined` when this is not one. */
 function textInside(name: string): string | undefined {

@@ -14,7 +14,7 @@ import type { Access } from "./auth.ts";
 import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
 import { actionOf, given, notFound, ownAction } from "./requests.ts";
-import type { SchemaTurns } from "./schema-tasks.ts";
+import type { TaskRunner } from "./schema-tasks.ts";
 
 /** How often an update follows others that come before it. */
 const MAX_TRIES = 20;
@@ -25,8 +25,8 @@ interface Update {
   readonly body: ActionUpdate;
   /** A breaking schema is applied all the same. */
   readonly forced: boolean;
-  /** In which the schemas are compared. */
-  readonly turns: SchemaTurns;
+  /** Runs the comparisons of schemas. */
+  readonly tasks: TaskRunner;
 }
 
 interface Updated {
@@ -60,7 +60,7 @@ async function revise(
   context: ServiceContext,
   access: Access,
   stored: StoredAction,
-  { body, forced, turns }: Update,
+  { body, forced, tasks }: Update,
 ): Promise<Updated | "stale"> {
   const { clock, actions } = context;
   const { catalog } = context.store;
@@ -85,7 +85,7 @@ async function revise(
   // Nothing but the two members that name what is changed.
   if (Object.keys(change).length === 2) return { action: actionOf(stored), warnings: [] };
   if (hasNewSchema && !forced) {
-    const changes = await breaksOf(catalog, turns, stored, schemata, settings);
+    const changes = await breaksOf(catalog, tasks, stored, schemata, settings);
     if (changes.length > 0) {
       const suggestion = await freeName(catalog, stored.action);
       throw new EvregError(
@@ -97,13 +97,11 @@ async function revise(
   }
   const isComparedWithAll =
     settings.compatibility_against === "all" && stored.compatibility_against !== "all";
-  // Each comparison waits for its turn as a first one does: without a schema none was let in yet.
-  const begin: SchemaTurns["begin"] = (task) => turns.begin(task);
   const warnings =
     isComparedWithAll && (forced || !hasNewSchema)
-      ? historyWarnings(await breaksOf(catalog, { begin, goOn: begin }, stored, schemata, settings))
+      ? historyWarnings(await breaksOf(catalog, tasks, stored, schemata, settings))
       : [];
-  const admission = await admissionOf(turns, stored, schemata, forced ? "none" : settings.compatibility);
+  const admission = await admissionOf(tasks, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const revised = await catalog.reviseAction({ ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);

@@ -29,7 +29,7 @@ import { schemaWarnings } from "./schema-tasks.ts";
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, eventChecks, schemaWork } = context;
+  const { store, clock, actions, eventChecks, schemaTasks } = context;
 
   async function readable(name: string): Promise<StoredAction> {
     access.requireSome("read");
@@ -56,7 +56,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { action, application, schemata } = record;
       access.require("write", application);
       const warnings = await schemaWarnings(
-        schemaWork.for("change", access.principal, signal),
+        schemaTasks.runnerFor("change", access.principal, signal),
         "schemata",
         schemata,
       );
@@ -74,10 +74,10 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
-      const turns = schemaWork.for("change", access.principal, signal);
+      const tasks = schemaTasks.runnerFor("change", access.principal, signal);
       const warnings =
-        body.schemata === undefined ? [] : await schemaWarnings(turns, "schemata", body.schemata);
-      const updated = await updateAction(context, access, name, { body, forced, turns });
+        body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
+      const updated = await updateAction(context, access, name, { body, forced, tasks });
       return withWarnings(updated.action, [...warnings, ...updated.warnings]);
     },
     async revisions(name, query = {}) {
@@ -103,10 +103,10 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
-      const turns = schemaWork.for("check", access.principal, signal);
-      const warnings = await schemaWarnings(turns, "schemata", schemata);
+      const tasks = schemaTasks.runnerFor("check", access.principal, signal);
+      const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(store.catalog, turns, stored, schemata, rule);
+      const breaks = await breaksOf(store.catalog, tasks, stored, schemata, rule);
       const checked =
         replay === 0
           ? null

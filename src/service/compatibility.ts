@@ -14,7 +14,7 @@ import {
 } from "../domain/action.ts";
 import { comparing } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
-import type { SchemaTurns } from "./schema-tasks.ts";
+import type { TaskRunner } from "./schema-tasks.ts";
 
 /** Revisions read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
 const READ_REVISIONS = 3;
@@ -36,7 +36,7 @@ const CHARACTERS_PER_STEP = 10;
  */
 export async function breaksOf(
   catalog: CatalogStore,
-  turns: SchemaTurns,
+  tasks: TaskRunner,
   stored: StoredAction,
   next: Schemata,
   { compatibility: mode, compatibility_against: against }: CompatibilityRule,
@@ -44,7 +44,7 @@ export async function breaksOf(
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
   const found = new Map<string, FoundBreak>();
-  const inheritance = new Inheritance(turns, stored, mode);
+  const inheritance = new Inheritance(tasks, stored, mode);
   // An action goes back to an earlier schema, or moves to another application: the same schema under two numbers.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
@@ -61,7 +61,7 @@ export async function breaksOf(
     const known = compared.get(digest);
     for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
-    const { breaks, steps } = await turns.goOn(comparing(schemata, next, { mode }));
+    const { breaks, steps } = await tasks.run(comparing(schemata, next, { mode }));
     left -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
     const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
     compared.set(digest, [...keyed.keys()]);
@@ -101,14 +101,14 @@ function notCompared(side: SchemaBreak["side"], revision: number, breaks: number
 
 /** How a schema that is applied comes to replace the one in force. What it was let through with is counted as well. */
 export async function admissionOf(
-  turns: SchemaTurns,
+  tasks: TaskRunner,
   stored: StoredAction,
   next: Schemata,
   compatibility: CompatibilityMode,
 ): Promise<Admission> {
   if (compatibility === "full" || isDeepStrictEqual(stored.schemata, next))
     return { compatibility, breaks: 0 };
-  const { total: breaks } = await turns.goOn(comparing(stored.schemata, next, { mode: "full" }));
+  const { total: breaks } = await tasks.run(comparing(stored.schemata, next, { mode: "full" }));
   return { compatibility, breaks };
 }
 
@@ -146,13 +146,13 @@ function countRevision(found: FoundBreak, revision: number): void {
 
 /** Tells what an older revision promised that the last one gave up already: to mend that is no matter of a change. */
 class Inheritance {
-  readonly #turns: SchemaTurns;
+  readonly #tasks: TaskRunner;
   readonly #last: StoredAction;
   readonly #mode: CompatibilityMode;
   #left = STEPS_FOR_ADVICE;
 
-  constructor(turns: SchemaTurns, last: StoredAction, mode: CompatibilityMode) {
-    this.#turns = turns;
+  constructor(tasks: TaskRunner, last: StoredAction, mode: CompatibilityMode) {
+    this.#tasks = tasks;
     this.#last = last;
     this.#mode = mode;
   }
@@ -161,7 +161,7 @@ class Inheritance {
   async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
     if (revision === this.#last.revision || this.#left <= 0) return () => false;
     const last = this.#last.schemata;
-    const { breaks, steps } = await this.#turns.goOn(comparing(schemata, last, { mode: this.#mode }));
+    const { breaks, steps } = await this.#tasks.run(comparing(schemata, last, { mode: this.#mode }));
     this.#left -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
     const places = new Set(breaks.map(placeOf));
     return (broken) => places.has(placeOf(broken));

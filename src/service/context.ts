@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
 import type { EventChecks, PayloadChecks } from "./payload-validator.ts";
-import type { SchemaWork } from "./schema-tasks.ts";
+import type { SchemaTasks } from "./schema-tasks.ts";
 
 /** What the parts of the service share, whoever is asking. */
 export interface ServiceContext {
@@ -20,7 +20,7 @@ export interface ServiceContext {
   readonly actions: ActionCache;
   readonly eventChecks: EventChecks;
   readonly payloadChecks: PayloadChecks;
-  readonly schemaWork: SchemaWork;
+  readonly schemaTasks: SchemaTasks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   /** Tells the engine that something may be due, or how a subscription is after a change. */

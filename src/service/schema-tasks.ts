@@ -5,127 +5,107 @@ import {
   type SchemaWarning,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { CallerLine } from "../runtime/fair-queue.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import { FairQueue } from "../runtime/fair-queue.ts";
+import type { Steps, Yielder } from "../runtime/yielding.ts";
 import { checkingSchema } from "../schema/check.ts";
-import type { Task } from "../schema/limits.ts";
 
-/** Tasks under way at a time. They share one thread, so that with more each would only take longer and hold memory meanwhile. */
-const AT_ONCE = 2;
-/**
- * Tasks of a kind that wait for one caller before no further request of it is let in; of GitHub's largest schemas they take
- * some ten seconds.
- */
-const MOST_WAITING = 64;
+/** They share one thread: with more at once each would only take longer, and hold memory meanwhile. */
+const MAX_RUNNING = 2;
+/** For each caller and purpose. Of GitHub's largest schemas so many take some ten seconds. */
+const MAX_WAITING = 64;
 
 /** What a request that brings a schema wants: to change something with it, or only to know. */
 type SchemaPurpose = "change" | "check";
 
-/** The part of the work that one request asks for. */
-export interface SchemaTurns {
+/** Runs the tasks of one request. */
+export interface TaskRunner {
   /**
-   * The first task of the request.
-   * @throws `unavailable` when too many of the caller's wait
+   * Runs a task in its caller's turn.
+   * @throws `unavailable` for the request's first task, when too many of the caller's wait
    */
-  begin<T>(task: Task<T>): Promise<T>;
-  /** A further task of a request that was let in: its turn comes after those of its kind and caller that wait. */
-  goOn<T>(task: Task<T>): Promise<T>;
+  run<T>(task: Steps<T>): Promise<T>;
 }
 
-interface Line {
-  readonly waiting: CallerLine<() => void>;
-  underWay: number;
+interface TaskQueue {
+  readonly waiting: FairQueue<() => void>;
+  running: number;
 }
 
 /**
- * Checks and comparisons of schemas that requests ask for: a few at a time. Changes and checks wait in a line each, of
- * which the one with less under way is next: whoever may only read cannot keep those waiting who write, however much is
- * asked for. In each line the callers take turns, so that nobody waits for all that another has asked for.
+ * Checks and comparisons of schemas that requests ask for: a few at a time. Changes and checks have a queue each, of
+ * which the one with fewer running tasks is next: those who may only read cannot keep writers waiting, however much
+ * they ask for.
  */
-export class SchemaWork {
-  readonly #pace: Pick<Pace, "walk">;
-  readonly #lines: Readonly<Record<SchemaPurpose, Line>> = {
-    change: { waiting: new CallerLine(), underWay: 0 },
-    check: { waiting: new CallerLine(), underWay: 0 },
-  };
+export class SchemaTasks {
+  readonly #yielder: Pick<Yielder, "run">;
+  readonly #change: TaskQueue = { waiting: new FairQueue(), running: 0 };
+  readonly #check: TaskQueue = { waiting: new FairQueue(), running: 0 };
 
-  /** @param pace shares the thread with what else runs long on it */
-  constructor(pace: Pick<Pace, "walk">) {
-    this.#pace = pace;
+  constructor(yielder: Pick<Yielder, "run">) {
+    this.#yielder = yielder;
   }
 
   /**
-   * @param caller whose turns these are: the same object for the same caller
-   * @param signal ends its tasks, those that wait and the one under way; they reject with its reason
+   * @param caller the same object for the same caller
+   * @param signal ends the request's tasks, those that wait and the running one; they reject with its reason
    */
-  for(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): SchemaTurns {
-    const line = this.#lines[purpose];
-    const goOn = async <T>(task: Task<T>): Promise<T> => {
-      signal?.throwIfAborted();
-      if (this.#lines.change.underWay + this.#lines.check.underWay < AT_ONCE) line.underWay += 1;
-      else await turnIn(line, caller, signal);
-      try {
-        return await this.#pace.walk(signal === undefined ? task : until(signal, task));
-      } finally {
-        line.underWay -= 1;
-        this.#letNextIn();
-      }
-    };
+  runnerFor(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): TaskRunner {
+    const queue = purpose === "change" ? this.#change : this.#check;
+    let isAdmitted = false;
     return {
-      goOn,
-      async begin(task) {
-        if (line.waiting.countOf(caller) < MOST_WAITING) return goOn(task);
-        const message =
-          "Too many schemas that you sent wait to be checked or compared. Nothing was changed; try again in some seconds.";
-        throw new EvregError("unavailable", message);
+      run: async (task) => {
+        signal?.throwIfAborted();
+        if (!isAdmitted && queue.waiting.countOf(caller) >= MAX_WAITING) throw tooManyWaiting();
+        isAdmitted = true;
+        const turn = this.#turnIn(queue, caller, signal);
+        if (turn !== undefined) await turn;
+        try {
+          return await this.#yielder.run(task, signal);
+        } finally {
+          queue.running -= 1;
+          this.#startNext();
+        }
       },
     };
   }
 
-  #letNextIn(): void {
-    const { change, check } = this.#lines;
-    const lines = change.underWay <= check.underWay ? [change, check] : [check, change];
-    const line = lines.find(({ waiting }) => !waiting.isEmpty);
-    if (line === undefined) return;
-    line.underWay += 1;
-    line.waiting.next()!();
+  #turnIn(queue: TaskQueue, caller: object, signal: AbortSignal | undefined): Promise<void> | undefined {
+    if (this.#change.running + this.#check.running < MAX_RUNNING) {
+      queue.running += 1;
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      queue.waiting.push(caller, resolve, signal && { signal, onAbort: reject });
+    });
+  }
+
+  #startNext(): void {
+    const [change, check] = [this.#change, this.#check];
+    const queues = change.running <= check.running ? [change, check] : [check, change];
+    const queue = queues.find(({ waiting }) => !waiting.isEmpty);
+    if (queue === undefined) return;
+    queue.running += 1;
+    queue.waiting.next()!();
   }
 }
 
-function turnIn({ waiting }: Line, caller: object, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const letIn = (): void => {
-      signal?.removeEventListener("abort", leave);
-      resolve();
-    };
-    const leave = (): void => {
-      waiting.remove(caller, letIn);
-      reject(signal!.reason as Error);
-    };
-    signal?.addEventListener("abort", leave, { once: true });
-    waiting.add(caller, letIn);
-  });
-}
-
-function* until<T>(signal: AbortSignal, task: Task<T>): Task<T> {
-  for (;;) {
-    signal.throwIfAborted();
-    const { done, value } = task.next();
-    if (done === true) return value;
-    yield;
-  }
+function tooManyWaiting(): EvregError {
+  return new EvregError(
+    "unavailable",
+    "Too many schemas that you sent wait to be checked or compared. Nothing was changed; try again in some seconds.",
+  );
 }
 
 /**
  * What is legal in a schema and is probably a slip.
  * @throws `invalid` for what is no schema, with the place in that member
- * @throws `unavailable` when too many schemas wait to be looked at
+ * @throws `unavailable` when too many schemas wait to be checked
  */
 export async function schemaWarnings(
-  turns: SchemaTurns,
+  tasks: TaskRunner,
   member: SchemaHolder,
   schemata: Schemata,
 ): Promise<SchemaWarning[]> {
-  const { warnings } = await turns.begin(checkingSchema(schemata, member));
+  const { warnings } = await tasks.run(checkingSchema(schemata, member));
   return [...payloadTypeWarnings(schemata, member), ...warnings];
 }

@@ -24,13 +24,13 @@ import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkId, given, notFound, pages, readBody } from "./requests.ts";
-import { type SchemaTurns, schemaWarnings } from "./schema-tasks.ts";
+import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
 export const READ_SUBSCRIPTIONS = 25;
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaWork, wake, wakeReplays } = context;
+  const { store, clock, random, delivery, schemaTasks, wake, wakeReplays } = context;
   const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
 
   /**
@@ -90,7 +90,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(schemaWork.for("change", access.principal, signal), settings);
+      const warned = await filterWarnings(
+        schemaTasks.runnerFor("change", access.principal, signal),
+        settings,
+      );
       const record = {
         application,
         subscription,
@@ -126,7 +129,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(schemaWork.for("change", access.principal, signal), settings);
+      const warned = await filterWarnings(
+        schemaTasks.runnerFor("change", access.principal, signal),
+        settings,
+      );
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
       const patch = given<Parameters<typeof store.catalog.updateSubscription>[1]>({
         handler,
@@ -198,11 +204,11 @@ function settingsOf(
 
 /** For a filter that is given; checked as the schema of an action is. */
 async function filterWarnings(
-  turns: SchemaTurns,
+  tasks: TaskRunner,
   { filter }: Partial<SubscriptionSettings>,
 ): Promise<{ readonly meta?: WarningMeta }> {
   if (filter === undefined || filter === null) return {};
-  return { meta: { warnings: await schemaWarnings(turns, "filter", filter) } };
+  return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
 }
 
 /** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */

@@ -1,12 +1,12 @@
 import type { Worker } from "node:worker_threads";
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { CallerLine } from "../runtime/fair-queue.ts";
-import { CHECK_THREAD, startThread } from "../runtime/process.ts";
+import { FairQueue } from "../runtime/fair-queue.ts";
+import { startThread, VALIDATION_THREAD } from "../runtime/process.ts";
 import type { LongCheck, LongCheckAnswer, LongCheckAsker, LongChecks } from "../schema/validate/compile.ts";
 
 /** A check as it goes to the thread. */
-export interface LongCheckMessage {
+export interface ThreadCheck {
   /** As JSON. */
   readonly schemata: string;
   readonly payload: Uint8Array;
@@ -14,31 +14,28 @@ export interface LongCheckMessage {
   readonly explains: boolean;
 }
 
-interface Waiting {
+interface PendingCheck {
   readonly check: LongCheck;
-  readonly caller: object;
   readonly resolve: (answer: LongCheckAnswer) => void;
-  readonly reject: (error: unknown) => void;
-  /** No more to its caller's signal: its turn has come. */
-  stopListening: () => void;
+  readonly reject: (error: Error) => void;
 }
 
-/** A thread without work ends after that long: few servers ever need one. */
+/** The thread ends after that long without work: few servers ever need it. */
 const IDLE_MS = 10_000;
-/** Bytes of payloads that may wait for one caller, and their number: what a few dozen connections have under way. */
-const MOST_WAITING_BYTES = 64 * 1024 * 1024;
-const MOST_WAITING = 2_000;
+/** Payloads that may wait for one caller: what a few dozen connections have under way. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+const MAX_WAITING = 2_000;
 
 /**
- * A thread that checks payloads, started when there is one to be checked. It is given one at a time, so that its end can
- * fail no more than that one, and callers can take turns.
+ * Validates payloads on a thread of its own, which is started for the first of them. It gets one at a time, so that its
+ * end fails no other, and callers take turns. Not by piscina, whose queue could take turns as well: it starts its
+ * workers from a file of its own, which the single executable does not have.
  */
-export class CheckThread implements LongChecks {
+export class ValidationThread implements LongChecks {
   readonly #clock: Clock;
-  readonly #line = new CallerLine<Waiting>();
-  readonly #waitingBytes = new WeakMap<object, number>();
+  readonly #queue = new FairQueue<PendingCheck>();
   #thread: Worker | undefined;
-  #underWay: Waiting | undefined;
+  #running: PendingCheck | undefined;
   #cancelEnd: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -47,54 +44,33 @@ export class CheckThread implements LongChecks {
 
   check(
     check: LongCheck,
-    { caller, gone: signal, boundsItself = false, maxWaiting = MOST_WAITING }: LongCheckAsker,
+    { caller, gone: signal, boundsItself = false, maxWaiting = MAX_WAITING }: LongCheckAsker,
   ): Promise<LongCheckAnswer> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
-    const bytes = this.#waitingBytes.get(caller) ?? 0;
-    const isFull = this.#line.countOf(caller) >= maxWaiting || bytes > MOST_WAITING_BYTES;
-    if (isFull && !boundsItself) return Promise.reject(tooMany());
+    const queue = this.#queue;
+    const isFull = queue.countOf(caller) >= maxWaiting || queue.bytesOf(caller) > MAX_WAITING_BYTES;
+    if (isFull && !boundsItself) return Promise.reject(tooManyWaiting());
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = { check, caller, resolve, reject, stopListening: () => {} };
-      if (signal !== undefined) {
-        const leave = (): void => {
-          this.#line.remove(caller, waiting);
-          this.#left(waiting);
-          reject(signal.reason as Error);
-        };
-        signal.addEventListener("abort", leave, { once: true });
-        waiting.stopListening = () => signal.removeEventListener("abort", leave);
-      }
-      this.#line.add(caller, waiting);
-      this.#waitingBytes.set(caller, bytes + check.payload.length);
-      if (this.#underWay === undefined) this.#next();
+      const pending = { check, resolve, reject };
+      queue.push(caller, pending, signal && { signal, onAbort: reject }, check.payload.length);
+      if (this.#running === undefined) this.#startNext();
     });
   }
 
-  #left({ caller, check }: Waiting): void {
-    this.#waitingBytes.set(caller, (this.#waitingBytes.get(caller) ?? 0) - check.payload.length);
-  }
-
-  #next(): void {
-    const waiting = (this.#underWay = this.#line.next());
-    if (waiting === undefined) return this.#rest();
-    waiting.stopListening();
-    this.#left(waiting);
+  #startNext(): void {
+    const pending = (this.#running = this.#queue.next());
+    if (pending === undefined) return this.#endWhenIdle();
     this.#cancelEnd?.();
     const thread = (this.#thread ??= this.#start());
     // The process stays for an answer, and not for a thread that has nothing to do.
     thread.ref();
-    const { schemata, payload, maxSteps, explains = false } = waiting.check;
+    const { schemata, payload, maxSteps, explains = false } = pending.check;
     const copy = new Uint8Array(payload);
-    const message: LongCheckMessage = {
-      schemata: JSON.stringify(schemata),
-      payload: copy,
-      maxSteps,
-      explains,
-    };
-    thread.postMessage(message, [copy.buffer]);
+    const check: ThreadCheck = { schemata: JSON.stringify(schemata), payload: copy, maxSteps, explains };
+    thread.postMessage(check, [copy.buffer]);
   }
 
-  #rest(): void {
+  #endWhenIdle(): void {
     const thread = this.#thread;
     if (thread === undefined) return;
     thread.unref();
@@ -105,38 +81,36 @@ export class CheckThread implements LongChecks {
   }
 
   #start(): Worker {
-    const thread = startThread({ name: "evreg-check", inside: CHECK_THREAD, module: workerModule });
+    const thread = startThread({ name: "evreg-check", inside: VALIDATION_THREAD, module: workerModule });
     let reason = "it ended without being told to";
     thread.on("message", (answer: LongCheckAnswer) => {
-      this.#underWay?.resolve(answer);
-      this.#next();
+      this.#running?.resolve(answer);
+      this.#startNext();
     });
     thread.on("error", (error) => (reason = error instanceof Error ? error.message : String(error)));
     thread.on("exit", () => {
       if (this.#thread !== thread) return;
       this.#thread = undefined;
-      this.#underWay?.reject(ended(reason));
-      this.#next();
+      this.#running?.reject(threadFailed(reason));
+      this.#startNext();
     });
     return thread;
   }
 }
 
 function workerModule(): URL {
-  return new URL(
-    import.meta.url.endsWith(".ts") ? "./validation-worker.ts" : "./validation-worker.js",
-    import.meta.url,
-  );
+  const ending = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return new URL(`./validation-worker.${ending}`, import.meta.url);
 }
 
-function tooMany(): EvregError {
+function tooManyWaiting(): EvregError {
   return new EvregError(
     "unavailable",
     "Too many payloads that you sent, and that take long to check, wait for it. Nothing of this one was stored; try again in some seconds.",
   );
 }
 
-function ended(reason: string): EvregError {
+function threadFailed(reason: string): EvregError {
   return new EvregError(
     "unavailable",
     `The payload could not be checked, as the thread that does it failed: ${reason}. Nothing of it was stored; try again.`,

@@ -8,7 +8,7 @@ import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -78,7 +78,7 @@ export class Bench {
     const engine = createEngine({
       store: this.store.queue,
       clock: this.clock,
-      longChecks: new CheckThread(this.clock),
+      longChecks: new ValidationThread(this.clock),
       random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
       logger: this.log,
       config: {

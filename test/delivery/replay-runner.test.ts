@@ -5,7 +5,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { ReplayStore } from "../../src/store/replays.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -23,7 +23,7 @@ describe("replays in a running server", () => {
     engine = createEngine({
       store: bench.store.queue,
       clock: systemClock,
-      longChecks: new CheckThread(systemClock),
+      longChecks: new ValidationThread(systemClock),
       random: systemRandom,
       logger: bench.log,
       config: {

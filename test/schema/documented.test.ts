@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import { finish, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
+import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
-import { type SchemaTurns, schemaWarnings } from "../../src/service/schema-tasks.ts";
+import { schemaWarnings, type TaskRunner } from "../../src/service/schema-tasks.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.
@@ -49,13 +50,10 @@ test("the limits are those that are enforced", () => {
 });
 
 /** At once, as nothing else waits. */
-const TURNS: SchemaTurns = {
-  begin: (task) => Promise.resolve(finish(task)),
-  goOn: (task) => Promise.resolve(finish(task)),
-};
+const TASKS: TaskRunner = { run: (task) => Promise.resolve(runSync(task)) };
 
 test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schemata) => {
-  expect(await schemaWarnings(TURNS, "schemata", schemata as Schemata)).toHaveLength(1);
+  expect(await schemaWarnings(TASKS, "schemata", schemata as Schemata)).toHaveLength(1);
 });
 
 test("the formats are those that are checked", () => {

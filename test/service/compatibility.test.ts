@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
-import { loopPace } from "../../src/runtime/yielding.ts";
+import { eventLoop } from "../../src/runtime/yielding.ts";
 import { breaksOf } from "../../src/service/compatibility.ts";
-import { SchemaWork } from "../../src/service/schema-tasks.ts";
+import { SchemaTasks } from "../../src/service/schema-tasks.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
@@ -39,13 +39,12 @@ async function judge(
   stepsOverAll?: number,
   rule: Parameters<typeof breaksOf>[4] = ALL,
 ): Promise<{ breaks: readonly RevisionBreak[]; comparisons: number }> {
-  const turns = new SchemaWork(loopPace).for("check", {});
+  const tasks = new SchemaTasks(eventLoop).runnerFor("check", {});
   let comparisons = 0;
-  const counted: typeof turns = {
-    ...turns,
-    goOn(task) {
+  const counted: typeof tasks = {
+    run(task) {
       comparisons += 1;
-      return turns.goOn(task);
+      return tasks.run(task);
     },
   };
   const stored = (await local.store.catalog.findAction("a.b"))!;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { EventChecks, PayloadChecks } from "../../src/service/payload-validator.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { EventStore } from "../../src/store/events.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
@@ -36,7 +36,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> 
 
 function eventChecks(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_BYTES): EventChecks {
   const { clock } = local;
-  const elsewhere = new CheckThread(clock);
+  const elsewhere = new ValidationThread(clock);
   const payloadChecks = new PayloadChecks({ clock, elsewhere, schemaOf: () => Promise.resolve(undefined) });
   return new EventChecks({ events, clock, payloadChecks, payloadBytes });
 }

@@ -7,7 +7,7 @@ import { budget, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/l
 import { compileSchema, type LongChecks, type Validator } from "../../src/schema/validate/compile.ts";
 import type { LoadedAction } from "../../src/service/action-cache.ts";
 import { PayloadChecks, type PayloadChecksParts } from "../../src/service/payload-validator.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -47,7 +47,7 @@ function outcomeOf(action: string, payload: string): Promise<unknown> {
 }
 
 function checksParts(clock: ManualClock, schemata: Schemata = {}): PayloadChecksParts {
-  return { clock, elsewhere: new CheckThread(clock), schemaOf: () => Promise.resolve(schemata) };
+  return { clock, elsewhere: new ValidationThread(clock), schemaOf: () => Promise.resolve(schemata) };
 }
 
 describe("payloads that take long to check", () => {
@@ -207,7 +207,7 @@ describe("a schema of many parts", () => {
     const action = { validator: counting, revision: 1 } as LoadedAction;
     const checks = new PayloadChecks({
       clock,
-      elsewhere: new CheckThread(clock),
+      elsewhere: new ValidationThread(clock),
       schemaOf: () => Promise.resolve(undefined),
     });
     const failureOf = (value: object) =>
@@ -234,7 +234,7 @@ describe("the thread", () => {
 
   test("ends when it has had nothing to do for a while, and is there again when it is needed", async () => {
     const clock = new ManualClock();
-    const thread = new CheckThread(clock);
+    const thread = new ValidationThread(clock);
     const needing = { required: ["a"] };
     expect(await thread.check(check(needing, "{}"), { caller: one })).toMatchObject({
       failure: { field: "a" },
@@ -256,7 +256,7 @@ describe("the thread", () => {
 
   test("fails the check it ends in, and no other", async () => {
     const clock = new ManualClock();
-    const thread = new CheckThread(clock);
+    const thread = new ValidationThread(clock);
     // Not JSON, which never comes from a request: it throws outside of what a check foresees.
     const [broken, next] = await Promise.allSettled([
       thread.check(check({}, "{"), { caller: one }),
@@ -271,7 +271,7 @@ describe("the thread", () => {
 
   test("serves callers by turns, and drops what waits for one who has gone", async () => {
     const clock = new ManualClock();
-    const thread = new CheckThread(clock);
+    const thread = new ValidationThread(clock);
     const order: string[] = [];
     const ask = (name: string, caller: object, signal?: AbortSignal): Promise<unknown> =>
       thread.check(check({}, "{}"), { caller, gone: signal }).then(
@@ -296,7 +296,7 @@ describe("the thread", () => {
 
   test("takes only so much of one caller, and others' all the same", async () => {
     const clock = new ManualClock();
-    const thread = new CheckThread(clock);
+    const thread = new ValidationThread(clock);
     const large = check({}, `{"a":"${"x".repeat(40 * 1024 * 1024)}"}`);
     const asked = [large, large, large, large].map((each) => thread.check(each, { caller: one }));
     const theirs = thread.check(check({}, "{}"), { caller: another });

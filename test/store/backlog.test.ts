@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { complete } from "../../src/store/libsql/thread/sql.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -52,7 +52,7 @@ describe("counting a long backlog", () => {
   }
 
   const counted = (limits?: { most?: number; slice?: number; firstLook?: number }) => {
-    const { due, waiting, held, isWhole } = complete(countBacklog(connection.read, NOW, limits));
+    const { due, waiting, held, isWhole } = runSync(countBacklog(connection.read, NOW, limits));
     return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
   };
 
@@ -82,7 +82,7 @@ describe("counting a long backlog", () => {
     for (const [part, most] of Object.entries(plain)) {
       expect(parts[part as keyof typeof parts]).toBeLessThanOrEqual(most);
     }
-    const since = complete(countBacklog(connection.read, NOW, { most: 1 })).due.sinceMs;
+    const since = runSync(countBacklog(connection.read, NOW, { most: 1 })).due.sinceMs;
     expect(since).toBe(1);
   });
 
@@ -94,7 +94,7 @@ describe("counting a long backlog", () => {
           SELECT rowid, 1, 700 + rowid, 9000 FROM delivery WHERE due_ms < 22`,
       ),
     );
-    const backlog = complete(countBacklog(connection.read, NOW, { slice: 50, firstLook: 20 }));
+    const backlog = runSync(countBacklog(connection.read, NOW, { slice: 50, firstLook: 20 }));
     expect(backlog.busy).toEqual({ deliveries: 800, sinceMs: 22 });
     expect(backlog.due.deliveries).toBe(0);
     expect(backlog.delivering).toEqual({ deliveries: 200, sinceMs: 701 });

@@ -14,7 +14,7 @@ import { loadEnds, recordEvents } from "../../src/store/libsql/events/record.ts"
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
-import { complete } from "../../src/store/libsql/thread/sql.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -79,7 +79,7 @@ describe("counts of sealed blocks", () => {
 
   function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = complete(listEvents(connection.read, query, new BytesOut(), SMALL));
+    const { events: found, total } = runSync(listEvents(connection.read, query, new BytesOut(), SMALL));
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 

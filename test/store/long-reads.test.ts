@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { complete, race, type Steps } from "../../src/store/libsql/thread/sql.ts";
+import { runSync, type Steps } from "../../src/runtime/yielding.ts";
+import { race } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
@@ -76,11 +77,11 @@ function* way(steps: number, answer: string | undefined, log: string[]): Steps<s
 describe("several ways to one answer", () => {
   it("are gone by turns until the shortest is at its end", () => {
     const log: string[] = [];
-    expect(complete(race([way(9, "a", log), way(2, "b", log)]))).toBe("b");
+    expect(runSync(race([way(9, "a", log), way(2, "b", log)]))).toBe("b");
     expect(log).toEqual(["a 1", "b 1", "a 2", "b 2", "a 3"]);
   });
 
   it("go on without one that gives up", () => {
-    expect(complete(race([way(1, undefined, []), way(3, "b", [])]))).toBe("b");
+    expect(runSync(race([way(1, undefined, []), way(3, "b", [])]))).toBe("b");
   });
 });

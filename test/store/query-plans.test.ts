@@ -10,7 +10,8 @@ import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.
 import { claimCall, type ResultRow } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { BytesOut, type FinishCall } from "../../src/store/libsql/thread/protocol.ts";
-import { complete, type Sql, type SqlValue } from "../../src/store/libsql/thread/sql.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
+import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -113,7 +114,7 @@ describe("what the engine does for each task", () => {
   it("lists of events walk in order, or sort what is in one block", () => {
     const page = { order: "desc" as const, limit: 1, page: 1 };
     const plansFor = (query: Partial<EventSelection>): string[] =>
-      plansOf((sql) => complete(READS_IN_STEPS.listEvents(sql, { ...page, ...query }, new BytesOut())));
+      plansOf((sql) => runSync(READS_IN_STEPS.listEvents(sql, { ...page, ...query }, new BytesOut())));
     for (const query of [
       {},
       { after: 2 },
@@ -150,7 +151,7 @@ describe("what the engine does for each task", () => {
     ];
     for (const query of some) {
       const list = (sql: Sql): unknown =>
-        complete(READS_IN_STEPS.listDeliveries(sql, { limit: 50, ...query }));
+        runSync(READS_IN_STEPS.listDeliveries(sql, { limit: 50, ...query }));
       const plans = plansOf(list);
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
@@ -160,8 +161,8 @@ describe("what the engine does for each task", () => {
   it("what waits is counted through the index of what waits", () => {
     const some = { most: 9, slice: 1, firstLook: 1 };
     const plans = [
-      ...plansOf((sql) => complete(countBacklog(sql, 9, some))),
-      ...plansOf((sql) => complete(READS_IN_STEPS.countWaiting(sql, 1))),
+      ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
+      ...plansOf((sql) => runSync(READS_IN_STEPS.countWaiting(sql, 1))),
     ];
     expect(scans(plans)).toEqual([]);
     const ofDeliveries = plans.filter((detail) => /(SCAN|SEARCH) (delivery|w)\b/.test(detail));
@@ -173,7 +174,7 @@ describe("what the engine does for each task", () => {
   it("expired events are found and removed without a look at all of them", () => {
     const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
     const plans = [
-      ...plansOf((sql) => complete(READS_IN_STEPS.findExpired(sql, query))),
+      ...plansOf((sql) => runSync(READS_IN_STEPS.findExpired(sql, query))),
       ...plansOf((sql) => {
         sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
         return WRITES.removeEvents(sql, [1, 2]);
@@ -186,8 +187,8 @@ describe("what the engine does for each task", () => {
   it("replays walk the events of one action, or the failed ones of one subscription, in order", () => {
     for (const selection of REPLAY_SELECTIONS) {
       const plans = plansOf((sql) => {
-        const plan = complete(READS_IN_STEPS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
-        complete(READS_IN_STEPS.countReplay(sql, plan));
+        const plan = runSync(READS_IN_STEPS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        runSync(READS_IN_STEPS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
         sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
         WRITES.stepReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });

@@ -5,7 +5,7 @@ import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { findReplay } from "../../src/store/libsql/history/replays.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { complete } from "../../src/store/libsql/thread/sql.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -35,8 +35,8 @@ it.each<[ReplaySelection, number]>([
   ["missed", 2],
   ["all", 1],
 ])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
-  const plan = complete(READS_IN_STEPS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
-  const { count: total } = complete(READS_IN_STEPS.countReplay(connection.read, plan));
+  const plan = runSync(READS_IN_STEPS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
+  const { count: total } = runSync(READS_IN_STEPS.countReplay(connection.read, plan));
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, most: 4, mostDue: 4, mostUnfinished: 100, total };
   connection.write((sql) => {

@@ -8,7 +8,7 @@ import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/op
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
-import { complete, type Steps } from "../../src/store/libsql/thread/sql.ts";
+import { runSync, type Steps } from "../../src/runtime/yielding.ts";
 import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 
@@ -205,7 +205,7 @@ export class RetentionWorld {
     let { calls } = given;
     for (let after: number | undefined = 0; after !== undefined && calls > 0;) {
       const query: ExpiredSelection = { beforeMs, after, most };
-      const found = complete(READS_IN_STEPS.findExpired(this.#connection.read, query));
+      const found = runSync(READS_IN_STEPS.findExpired(this.#connection.read, query));
       const upTo = found.after ?? Infinity;
       const removable = this.#rowids().filter(
         (id) => id > (after ?? 0) && id <= upTo && this.#isRemovable(id, beforeMs),
@@ -299,9 +299,7 @@ export class RetentionWorld {
     }
     const sql = this.#connection.read;
     const list = (status?: DeliveryStatus): unknown[] =>
-      complete(
-        READS_IN_STEPS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }),
-      )
+      runSync(READS_IN_STEPS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
         .toReversed()
         .map((each) => [each.rowid, each.event_id, each.status]);
     const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
@@ -319,7 +317,7 @@ export class RetentionWorld {
     const ids: number[] = [];
     for (let after = 0; ;) {
       const page = { order: "asc" as const, limit: 7, page: 1, after, ...query };
-      const { events } = complete(READS_IN_STEPS.listEvents(this.#connection.read, page, new BytesOut()));
+      const { events } = runSync(READS_IN_STEPS.listEvents(this.#connection.read, page, new BytesOut()));
       ids.push(...events.map(({ rowid }) => rowid));
       const last = events.at(-1);
       if (last !== undefined) {
@@ -327,7 +325,7 @@ export class RetentionWorld {
         continue;
       }
       const first = { ...page, after: 0 };
-      const { total } = complete(READS_IN_STEPS.listEvents(this.#connection.read, first, new BytesOut()));
+      const { total } = runSync(READS_IN_STEPS.listEvents(this.#connection.read, first, new BytesOut()));
       expect(total).toBe(ids.length);
       return ids;
     }

@@ -6,7 +6,7 @@ import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/op
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
-import { complete } from "../../src/store/libsql/thread/sql.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
@@ -179,7 +179,7 @@ describe("removing events", () => {
 
 function removeAll(file: Connection): void {
   const query = { beforeMs: Infinity, most: 1_000_000 };
-  const { events } = complete(READS_IN_STEPS.findExpired(file.read, query));
+  const { events } = runSync(READS_IN_STEPS.findExpired(file.read, query));
   for (let left = events; left.length > 0;) {
     const some = left;
     left = left.slice(file.write((sql) => WRITES.removeEvents(sql, some)).handled);

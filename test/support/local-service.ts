@@ -10,7 +10,7 @@ import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { createService, type Service } from "../../src/service/service.ts";
-import { CheckThread } from "../../src/service/validation-thread.ts";
+import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -75,7 +75,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     },
     wakeReplays: () => {},
     engineState,
-    longChecks: new CheckThread(clock),
+    longChecks: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
     surroundings: {

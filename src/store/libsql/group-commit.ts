@@ -16,7 +16,8 @@ import {
   type WireOp,
   type WireOutcome,
 } from "./thread/protocol.ts";
-import { EngineFailure, type Sql, type Steps } from "./thread/sql.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { EngineFailure, type Sql } from "./thread/sql.ts";
 
 /** Writes of a flight that are done together: one by itself, or all calls of one merged kind. */
 interface Group {

@@ -30,7 +30,8 @@ import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { holdLog, type LogPlace, moveLog, releaseLog } from "./thread/checkpoints.ts";
 import type { BytesOut, FinishCall, RecordCall } from "./thread/protocol.ts";
-import type { Sql, Steps } from "./thread/sql.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import type { Sql } from "./thread/sql.ts";
 
 /** What can be asked between two flights; the last argument takes the bytes that go with the answer. */
 export const READS = {

@@ -1,4 +1,5 @@
-import type { Sql, Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { Sql } from "../thread/sql.ts";
 import type { RowidRange } from "./timeline.ts";
 
 // Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no

@@ -1,7 +1,8 @@
 import type { EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { BytesOut } from "../thread/protocol.ts";
-import { complete, isRowid, type Sql, type Steps, timeOf, wholeOf } from "../thread/sql.ts";
+import { runSync, type Steps } from "../../../runtime/yielding.ts";
+import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import {
   ALL_ACTIONS,
   BLOCKS,
@@ -34,7 +35,7 @@ export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | unde
     `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
     id,
   );
-  return row === undefined ? undefined : complete(eventsOf(sql, [row], out))[0];
+  return row === undefined ? undefined : runSync(eventsOf(sql, [row], out))[0];
 }
 
 /**

@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import type { BytesOut, Span } from "../thread/protocol.ts";
-import { complete, FIRST_MS, LAST_MS, type Sql, type Steps } from "../thread/sql.ts";
+import { runSync, type Steps } from "../../../runtime/yielding.ts";
+import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
 /** A payload to be read: its event, and its length. */
 export interface PayloadAsked {
@@ -57,7 +58,7 @@ export function addPayloads(
   out: BytesOut,
   hasChecksums = true,
 ): ReadonlyMap<number, PayloadSpan> {
-  return complete(readPayloads(sql, asked, out, hasChecksums));
+  return runSync(readPayloads(sql, asked, out, hasChecksums));
 }
 
 /** As many at once as come to some megabytes: lengths by event. */

@@ -1,4 +1,5 @@
-import type { Sql, Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { Sql } from "../thread/sql.ts";
 
 /** Rows with `low <= rowid <= high`. */
 export interface RowidRange {

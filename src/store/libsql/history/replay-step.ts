@@ -3,7 +3,8 @@ import { loadEnds } from "../events/record.ts";
 import { type Telling, tellReplay } from "../events/service-events.ts";
 import { CLOCK_SLACK_MS, insertSteps, rowidRanges } from "../events/timeline.ts";
 import type { EventRange, ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
-import { isRowid, type Sql, type Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import { isRowid, type Sql } from "../thread/sql.ts";
 import { findReplay, loadRunning } from "./replays.ts";
 
 export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<ReplayProgress> {

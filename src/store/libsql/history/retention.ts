@@ -2,7 +2,8 @@ import type { ExpiredEvents, ExpiredSelection, RemovedEvents } from "../../event
 import { deleteEvents } from "../events/counts.ts";
 import { beyond, rowidRanges } from "../events/timeline.ts";
 import { KEPT_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
-import type { Sql, Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { Sql } from "../thread/sql.ts";
 
 /** Events of a step. */
 const SOME_EVENTS = 200;

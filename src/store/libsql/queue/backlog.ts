@@ -1,5 +1,6 @@
 import type { Backlog } from "../../queue.ts";
-import type { Sql, Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { Sql } from "../thread/sql.ts";
 import { earlier, LONGEST_ORDERED_MS, LONGEST_SLOWNESS_MS } from "./claim.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { ASKED_BY_MS, plannedMs } from "./delivery-state.ts";

@@ -1,7 +1,8 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { beyond, type RowidRange, rowidRanges } from "../events/timeline.ts";
 import type { DeliverySelection } from "../../queue.ts";
-import { isRowid, race, type Sql, type SqlValue, type Steps } from "../thread/sql.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
 import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY, STATUS_IS } from "./delivery-state.ts";
 
 /** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */

@@ -1,5 +1,7 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
+import { LRUCache } from "lru-cache";
 import { EvregError, invalidField } from "../../../domain/error.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
 
 /** What the driver throws, with the engine's extended code and its number, whose low byte is the code itself. */
 interface DriverError extends Error {
@@ -204,7 +206,7 @@ export function optionally(column: string, kept: string): string {
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
 /** Texts vary in a few places only (how many actions are walked side by side), so they come to some hundreds at most. */
-const KEPT_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 /**
  * The statements of one connection, each prepared once: parsing takes the engine longer than most of them run.
@@ -213,8 +215,8 @@ const KEPT_STATEMENTS = 500;
  */
 export class Statements implements Sql {
   readonly #database: Database;
-  readonly #prepared = new Map<string, Statement>();
-  readonly #queries = new Map<string, Query>();
+  readonly #prepared = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
+  readonly #queries = new LRUCache<string, Query>({ max: MAX_STATEMENTS });
 
   constructor(database: Database) {
     this.#database = database;
@@ -257,10 +259,7 @@ export class Statements implements Sql {
 
   #statement(text: string): Statement {
     let statement = this.#prepared.get(text);
-    if (statement === undefined) {
-      if (this.#prepared.size >= KEPT_STATEMENTS) this.#prepared.clear();
-      this.#prepared.set(text, (statement = this.#database.prepare(text)));
-    }
+    if (statement === undefined) this.#prepared.set(text, (statement = this.#database.prepare(text)));
     return statement;
   }
 
@@ -278,7 +277,6 @@ export class Statements implements Sql {
         `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
           FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
       );
-      if (this.#queries.size >= KEPT_STATEMENTS) this.#queries.clear();
       this.#queries.set(text, (query = { columns, gathered }));
     }
     return query;
@@ -318,19 +316,8 @@ function bindable(values: readonly SqlValue[]): (string | number | bigint | null
   });
 }
 
-/**
- * A read that may take long, done in steps of a millisecond or so each: between two of them the store's thread writes
- * what waits to be written. What a step read is what was committed then; nothing stays open between two steps.
- */
-export type Steps<T> = Generator<void, T, void>;
-
-/** All steps in one go, for a read that must not be interrupted. */
-export function complete<T>(steps: Steps<T>): T {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
+// A read that may take long is done in `Steps` of a millisecond or so: between two of them the store's thread writes what
+// waits to be written. What a step read is what was committed then; nothing stays open between two steps.
 
 /**
  * Goes several ways to the same answer by turns, a step each, and takes the first: where it cannot be known which one is

@@ -1,12 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
-import { Pace } from "../../src/runtime/yielding.ts";
-import type { Task } from "../../src/schema/limits.ts";
-import { type SchemaTurns, SchemaWork } from "../../src/service/schema-tasks.ts";
+import { Yielder, type Steps } from "../../src/runtime/yielding.ts";
+import { SchemaTasks, type TaskRunner } from "../../src/service/schema-tasks.ts";
 
 /** Tasks that were begun, each with what ends it. */
 let begun: Map<string, () => void>;
-let work: SchemaWork;
-let turns: SchemaTurns;
+let tasks: SchemaTasks;
 const [somebody, another] = [{}, {}];
 
 beforeEach(() => {
@@ -16,14 +14,19 @@ beforeEach(() => {
       const { value } = steps.next();
       begun.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
     });
-  work = new SchemaWork({ walk });
-  turns = work.for("check", somebody);
+  tasks = new SchemaTasks({ run: walk });
 });
 
 // oxlint-disable-next-line require-yield -- its one step is its last
-function* task(name: string): Task<string> {
+function* task(name: string): Steps<string> {
   return name;
 }
+
+/** A new request with each task. */
+function requests(purpose: "change" | "check", caller: object, signal?: AbortSignal): TaskRunner {
+  return { run: (steps) => tasks.runnerFor(purpose, caller, signal).run(steps) };
+}
+const checks = requests("check", somebody);
 
 const turn = (): Promise<unknown> => new Promise(setImmediate);
 
@@ -34,7 +37,7 @@ async function end(name: string): Promise<void> {
 }
 
 test("two are under way at a time, and the others come in the order of asking", async () => {
-  const answers = ["a", "bad", "c", "d"].map((name) => turns.begin(task(name)));
+  const answers = ["a", "bad", "c", "d"].map((name) => checks.run(task(name)));
   const settled = Promise.allSettled(answers);
   await turn();
   expect([...begun.keys()]).toEqual(["a", "bad"]);
@@ -50,7 +53,7 @@ test("two are under way at a time, and the others come in the order of asking", 
     "fulfilled",
     "fulfilled",
   ]);
-  const later = [turns.begin(task("e")), turns.begin(task("f")), turns.begin(task("g"))];
+  const later = [checks.run(task("e")), checks.run(task("f")), checks.run(task("g"))];
   await turn();
   expect([...begun.keys()]).toEqual(["e", "f"]);
   for (const name of ["e", "f", "g"]) await end(name);
@@ -58,12 +61,13 @@ test("two are under way at a time, and the others come in the order of asking", 
 });
 
 test("with too many waiting nobody is let in, and those who are go on", async () => {
-  const answers = Array.from({ length: 66 }, (_, index) => turns.begin(task(`${index}`)));
-  await expect(turns.begin(task("one too many"))).rejects.toMatchObject({
+  const admitted = tasks.runnerFor("check", somebody);
+  const answers = Array.from({ length: 66 }, (_, index) => admitted.run(task(`${index}`)));
+  await expect(checks.run(task("one too many"))).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("try again"),
   });
-  const further = turns.goOn(task("further"));
+  const further = admitted.run(task("further"));
   for (let index = 0; index < 66; index++) {
     await turn();
     await end(`${index}`);
@@ -74,10 +78,10 @@ test("with too many waiting nobody is let in, and those who are go on", async ()
 });
 
 /** Which of very many tasks have the first turns, where those of one kind come before those of the other. */
-async function order(first: SchemaTurns, then: SchemaTurns): Promise<string[]> {
+async function order(first: TaskRunner, then: TaskRunner): Promise<string[]> {
   const answers = [
-    ...Array.from({ length: 66 }, (_, index) => first.begin(task(`first ${index}`))),
-    ...Array.from({ length: 3 }, (_, index) => then.begin(task(`then ${index}`))),
+    ...Array.from({ length: 66 }, (_, index) => first.run(task(`first ${index}`))),
+    ...Array.from({ length: 3 }, (_, index) => then.run(task(`then ${index}`))),
   ];
   const seen: string[] = [];
   for (await turn(); begun.size > 0;) {
@@ -90,23 +94,22 @@ async function order(first: SchemaTurns, then: SchemaTurns): Promise<string[]> {
 }
 
 test("changes have every second turn at least, however many checks wait, and the other way round", async () => {
-  const changes = work.for("change", somebody);
+  const changes = requests("change", somebody);
   // Those that wait behind 64 of the other kind are not refused either.
   const some = ["first 0", "first 1", "then 0", "first 2", "then 1", "first 3", "then 2"];
-  expect(await order(turns, changes)).toEqual(some);
-  expect(await order(changes, turns)).toEqual(some);
+  expect(await order(checks, changes)).toEqual(some);
+  expect(await order(changes, checks)).toEqual(some);
 });
 
 test("callers take turns, and one that has asked for all it may keeps nobody out", async () => {
-  const theirs = work.for("check", another);
+  const theirs = requests("check", another);
   const some = ["first 0", "first 1", "first 2", "then 0", "first 3", "then 1", "first 4"];
-  expect(await order(turns, theirs)).toEqual(some);
+  expect(await order(checks, theirs)).toEqual(some);
   // It makes no difference how many requests a caller asks by.
-  const answers = [turns, work.for("check", somebody), turns].map((mine, index) =>
-    mine.begin(task(`mine ${index}`)),
-  );
-  const further = turns.goOn(task("mine 3"));
-  const their = theirs.begin(task("theirs"));
+  const one = tasks.runnerFor("check", somebody);
+  const answers = [one, checks, one].map((mine, index) => mine.run(task(`mine ${index}`)));
+  const further = one.run(task("mine 3"));
+  const their = theirs.run(task("theirs"));
   await turn();
   await end("mine 0");
   await end("mine 1");
@@ -117,16 +120,16 @@ test("callers take turns, and one that has asked for all it may keeps nobody out
   expect(await Promise.all([...answers, further, their])).toHaveLength(5);
 });
 
-test("what waits for a caller who goes leaves the line, and its place is another's", async () => {
-  const answers = ["a", "b"].map((name) => turns.begin(task(name)));
+test("what waits for a caller who goes leaves the queue, and its place is another's", async () => {
+  const answers = ["a", "b"].map((name) => checks.run(task(name)));
   const gone = new AbortController();
-  const theirs = work.for("check", somebody, gone.signal);
-  const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.begin(task("dropped"))));
-  await expect(turns.begin(task("too many"))).rejects.toMatchObject({ code: "unavailable" });
+  const theirs = requests("check", somebody, gone.signal);
+  const dropped = Promise.allSettled(Array.from({ length: 64 }, () => theirs.run(task("dropped"))));
+  await expect(checks.run(task("too many"))).rejects.toMatchObject({ code: "unavailable" });
   gone.abort();
   for (const one of await dropped) expect(one).toMatchObject({ reason: gone.signal.reason });
-  await expect(theirs.goOn(task("dropped"))).rejects.toBe(gone.signal.reason);
-  const next = turns.begin(task("c"));
+  await expect(theirs.run(task("dropped"))).rejects.toBe(gone.signal.reason);
+  const next = checks.run(task("c"));
   await turn();
   await end("a");
   expect([...begun.keys()]).toEqual(["b", "c"]);
@@ -138,14 +141,14 @@ test("what waits for a caller who goes leaves the line, and its place is another
 test("what is under way for a caller who goes ends before its next step", async () => {
   const gone = new AbortController();
   let steps = 0;
-  function* long(): Task<void> {
+  function* long(): Steps<void> {
     for (; steps < 100; steps++) {
       if (steps === 5) gone.abort();
       yield;
     }
   }
-  const paced = new SchemaWork(new Pace({ nowMs: () => 0, nextTurn: setImmediate }));
-  await expect(paced.for("change", somebody, gone.signal).begin(long())).rejects.toBe(gone.signal.reason);
+  const paced = new SchemaTasks(new Yielder({ nowMs: () => 0, nextTurn: setImmediate }));
+  await expect(paced.runnerFor("change", somebody, gone.signal).run(long())).rejects.toBe(gone.signal.reason);
   expect(steps).toBe(5);
-  expect(await paced.for("change", somebody).begin(task("after"))).toBe("after");
+  expect(await paced.runnerFor("change", somebody).run(task("after"))).toBe("after");
 });
