@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { buildConnector, type Client, type Dispatcher } from "undici";
+import { LRUCache } from "lru-cache";
 import { EvregError } from "../domain/error.ts";
 import { literalAddress } from "../domain/handler-url.ts";
 import type { AddressGuard } from "./address-guard.ts";
@@ -261,22 +262,21 @@ interface Destination {
   readonly literal: string | undefined;
 }
 
-const MOST_KEPT = 10_000;
-const kept = new Map<string, Destination>();
+const MAX_DESTINATIONS = 10_000;
+const destinations = new LRUCache<string, Destination>({ max: MAX_DESTINATIONS });
 
 /**
  * Takes a handler's address apart, each once, as that takes longer than most of what there is to do for a delivery.
  * `undefined` for a text that is no URL.
  */
 export function destinationOf(handler: string): Destination | undefined {
-  const known = kept.get(handler);
+  const known = destinations.get(handler);
   if (known !== undefined) return known;
   if (!URL.canParse(handler)) return undefined;
   const url = new URL(handler);
   const { origin, pathname, search } = url;
   const found = { origin, path: pathname + search, port: portOf(url), literal: literalAddress(url) };
-  if (kept.size >= MOST_KEPT) kept.clear();
-  kept.set(handler, found);
+  destinations.set(handler, found);
   return found;
 }
 

@@ -5,7 +5,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import { DeliveryCounts } from "../metrics/counters.ts";
 import { Deadline, type Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { loopPace } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import type { LongChecks } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue } from "../store/queue.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
@@ -151,7 +151,7 @@ export class Run {
     this.#parts = parts;
     this.#sender = createGuardedSender({ ...parts, maxPerOrigin: most });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    this.#filters = new Filters({ logger, random, pace: loopPace, longChecks });
+    this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
     const flows = (this.#flows = new Flows(mostWindow));
     const inFlight = this.#inFlight;
     counts.inFlight = () => inFlight.size;
@@ -166,7 +166,7 @@ export class Run {
       keepsBack: (flow, claim) => this.#keepsBack(flow, claim),
       begin: (flow, claim) => this.#begin(flow, claim),
       handBack: (claims) => this.#handBack(claims),
-      pace: loopPace,
+      yielder: eventLoop,
     });
     this.#claimer = new Claimer({
       store,

@@ -1,32 +1,31 @@
 import { isDeepStrictEqual } from "node:util";
+import { LRUCache } from "lru-cache";
 import type { Schemata } from "../domain/action.ts";
 import type { Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
 import { compilingSchema, type LongChecks, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
-/** What the compiled filters that are kept may take: some 6,000 of a few properties, or 250 of 300. */
-const KEPT_BYTES = 64 * 1024 * 1024;
-/** What one takes that cannot be compiled, and is kept so that it is not tried again for each event. */
+/** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
+const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
+/** What one counts for that cannot be compiled, and is cached so that it is not tried again for each event. */
 const UNUSABLE_BYTES = 1_024;
 
-interface Kept {
-  readonly subscriptionId: number;
+interface CompiledFilter {
   filter: Schemata;
   /** `undefined` where it cannot be compiled. */
   readonly validator: Validator | undefined;
-  readonly bytes: number;
 }
 
 interface FiltersParts {
   readonly logger: Logger;
   readonly random: Random;
   /** Shares the thread with what else runs long on it. */
-  readonly pace: Pick<Pace, "walk">;
+  readonly yielder: Pick<Yielder, "run">;
   readonly longChecks: LongChecks;
-  readonly keptBytes?: number;
+  readonly maxCompiledBytes?: number;
 }
 
 /**
@@ -38,22 +37,21 @@ interface FiltersParts {
 export class Filters {
   readonly #logger: Logger;
   readonly #random: Random;
-  readonly #pace: FiltersParts["pace"];
-  readonly #mostBytes: number;
-  /** By subscription: where it stands in the list. */
-  readonly #places = new Map<number, number>();
-  readonly #kept: Kept[] = [];
-  #keptBytes = 0;
+  readonly #yielder: FiltersParts["yielder"];
+  readonly #maxCompiledBytes: number;
+  /** By subscription. */
+  readonly #compiled: LRUCache<number, CompiledFilter>;
   readonly #large: LargeVerdicts;
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({ logger, random, pace, longChecks, keptBytes = KEPT_BYTES }: FiltersParts) {
+  constructor({ logger, random, yielder, longChecks, maxCompiledBytes = MAX_COMPILED_BYTES }: FiltersParts) {
     this.#logger = logger;
     this.#random = random;
-    this.#pace = pace;
+    this.#yielder = yielder;
     this.#large = new LargeVerdicts(longChecks, logger);
-    this.#mostBytes = keptBytes;
+    this.#maxCompiledBytes = maxCompiledBytes;
+    this.#compiled = new LRUCache({ maxSize: maxCompiledBytes });
   }
 
   /**
@@ -67,7 +65,7 @@ export class Filters {
     if (filter === null || failures > 0 || event.payload === undefined) return undefined;
     const { subscriptionId } = subscription;
     if (isLarge(event.payload)) return this.#large.prepare(claim, event.payload, filter);
-    return this.#keptOf(subscriptionId, filter) === undefined
+    return this.#compiledOf(subscriptionId, filter) === undefined
       ? this.#compile(subscriptionId, filter)
       : undefined;
   }
@@ -96,16 +94,15 @@ export class Filters {
   }
 
   #verdict(subscriptionId: number, filter: Schemata, event: ClaimedEvent, payload: Uint8Array): Verdict {
-    const kept = this.#keptOf(subscriptionId, filter);
+    const kept = this.#compiledOf(subscriptionId, filter);
     if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
     if (kept.validator === undefined) return true;
     return kept.validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
   }
 
-  #keptOf(subscriptionId: number, filter: Schemata): Kept | undefined {
-    const place = this.#places.get(subscriptionId);
-    if (place === undefined) return undefined;
-    const kept = this.#kept[place]!;
+  #compiledOf(subscriptionId: number, filter: Schemata): CompiledFilter | undefined {
+    const kept = this.#compiled.get(subscriptionId);
+    if (kept === undefined) return undefined;
     // The same filter is nearly always the same object; to compare it takes far less than to compile it.
     if (kept.filter !== filter && !isDeepStrictEqual(kept.filter, filter)) return undefined;
     kept.filter = filter;
@@ -113,36 +110,29 @@ export class Filters {
   }
 
   /**
-   * Those that go to make room are picked at random. An action's events ask its filters one after the other, and were the
-   * one used longest ago to go, one filter too many would have all of them compiled for each event.
+   * Evicts at random, and not what was used longest ago: an action's events ask its filters one after the other, so that
+   * with one filter too many each would be evicted just before its next use, and all be compiled for each event.
    */
-  #keep(one: Kept): void {
-    const place = this.#places.get(one.subscriptionId);
-    if (place !== undefined) this.#remove(place);
-    while (this.#kept.length > 0 && this.#keptBytes + one.bytes > this.#mostBytes) {
-      this.#remove(Math.floor(this.#random.fraction() * this.#kept.length));
+  #cache(subscriptionId: number, compiled: CompiledFilter, bytes: number): void {
+    const cache = this.#compiled;
+    cache.delete(subscriptionId);
+    while (cache.size > 0 && cache.calculatedSize + bytes > this.#maxCompiledBytes) {
+      let place = Math.floor(this.#random.fraction() * cache.size);
+      for (const each of cache.keys()) {
+        if (place === 0) {
+          cache.delete(each);
+          break;
+        }
+        place -= 1;
+      }
     }
-    this.#places.set(one.subscriptionId, this.#kept.length);
-    this.#kept.push(one);
-    this.#keptBytes += one.bytes;
-  }
-
-  /** The last one takes its place. */
-  #remove(place: number): void {
-    const { subscriptionId, bytes } = this.#kept[place]!;
-    const last = this.#kept.pop()!;
-    if (place < this.#kept.length) {
-      this.#kept[place] = last;
-      this.#places.set(last.subscriptionId, place);
-    }
-    this.#places.delete(subscriptionId);
-    this.#keptBytes -= bytes;
+    cache.set(subscriptionId, compiled, { size: bytes });
   }
 
   async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
     let validator: Validator | undefined;
     try {
-      validator = await this.#pace.walk(compilingSchema(filter));
+      validator = await this.#yielder.run(compilingSchema(filter));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#logger.error(
@@ -150,7 +140,7 @@ export class Filters {
         "A subscription's filter cannot be used, and all of its events are sent; give it another one.",
       );
     }
-    this.#keep({ subscriptionId, filter, validator, bytes: validator?.bytes ?? UNUSABLE_BYTES });
+    this.#cache(subscriptionId, { filter, validator }, validator?.bytes ?? UNUSABLE_BYTES);
   }
 
   #payloadOf(event: ClaimedEvent, { buffer, byteOffset, byteLength }: Uint8Array): unknown {
@@ -167,7 +157,7 @@ function isLarge(payload: Uint8Array): boolean {
 }
 
 /** Verdicts that wait to be asked for; each is, unless its delivery is handed back. */
-const MOST_KEPT = 1_000;
+const MAX_VERDICTS = 1_000;
 
 /** What a filter says of a payload: `undefined` where it cannot tell. */
 type Verdict = boolean | undefined;
@@ -184,7 +174,7 @@ class LargeVerdicts {
   readonly #longChecks: LongChecks;
   readonly #logger: Logger;
   /** By delivery. */
-  readonly #asked = new Map<number, Asked>();
+  readonly #asked = new LRUCache<number, Asked>({ max: MAX_VERDICTS });
 
   constructor(longChecks: LongChecks, logger: Logger) {
     this.#longChecks = longChecks;
@@ -196,8 +186,7 @@ class LargeVerdicts {
     const known = this.#asked.get(claim.deliveryId);
     if (known !== undefined && isDeepStrictEqual(known.filter, filter)) return known.asking;
     const asked: Asked = { filter, asking: undefined, conforms: undefined };
-    // The one asked about longest ago was handed back, and is asked about anew when it comes again.
-    if (this.#asked.size >= MOST_KEPT) this.#asked.delete(this.#asked.keys().next().value!);
+    // The one evicted was handed back, and is asked about anew when it comes again.
     this.#asked.set(claim.deliveryId, asked);
     return (asked.asking = this.#ask(claim, payload, asked));
   }

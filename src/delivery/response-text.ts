@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
@@ -35,7 +36,7 @@ const LEAST_OWN_LENGTH = 8;
 /** Escaped text is escaped again where it is put into other text. */
 const MOST_ESCAPINGS = 3;
 const STANDARD_PREFIX = "whsec_";
-const MOST_KEPT = 10_000;
+const MAX_SPELLINGS = 10_000;
 /** How JSON, URLs and HTML write a character of ASCII that they do not write as it is. */
 const ESCAPE =
   /%([0-7][\da-f])|\\u00([0-7][\da-f])|\\x([0-7][\da-f])|\\(["'/\\])|&#0{0,6}(\d{2,3});|&#x0{0,6}([0-7][\da-f]);|&(amp|lt|gt|quot|apos);/gi;
@@ -44,7 +45,7 @@ const CUT_ESCAPE = /(?:%[\da-f]?|\\(?:u[\da-f]{0,3}|x[\da-f]?)?|&[#\w]{0,11})$/i
 const LETTERS = /^[\p{L}\p{N}]{2}$/u;
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-const spellings = new Map<string, readonly string[]>();
+const spellings = new LRUCache<string, readonly string[]>({ max: MAX_SPELLINGS });
 
 /** What a subscription's requests carry that others must not know. */
 export interface Secrets {
@@ -219,7 +220,6 @@ function spellingsOf(value: string): readonly string[] {
   const made = [
     ...new Set(found.map((text) => lower(text).slice(0, 2 * DELIVERY_LIMITS.responseBytes))),
   ].filter((text) => text.length >= LEAST_LENGTH);
-  if (spellings.size >= MOST_KEPT) spellings.clear();
   spellings.set(value, made);
   return made;
 }

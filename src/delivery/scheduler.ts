@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import type { Yielder } from "../runtime/yielding.ts";
 import type { Claim } from "../store/queue.ts";
 import type { InFlight } from "./in-flight.ts";
 import { freeOf, mostOfQuick, QUICK } from "./limits.ts";
@@ -31,7 +31,7 @@ export interface LocalQueueParts {
   /** Told of claims that are given up without having been begun. */
   readonly handBack: (claims: readonly Claim[]) => void;
   /** Shares the thread with what else runs long on it. */
-  readonly pace: Pick<Pace, "mayGoOn" | "breathe">;
+  readonly yielder: Pick<Yielder, "shouldYield" | "yield">;
 }
 
 /**
@@ -50,7 +50,7 @@ export class LocalQueue {
   readonly #preparing = new Map<Flow, Promise<void>>();
   #isClosed = false;
   #cancelCheck: (() => void) | undefined;
-  #paceTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
+  #yielderTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
 
   constructor(parts: LocalQueueParts) {
     this.#parts = parts;
@@ -108,7 +108,7 @@ export class LocalQueue {
     this.#isClosed = true;
     this.#cancelCheck?.();
     this.#cancelCheck = undefined;
-    this.#paceTimer?.cancel();
+    this.#yielderTimer?.cancel();
     for (const flow of this.#parts.flows) this.drop(flow);
   }
 
@@ -123,8 +123,8 @@ export class LocalQueue {
       const free = this.#free;
       if (free === 0) break;
       // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
-      if (!this.#parts.pace.mayGoOn()) {
-        this.#pause = this.#breathe();
+      if (this.#parts.yielder.shouldYield()) {
+        this.#pause = this.#yield();
         break;
       }
       const flow = this.#turns.next()!;
@@ -160,20 +160,20 @@ export class LocalQueue {
 
   /** Serves those that are kept to a rate when the first of them may begin one. */
   #serveAt(atMs: number): void {
-    if (this.#paceTimer !== undefined && this.#paceTimer.atMs <= atMs) return;
-    this.#paceTimer?.cancel();
+    if (this.#yielderTimer !== undefined && this.#yielderTimer.atMs <= atMs) return;
+    this.#yielderTimer?.cancel();
     const { clock, flows } = this.#parts;
     const cancel = clock.setTimer(() => {
-      this.#paceTimer = undefined;
+      this.#yielderTimer = undefined;
       // Also one whose rate was taken away meanwhile.
       for (const flow of flows) if (flow.waiting > 0) this.#turns.add(flow);
       this.#serve();
     }, atMs - clock.now());
-    this.#paceTimer = { atMs, cancel };
+    this.#yielderTimer = { atMs, cancel };
   }
 
-  async #breathe(): Promise<void> {
-    await this.#parts.pace.breathe();
+  async #yield(): Promise<void> {
+    await this.#parts.yielder.yield();
     this.#pause = undefined;
     this.#serve();
   }
@@ -186,7 +186,7 @@ export class LocalQueue {
   /** The next that its filter does not keep back, unless that takes longer than its turn. */
   #takeWanted(flow: Flow, nowMs: number): Claim | undefined {
     for (let looked = 0; looked < MOST_LOOKED_AT; looked += 1) {
-      if (looked > 0 && !this.#parts.pace.mayGoOn()) return undefined;
+      if (looked > 0 && this.#parts.yielder.shouldYield()) return undefined;
       const { head } = flow;
       if (head === undefined) return undefined;
       if (nowMs - head.sinceMs > QUICK_MS) {

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
 import { toIso } from "../runtime/clock.ts";
 
@@ -83,20 +84,19 @@ export interface SigningKeys {
 }
 
 const STANDARD_PREFIX = "whsec_";
-const MOST_KEPT = 10_000;
-const kept = new Map<string, SigningKeys>();
+const MAX_KEYS = 10_000;
+const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
 
 /** Made once for each secret: an HMAC with bytes for a key takes seven times as long as with a key object. */
 export function signingKeys(secret: string): SigningKeys {
-  const known = kept.get(secret);
+  const known = keysOf.get(secret);
   if (known !== undefined) return known;
   const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const keys = {
     whole: createSecretKey(secret, "utf8"),
     standard: createSecretKey(encoded, "base64"),
   };
-  if (kept.size >= MOST_KEPT) kept.clear();
-  kept.set(secret, keys);
+  keysOf.set(secret, keys);
   return keys;
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../runtime/clock.ts";
 
-/** Under load the store is asked at this pace. */
+/** Under load the store is asked this often. */
 const BEAT_MS = 5;
 /** So many claims and results a millisecond are load; looked at over so long. */
 const BUSY_PER_MS = 4;

@@ -1,3 +1,5 @@
+import { JsonError } from "../json/json-error.ts";
+
 /** Everything that can go wrong, as the product names it. Each has an HTTP status and an exit code below. */
 export type EvregErrorCode =
   | "malformed"
@@ -90,9 +92,16 @@ export function invalidField(field: string, message: string, value?: unknown): E
   return new EvregError("invalid", `${field}: ${message}`, { field, message, value: value ?? null });
 }
 
-/** The error itself, or `internal` around anything else, whose own message must not reach a client. */
+/**
+ * The error itself; `malformed` with `{ line, column, byte, reason }` for a refused JSON document; `internal` around
+ * anything else, whose own message must not reach a client.
+ */
 export function asEvregError(error: unknown): EvregError {
   if (error instanceof EvregError) return error;
+  if (error instanceof JsonError) {
+    const { message, line, column, byte, reason } = error;
+    return new EvregError("malformed", message, { line, column, byte, reason });
+  }
   return new EvregError(
     "internal",
     "Something failed inside evreg; its log has the cause.",

@@ -1,9 +1,10 @@
-import { LineCount } from "../json/json-error.ts";
+import { JsonError, LineCount } from "../json/json-error.ts";
 import { bytesOf, framesObject, isNamed, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
-import { type Breather, scanJson, scanJsonSlowly, type ScanOptions } from "../json/scanner.ts";
+import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import { holdsText } from "../json/tokens.ts";
-import { EvregError, invalidField } from "./error.ts";
+import type { Steps } from "../runtime/yielding.ts";
+import { asEvregError, EvregError, invalidField } from "./error.ts";
 import { EVENT_LIMITS, type NewEvent } from "./event.ts";
 import { NAME_LENGTH, tooLong } from "./names.ts";
 
@@ -28,21 +29,30 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
  * @throws `malformed`, `invalid` (with the field), `too_large` (with `{ limit, size }`)
  */
 export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewEvent {
-  return itemOf(bytes, scanJson(bytes, ITEM), limits);
+  return itemOf(bytes, scanned(bytes, ITEM), limits);
 }
 
-/** The same for a large one: other work gets in between. */
-export async function parsePublishBodySlowly(
-  bytes: Uint8Array,
-  limits: PublishLimits,
-  pace: Breather,
-): Promise<NewEvent> {
-  return itemOf(bytes, await scanJsonSlowly(bytes, ITEM, pace), limits);
+/** The same in steps, for a large one. */
+export function* publishBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps<NewEvent> {
+  try {
+    return itemOf(bytes, yield* scanSteps(bytes, ITEM), limits);
+  } catch (error) {
+    throw refusalOf(error);
+  }
 }
 
-/** One item of a batch on its own, such as a line of NDJSON: the same as the body of a single publish. */
-export function parseBatchItem(bytes: Uint8Array, limits: PublishLimits): NewEvent {
-  return parsePublishBody(bytes, limits);
+function scanned(bytes: Uint8Array, options?: ScanOptions): JsonNode {
+  try {
+    return scanJson(bytes, options);
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** Why bytes are refused. @throws what is no refusal */
+function refusalOf(error: unknown): EvregError {
+  if (error instanceof EvregError || error instanceof JsonError) return asEvregError(error);
+  throw error;
 }
 
 /**
@@ -50,7 +60,7 @@ export function parseBatchItem(bytes: Uint8Array, limits: PublishLimits): NewEve
  * @throws as `parsePublishBody`
  */
 export function parsePayload(bytes: Uint8Array, limits: PublishLimits): RawJson {
-  return payloadOf(bytes, scanJson(bytes), limits);
+  return payloadOf(bytes, scanned(bytes), limits);
 }
 
 /**
@@ -70,18 +80,18 @@ export function checkIdempotencyKey(field: string, value: unknown): string {
 }
 
 /** An item of which only the outermost syntax is known to be right. */
-async function checkedItemOf(
+function* checkedItemSteps(
   bytes: Uint8Array,
   item: JsonNode,
   limits: PublishLimits,
-  { lines, pace }: { readonly lines: LineCount; readonly pace: Breather },
-): Promise<NewEvent> {
+  lines: LineCount,
+): Steps<NewEvent> {
   const event = itemOf(bytes, item, limits);
   // With more members than names, one is there twice: nothing inside need be looked at to tell, and what comes second
   // may be of any size.
   const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
   const strictly = item.count > named.length ? { strictLevels: 1 } : {};
-  await scanJsonSlowly(bytes, { ...ITEM, ...strictly, span: item, lines }, pace);
+  yield* scanSteps(bytes, { ...ITEM, ...strictly, span: item, lines });
   return event;
 }
 
@@ -161,41 +171,38 @@ const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictL
 /**
  * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items. An item that cannot be taken is its
  * error in its place: a bad member, a payload too large, and also duplicate keys, nesting or lone surrogates inside it.
- * @param pace lets other work in during the long run that a full batch takes
+ * In steps, as a full batch takes long.
  * @throws `malformed` when the body is not JSON at all, `invalid` when it is no batch
  */
-export async function parseBatchBody(
-  bytes: Uint8Array,
-  limits: PublishLimits,
-  pace: Breather,
-): Promise<(NewEvent | EvregError)[]> {
+export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps<(NewEvent | EvregError)[]> {
   const lines = new LineCount();
-  const whole = await scanWhole(bytes, lines, pace);
-  // Where something is wrong, with all of it or with some of the items, each is held to the rules by itself.
-  const root = whole ?? (await scanJsonSlowly(bytes, ENVELOPE, pace));
-  const take = (item: JsonNode): NewEvent | Promise<NewEvent> =>
-    whole === undefined ? checkedItemOf(bytes, item, limits, { lines, pace }) : itemOf(bytes, item, limits);
+  let root: JsonNode;
+  let isWhole = true;
+  try {
+    root = yield* scanSteps(bytes, { ...BATCH, lines });
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    // Something is wrong with all of it or with some of the items: each is then held to the rules by itself.
+    isWhole = false;
+    root = yield* envelopeSteps(bytes);
+  }
   const items: (NewEvent | EvregError)[] = [];
   for (const item of itemsOf(bytes, root)) {
-    if (whole !== undefined && !pace.mayGoOn()) await pace.breathe();
+    yield;
     try {
-      const taken = take(item);
-      items.push(taken instanceof Promise ? await taken : taken);
+      items.push(isWhole ? itemOf(bytes, item, limits) : yield* checkedItemSteps(bytes, item, limits, lines));
     } catch (error) {
-      if (!(error instanceof EvregError)) throw error;
-      items.push(error);
+      items.push(refusalOf(error));
     }
   }
   return items;
 }
 
-/** `undefined` when it breaks a rule, in whatever part. */
-async function scanWhole(bytes: Uint8Array, lines: LineCount, pace: Breather): Promise<JsonNode | undefined> {
+function* envelopeSteps(bytes: Uint8Array): Steps<JsonNode> {
   try {
-    return await scanJsonSlowly(bytes, { ...BATCH, lines }, pace);
+    return yield* scanSteps(bytes, ENVELOPE);
   } catch (error) {
-    if (error instanceof EvregError) return undefined;
-    throw error;
+    throw refusalOf(error);
   }
 }
 
@@ -256,12 +263,11 @@ export function readItem(item: BatchItem): NewEvent | EvregError {
 
 function readEvent(bytes: Uint8Array, keyOf: (() => string) | undefined): NewEvent | EvregError {
   try {
-    const event = parseBatchItem(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
+    const event = parsePublishBody(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
     if (keyOf === undefined || event.idempotency_key !== undefined) return event;
     return { ...event, idempotency_key: keyOf() };
   } catch (error) {
-    if (error instanceof EvregError) return placedInLine(error);
-    throw error;
+    return placedInLine(refusalOf(error));
   }
 }
 

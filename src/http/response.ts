@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
-import { loopPace } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 
 /** One answer before the headers that all answers share. */
 export interface Reply {
@@ -73,7 +73,7 @@ export async function listReply(status: number, data: readonly object[]): Promis
   const writer = new PieceWriter(LIKELY_BYTES);
   let before = '{"data":[';
   for (const one of data) {
-    if (!loopPace.mayGoOn()) await loopPace.breathe();
+    if (eventLoop.shouldYield()) await eventLoop.yield();
     writer.text(before + encodeJson(one));
     before = ",";
   }

@@ -1,8 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import { EvregError } from "../domain/error.ts";
-
-// The one import that goes upwards: the product has one error type, and its file imports nothing itself.
-// oxlint-disable-next-line no-restricted-imports
 
 /**
  * Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. `width`
@@ -16,25 +12,32 @@ export type JsonFaultReason =
   | "lone_surrogate"
   | "width";
 
-/**
- * The refusal of a document, as `malformed` with details `{ line, column, byte, reason }`. Line and column count
- * characters from 1, `byte` counts from 0.
- * @param from where counting the lines begins, when earlier faults of the same bytes have been told already
- */
-export function jsonFault(
-  bytes: Uint8Array,
-  offset: number,
-  reason: JsonFaultReason,
-  what: string,
-  from: LineCount = new LineCount(),
-): EvregError {
-  const { line, column } = from.advance(bytes, offset);
-  const verdict = reason === "syntax" || reason === "encoding" ? "Malformed JSON" : "JSON refused";
-  return new EvregError(
-    "malformed",
-    `${verdict} at line ${line}, column ${column} (byte ${offset}): ${what}.`,
-    { line, column, byte: offset, reason },
-  );
+/** The refusal of a document. */
+export class JsonError extends Error {
+  override readonly name = "JsonError";
+  readonly reason: JsonFaultReason;
+  /** Counted in characters, from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** Counted from 0. */
+  readonly byte: number;
+
+  /** @param lines counts on from the place of the last error in the same bytes */
+  constructor(
+    bytes: Uint8Array,
+    byte: number,
+    reason: JsonFaultReason,
+    what: string,
+    lines = new LineCount(),
+  ) {
+    const { line, column } = lines.advance(bytes, byte);
+    const verdict = reason === "syntax" || reason === "encoding" ? "Malformed JSON" : "JSON refused";
+    super(`${verdict} at line ${line}, column ${column} (byte ${byte}): ${what}.`);
+    this.reason = reason;
+    this.line = line;
+    this.column = column;
+    this.byte = byte;
+  }
 }
 
 /**

@@ -1,61 +1,77 @@
-const LONGEST_RUN_MS = 4;
+/** Work made of small steps: each `next()` does one, and others may run between two of them. */
+export type Steps<T> = Generator<void, T, void>;
 
-export interface PaceParts {
+/** Does all of it at once. */
+export function runSync<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+const SLICE_MS = 4;
+
+export interface YielderOptions {
   readonly nowMs: () => number;
-  /** Calls back in the next turn of the event loop, when what else is waiting has had its chance. */
+  /** Calls back in the next turn of the event loop, after what else was waiting. */
   readonly nextTurn: (callback: () => void) => void;
 }
 
 /**
- * Lets other work in during long runs of small steps. The runs share one stretch of time in each turn of the event loop:
- * with one for each, eight batches that come together would keep everybody else waiting for eight. A run asks before each
- * step, the first one too: `if (!pace.mayGoOn()) await pace.breathe();`
+ * Lets other work run during long loops of small steps. All loops share one time slice in each turn of the event loop:
+ * with one slice each, eight batches that come together would keep everybody else waiting for eight slices.
+ *
+ * A loop asks before each step, the first one too: `if (eventLoop.shouldYield()) await eventLoop.yield();`
  */
-export class Pace {
-  readonly #parts: PaceParts;
+export class Yielder {
+  readonly #options: YielderOptions;
   readonly #waiting: (() => void)[] = [];
-  /** When the first step of this turn was made; `undefined` before. */
-  #beganMs: number | undefined;
+  /** When the slice of this turn began; `undefined` before its first step. */
+  #startedMs: number | undefined;
 
-  constructor(parts: PaceParts) {
-    this.#parts = parts;
+  constructor(options: YielderOptions) {
+    this.#options = options;
   }
 
-  /** Whether there is time for another step in this turn. */
-  mayGoOn(): boolean {
-    if (this.#beganMs !== undefined) return this.#parts.nowMs() - this.#beganMs < LONGEST_RUN_MS;
-    this.#begin();
-    return true;
+  /** Whether the slice of this turn is used up. */
+  shouldYield(): boolean {
+    if (this.#startedMs !== undefined) return this.#options.nowMs() - this.#startedMs >= SLICE_MS;
+    this.#startSlice();
+    return false;
   }
 
-  /** Resolves in a later turn, with time for a step: one caller in each, in the order of asking. */
-  breathe(): Promise<void> {
-    if (this.#beganMs === undefined) this.#begin();
+  /** Resolves in a later turn, with a new slice: one caller in each turn, in the order of asking. */
+  yield(): Promise<void> {
+    if (this.#startedMs === undefined) this.#startSlice();
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
   }
 
-  /** Does work made of steps, letting others in between them. */
-  async walk<T>(steps: Iterator<void, T>): Promise<T> {
+  /**
+   * Does all steps, yielding between them.
+   * @param signal ends it before the next step; rejects with its reason
+   */
+  async run<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
     for (;;) {
-      if (!this.mayGoOn()) await this.breathe();
+      if (this.shouldYield()) await this.yield();
+      signal?.throwIfAborted();
       const { done, value } = steps.next();
       if (done === true) return value;
     }
   }
 
-  #begin(): void {
-    this.#beganMs = this.#parts.nowMs();
-    this.#parts.nextTurn(() => {
-      this.#beganMs = undefined;
+  #startSlice(): void {
+    this.#startedMs = this.#options.nowMs();
+    this.#options.nextTurn(() => {
+      this.#startedMs = undefined;
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      this.#begin();
+      this.#startSlice();
       next();
     });
   }
 }
 
-/** The one of this thread's event loop: whatever runs long on it shares this. */
-export const loopPace = new Pace({ nowMs: () => performance.now(), nextTurn: setImmediate });
+/** The one of this thread: every long loop on it shares this. */
+export const eventLoop = new Yielder({ nowMs: () => performance.now(), nextTurn: setImmediate });

@@ -10,7 +10,8 @@ import {
   type JsonObject,
   patternsIn,
 } from "./keywords.ts";
-import { finish, refillBudget, SCHEMA_LIMITS, type Task } from "./limits.ts";
+import { runSync, type Steps } from "../runtime/yielding.ts";
+import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
@@ -33,14 +34,14 @@ export function checkSchema(
   schemata: unknown,
   member: SchemaMember = "schemata",
 ): { warnings: SchemaWarning[] } {
-  return finish(checkingSchema(schemata, member));
+  return runSync(checkingSchema(schemata, member));
 }
 
 /** The same in steps. */
 export function* checkingSchema(
   schemata: unknown,
   member: SchemaMember = "schemata",
-): Task<{ warnings: SchemaWarning[] }> {
+): Steps<{ warnings: SchemaWarning[] }> {
   try {
     const maxBytes = member === "filter" ? SCHEMA_LIMITS.filterBytes : SCHEMA_LIMITS.bytes;
     return { warnings: yield* checkingDocument(schemata, maxBytes) };
@@ -49,7 +50,7 @@ export function* checkingSchema(
   }
 }
 
-function* checkingDocument(schemata: unknown, maxBytes: number): Task<SchemaWarning[]> {
+function* checkingDocument(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
   const document = yield* readingSchema(schemata, maxBytes);
   const patterns = new PatternCompiler();
   for (const node of document.nodes) {
@@ -64,7 +65,7 @@ function* checkingLimits(
   { schemata }: SchemaDocument,
   { schema, pointer }: SchemaNode,
   patterns: PatternCompiler,
-): Task<void> {
+): Steps<void> {
   if (!isObject(schema)) return;
   const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
     throw refuseSchema(schemata, steps.reduce<string>(pointerTo, pointer), message, value);
@@ -94,7 +95,7 @@ function* checkingLimits(
   }
 }
 
-function* warningsOf({ nodes }: SchemaDocument): Task<SchemaWarning[]> {
+function* warningsOf({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
   let untold = 0;
   for (const { schema, pointer } of nodes) {

@@ -57,6 +57,7 @@ export const VALUE_BYTES = 1_024;
 /**
  * The steps left to the check of the payload now being validated. One for all validators: a validation never yields, so
  * no two overlap. Compiled schemas count down `left` in place; everything else calls `spend`.
+ * Work done in `Steps` finds something else here, and in `memo`, after each `yield`.
  *
  * Counting instead of a clock keeps the verdict on a payload the same on every machine.
  */
@@ -76,20 +77,6 @@ export function spend(steps: number): void {
 
 export function refillBudget(steps = VALIDATION_STEPS): void {
   budget.left = steps;
-}
-
-/**
- * Work made of small steps, with a place between each two where it may wait: each `next()` does one. What it leaves in
- * `budget` and `memo` is not there any more after such a place.
- */
-export type Task<T> = Generator<void, T, void>;
-
-/** Does all of it at once. */
-export function finish<T>(task: Task<T>): T {
-  for (;;) {
-    const { done, value } = task.next();
-    if (done === true) return value;
-  }
 }
 
 /** Steps from one stop to the next: mostly half a millisecond, and some 2 with schemas made to take long. */

@@ -1,6 +1,7 @@
 import { checkMeta, checkSize, refuseSchema, refuseUnsafe } from "./document-rules.ts";
 import { isObject, type JsonObject, type Subschema, subschemasOf } from "./keywords.ts";
-import { finish, SCHEMA_LIMITS, type Task } from "./limits.ts";
+import { runSync, type Steps } from "../runtime/yielding.ts";
+import { SCHEMA_LIMITS } from "./limits.ts";
 import { childOf, pointerSteps, pointerTo } from "./pointers.ts";
 
 /** One schema of a document, with what it refers to found. */
@@ -35,14 +36,14 @@ const DEFAULT_BASE = "evreg:///schema";
  * @throws `invalid` with the place at fault
  */
 export function readSchema(schemata: unknown): SchemaDocument {
-  return finish(readingSchema(schemata));
+  return runSync(readingSchema(schemata));
 }
 
 /** The same in steps, of some dozens of schemas each. */
 export function* readingSchema(
   schemata: unknown,
   maxBytes: number = SCHEMA_LIMITS.bytes,
-): Task<SchemaDocument> {
+): Steps<SchemaDocument> {
   checkSize(schemata, maxBytes);
   yield;
   return yield* new Reader(schemata as JsonObject).reading();
@@ -58,7 +59,7 @@ class Reader {
     this.#schemata = schemata;
   }
 
-  *reading(): Task<SchemaDocument> {
+  *reading(): Steps<SchemaDocument> {
     const root = yield* this.#visiting(this.#schemata, "", DEFAULT_BASE);
     this.#addresses.set(DEFAULT_BASE, root);
     yield* this.#checking("");
@@ -73,13 +74,13 @@ class Reader {
   }
 
   /** Holds what stands there to the meta-schema: a step of its own, as it looks at all that is in it. */
-  *#checking(pointer: string): Task<void> {
+  *#checking(pointer: string): Steps<void> {
     yield;
     checkMeta(this.#schemata, pointer);
     yield;
   }
 
-  *#visiting(schema: unknown, pointer: string, base: string): Task<OpenNode> {
+  *#visiting(schema: unknown, pointer: string, base: string): Steps<OpenNode> {
     const known = this.#nodes.get(pointer);
     if (known !== undefined) return known;
     if (typeof schema !== "boolean" && !isObject(schema)) {
@@ -127,7 +128,7 @@ class Reader {
     this.#addresses.set(address, node);
   }
 
-  *#resolving(node: OpenNode, ref: string): Task<SchemaNode> {
+  *#resolving(node: OpenNode, ref: string): Steps<SchemaNode> {
     const place = `${node.pointer}/$ref`;
     const address = this.#address(ref, node.base, place);
     const named = this.#addresses.get(address.replace(/#$/, ""));
@@ -146,7 +147,7 @@ class Reader {
   }
 
   /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
-  *#descending(from: OpenNode, fragment: string, place: string, ref: string): Task<SchemaNode> {
+  *#descending(from: OpenNode, fragment: string, place: string, ref: string): Steps<SchemaNode> {
     let { pointer, base } = from;
     let value: unknown = from.schema;
     for (const step of pointerSteps(fragment)) {

@@ -1,7 +1,7 @@
+import { LRUCache } from "lru-cache";
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
-import { Recent } from "../runtime/lru-cache.ts";
-import type { Pace } from "../runtime/yielding.ts";
+import type { Yielder } from "../runtime/yielding.ts";
 import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 
@@ -20,8 +20,8 @@ export interface LoadedAction {
   readonly deprecation: Deprecation | undefined;
 }
 
-/** What the compiled schemas that are kept may take: thousands of ordinary ones, and some 50 of the largest. */
-const KEPT_BYTES = 128 * 1024 * 1024;
+/** What compiled schemas may take: thousands of ordinary ones, and some 50 of the largest. */
+const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
@@ -29,14 +29,17 @@ const KEPT_BYTES = 128 * 1024 * 1024;
  */
 export class ActionCache {
   readonly #catalog: Pick<CatalogStore, "findAction">;
-  readonly #pace: Pick<Pace, "walk">;
-  readonly #loaded = new Recent<LoadedAction>(KEPT_BYTES, ({ validator }) => validator.bytes);
+  readonly #yielder: Pick<Yielder, "run">;
+  readonly #loaded = new LRUCache<string, LoadedAction>({
+    maxSize: MAX_COMPILED_BYTES,
+    sizeCalculation: ({ validator }) => validator.bytes,
+  });
   readonly #loading = new Map<string, Promise<LoadedAction | undefined>>();
 
-  /** @param pace shares the thread with what else runs long on it */
-  constructor(catalog: Pick<CatalogStore, "findAction">, pace: Pick<Pace, "walk">) {
+  /** @param yielder shares the thread with what else runs long on it */
+  constructor(catalog: Pick<CatalogStore, "findAction">, yielder: Pick<Yielder, "run">) {
     this.#catalog = catalog;
-    this.#pace = pace;
+    this.#yielder = yielder;
   }
 
   /** The action if it is at hand. */
@@ -68,9 +71,10 @@ export class ActionCache {
 
   /** To be called when one was deprecated, retired or neither any more: others may lead there. */
   forgetLeading(): void {
-    for (const [name, { isRetired, deprecation }] of this.#loaded.entries()) {
-      if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
-    }
+    const leading = [...this.#loaded.entries()].filter(
+      ([, { isRetired, deprecation }]) => isRetired || deprecation !== undefined,
+    );
+    for (const [name] of leading) this.#loaded.delete(name);
     this.#loading.clear();
   }
 
@@ -85,7 +89,7 @@ export class ActionCache {
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
     const successor = await firstOpen(this.#catalog, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
-    const validator = await this.#pace.walk(compilingSchema(stored.schemata));
+    const validator = await this.#yielder.run(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }

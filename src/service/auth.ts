@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { EvregError } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import {
@@ -10,7 +11,6 @@ import {
 } from "../domain/token.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { Recent } from "../runtime/lru-cache.ts";
 import type { TokenStore } from "../store/store.ts";
 
 /** `true` for every application, else those it is limited to. */
@@ -135,7 +135,7 @@ export class TokenCache {
   readonly #store: Pick<TokenStore, "find" | "recordUses">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #known = new Recent<KnownToken>(MAX_TOKENS);
+  readonly #known = new LRUCache<string, KnownToken>({ max: MAX_TOKENS });
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
@@ -170,9 +170,8 @@ export class TokenCache {
   /** To be called once the store has revoked it. */
   forget(rowid: number): void {
     this.#revocations++;
-    for (const [hash, known] of this.#known.entries()) {
-      if (known.rowid === rowid) this.#known.delete(hash);
-    }
+    const [hash] = [...this.#known.entries()].find(([, known]) => known.rowid === rowid) ?? [];
+    if (hash !== undefined) this.#known.delete(hash);
   }
 
   /** Writes down the uses gathered so far. Never rejects: they are not worth failing for. */

@@ -2,7 +2,7 @@ import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } fr
 import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { loopPace } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
 import {
   compilingSchema,
@@ -55,7 +55,7 @@ export class PayloadChecks {
 
   /** To be waited for before a check, where there is anything to wait for. */
   pause(): Promise<void> | undefined {
-    return this.#isAfterLong ? loopPace.breathe() : undefined;
+    return this.#isAfterLong ? eventLoop.yield() : undefined;
   }
 
   /** Why a payload does not conform to an action's schema, or `undefined` when it does. */
@@ -67,7 +67,7 @@ export class PayloadChecks {
   ): Failure | undefined | Promise<Failure | undefined> {
     const { validator } = action;
     if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
-    return loopPace.walk(validator.warming()).then(() => this.#check(name, action, payload, asker));
+    return eventLoop.run(validator.warming()).then(() => this.#check(name, action, payload, asker));
   }
 
   /** The same for a schema that is not in force. */
@@ -229,7 +229,7 @@ export class EventChecks {
     const { clock, payloadChecks, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
-    const candidate = { schemata, validator: await loopPace.walk(compilingSchema(schemata)) };
+    const candidate = { schemata, validator: await eventLoop.run(compilingSchema(schemata)) };
     const asker = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
@@ -255,7 +255,7 @@ export class EventChecks {
       } as const;
       const { events } = await this.#parts.events.list(page);
       for (const { rowid, payload } of events) {
-        if (!loopPace.mayGoOn()) await loopPace.breathe();
+        if (eventLoop.shouldYield()) await eventLoop.yield();
         signal?.throwIfAborted();
         if (payload === undefined) continue;
         const failure = await payloadChecks.failureUnder(candidate, new RawJson(payload), asker);

@@ -1,5 +1,5 @@
 import type { Deprecation } from "../domain/action.ts";
-import { EvregError, invalidField } from "../domain/error.ts";
+import { asEvregError, EvregError, invalidField } from "../domain/error.ts";
 import {
   type BatchItemError,
   type BatchResult,
@@ -8,7 +8,9 @@ import {
   type NewEvent,
 } from "../domain/event.ts";
 import { type BatchItem, checkIdempotencyKey, EventLine } from "../domain/publish-body.ts";
-import { parseJson, RawJson } from "../json/raw-json.ts";
+import { RawJson } from "../json/raw-json.ts";
+import { scanJson } from "../json/scanner.ts";
+import type { JsonKind } from "../json/tokens.ts";
 import { toIso } from "../runtime/clock.ts";
 import { FAILURES_BYTES } from "../schema/limits.ts";
 import { type Failure, shortened, shortenedText } from "../schema/validate/errors.ts";
@@ -73,13 +75,17 @@ export function eventOf(
 
 /** @throws `malformed` or `invalid` unless it is an object; to be asked of a payload that no scanner has passed, too */
 export function checkPayload(payload: RawJson): void {
-  if (payload.scanned ? payload.bytes[0] === OPENING_BRACE : isObject(parseJson(payload.bytes, 0))) return;
-  throw invalidField("payload", "must be an object");
+  const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : kindOf(payload) === "object";
+  if (!isObject) throw invalidField("payload", "must be an object");
 }
 const OPENING_BRACE = 0x7b;
 
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function kindOf({ bytes }: RawJson): JsonKind {
+  try {
+    return scanJson(bytes).kind;
+  } catch (error) {
+    throw asEvregError(error);
+  }
 }
 
 export function checkBatch(items: readonly BatchItem[]): void {

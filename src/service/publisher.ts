@@ -3,7 +3,7 @@ import { asEvregError, EvregError } from "../domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
 import { type BatchItem, readItem } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
-import { loopPace } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import type { LongCheckAsker } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
@@ -206,7 +206,7 @@ class PublishBatch {
       const sent = this.#open.slice(0, this.#portion);
       const outcomes = await this.#record(sent);
       if (outcomes === undefined) break;
-      if (!loopPace.mayGoOn()) await loopPace.breathe();
+      if (eventLoop.shouldYield()) await eventLoop.yield();
       const isStale = this.#take(sent, outcomes);
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) this.#refuseOpen((item) => restless(item.action));
@@ -219,7 +219,7 @@ class PublishBatch {
   async #prepareOpen(): Promise<boolean> {
     for (const index of this.#open) {
       if (this.#prepared[index] !== undefined) continue;
-      if (!loopPace.mayGoOn()) await loopPace.breathe();
+      if (eventLoop.shouldYield()) await eventLoop.yield();
       const item = this.#items[index]!;
       try {
         if (item instanceof EvregError) throw item;

@@ -6,9 +6,8 @@ import {
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { CallerLine } from "../runtime/fair-queue.ts";
-import type { Pace } from "../runtime/yielding.ts";
 import { checkingSchema } from "../schema/check.ts";
-import type { Task } from "../schema/limits.ts";
+import type { Steps, Yielder } from "../runtime/yielding.ts";
 
 /** Tasks under way at a time. They share one thread, so that with more each would only take longer and hold memory meanwhile. */
 const AT_ONCE = 2;
@@ -27,9 +26,9 @@ export interface SchemaTurns {
    * The first task of the request.
    * @throws `unavailable` when too many of the caller's wait
    */
-  begin<T>(task: Task<T>): Promise<T>;
+  begin<T>(task: Steps<T>): Promise<T>;
   /** A further task of a request that was let in: its turn comes after those of its kind and caller that wait. */
-  goOn<T>(task: Task<T>): Promise<T>;
+  goOn<T>(task: Steps<T>): Promise<T>;
 }
 
 interface Line {
@@ -43,15 +42,15 @@ interface Line {
  * asked for. In each line the callers take turns, so that nobody waits for all that another has asked for.
  */
 export class SchemaWork {
-  readonly #pace: Pick<Pace, "walk">;
+  readonly #yielder: Pick<Yielder, "run">;
   readonly #lines: Readonly<Record<SchemaPurpose, Line>> = {
     change: { waiting: new CallerLine(), underWay: 0 },
     check: { waiting: new CallerLine(), underWay: 0 },
   };
 
-  /** @param pace shares the thread with what else runs long on it */
-  constructor(pace: Pick<Pace, "walk">) {
-    this.#pace = pace;
+  /** @param yielder shares the thread with what else runs long on it */
+  constructor(yielder: Pick<Yielder, "run">) {
+    this.#yielder = yielder;
   }
 
   /**
@@ -60,12 +59,12 @@ export class SchemaWork {
    */
   for(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): SchemaTurns {
     const line = this.#lines[purpose];
-    const goOn = async <T>(task: Task<T>): Promise<T> => {
+    const goOn = async <T>(task: Steps<T>): Promise<T> => {
       signal?.throwIfAborted();
       if (this.#lines.change.underWay + this.#lines.check.underWay < AT_ONCE) line.underWay += 1;
       else await turnIn(line, caller, signal);
       try {
-        return await this.#pace.walk(signal === undefined ? task : until(signal, task));
+        return await this.#yielder.run(signal === undefined ? task : until(signal, task));
       } finally {
         line.underWay -= 1;
         this.#letNextIn();
@@ -107,7 +106,7 @@ function turnIn({ waiting }: Line, caller: object, signal: AbortSignal | undefin
   });
 }
 
-function* until<T>(signal: AbortSignal, task: Task<T>): Task<T> {
+function* until<T>(signal: AbortSignal, task: Steps<T>): Steps<T> {
   for (;;) {
     signal.throwIfAborted();
     const { done, value } = task.next();

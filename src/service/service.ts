@@ -7,7 +7,7 @@ import type { Evreg } from "../evreg.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { loopPace } from "../runtime/yielding.ts";
+import { eventLoop } from "../runtime/yielding.ts";
 import type { LongChecks } from "../schema/validate/compile.ts";
 import type { Store, StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
@@ -80,7 +80,7 @@ export function createService(options: ServiceOptions): Service {
     logger,
     limits: config.limits,
     delivery: config.delivery,
-    actions: new ActionCache(store.catalog, loopPace),
+    actions: new ActionCache(store.catalog, eventLoop),
     eventChecks: new EventChecks({
       events: store.events,
       clock,
@@ -88,7 +88,7 @@ export function createService(options: ServiceOptions): Service {
       payloadBytes: config.limits.payloadBytes,
     }),
     payloadChecks,
-    schemaWork: new SchemaWork(loopPace),
+    schemaWork: new SchemaWork(eventLoop),
     tokens,
     counts,
     wake,

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import {
   createCipheriv,
   createDecipheriv,
@@ -91,12 +92,14 @@ export interface KeptSecrets {
 
 type Opened = Pick<ClaimedSubscription, "secret" | "previous" | "bearer">;
 
-const MOST_KEPT = 10_000;
+const MAX_SUBSCRIPTIONS = 10_000;
 
 /** Opens what claims bring, each subscription's once: to decrypt costs some microseconds, and claims come by the thousand. */
 export class OpenedSecrets {
   readonly #vault: Vault;
-  readonly #opened = new Map<number, { readonly kept: KeptSecrets; readonly opened: Opened }>();
+  readonly #opened = new LRUCache<number, { readonly kept: KeptSecrets; readonly opened: Opened }>({
+    max: MAX_SUBSCRIPTIONS,
+  });
 
   constructor(key: Uint8Array | undefined) {
     this.#vault = new Vault(key);
@@ -107,7 +110,6 @@ export class OpenedSecrets {
     const known = this.#opened.get(subscriptionId);
     if (known !== undefined && isSame(known.kept, kept)) return known.opened;
     const opened = this.#open(subscriptionId, kept);
-    if (this.#opened.size >= MOST_KEPT) this.#opened.clear();
     this.#opened.set(subscriptionId, { kept, opened });
     return opened;
   }

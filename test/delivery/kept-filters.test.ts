@@ -11,12 +11,12 @@ import { ManualClock } from "../support/manual-clock.ts";
 
 const random = { bytes: () => new Uint8Array(), fraction: randomFrom(7) };
 /** Steps are made when the test says so. */
-class Steps {
+class ManualYielder {
   readonly #waiting: (() => void)[] = [];
   made = 0;
   isHeld = false;
 
-  readonly walk = async <T>(steps: Iterator<void, T>): Promise<T> => {
+  readonly run = async <T>(steps: Iterator<void, T>): Promise<T> => {
     for (;;) {
       if (this.isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
       this.made += 1;
@@ -35,9 +35,9 @@ const clock = new ManualClock();
 const longChecks = new CheckThread(clock);
 afterAll(() => clock.advance(60_000));
 
-let pace: Steps;
+let yielder: ManualYielder;
 beforeEach(() => {
-  pace = new Steps();
+  yielder = new ManualYielder();
 });
 
 async function keepsBack(filters: Filters, one: Claim): Promise<boolean> {
@@ -73,10 +73,10 @@ const patterns = (count: number): Schemata => ({
 /** Each compilation of it is told in the log. */
 const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 
-async function compiledIn(rounds: number, subscriptions: number, keptBytes: number): Promise<number> {
+async function compiledIn(rounds: number, subscriptions: number, maxCompiledBytes: number): Promise<number> {
   let compiled = 0;
   const logger = { ...silentLogger, error: () => (compiled += 1) };
-  const filters = new Filters({ logger, random, pace, longChecks, keptBytes });
+  const filters = new Filters({ logger, random, yielder, longChecks, maxCompiledBytes });
   for (let round = 0; round < rounds; round++) {
     for (let id = 1; id <= subscriptions; id++) await keepsBack(filters, claim(id, UNUSABLE, {}));
   }
@@ -94,7 +94,13 @@ test("a few too many, asked in turn, cost a few compilations and not all", async
 });
 
 test("those that go and come again decide as before, and a changed one as it is now", async () => {
-  const filters = new Filters({ logger: silentLogger, random, pace, longChecks, keptBytes: 25 * 1024 });
+  const filters = new Filters({
+    logger: silentLogger,
+    random,
+    yielder,
+    longChecks,
+    maxCompiledBytes: 25 * 1024,
+  });
   for (let asked = 0; asked < 200; asked++) {
     const [id, country] = [asked % 7, asked % 5];
     expect(await keepsBack(filters, claim(id, only(id), { country })), `${asked}`).toBe(country !== id);
@@ -104,19 +110,19 @@ test("those that go and come again decide as before, and a changed one as it is 
 });
 
 test("one is compiled a part at a time, and whatever its subscription has meanwhile is not decided unready", async () => {
-  const filters = new Filters({ logger: silentLogger, random, pace, longChecks });
+  const filters = new Filters({ logger: silentLogger, random, yielder, longChecks });
   const wide = claim(1, properties(300), { p299: 1 });
-  pace.isHeld = true;
+  yielder.isHeld = true;
   const preparing = filters.prepare(wide);
   expect(preparing).toBeInstanceOf(Promise);
   expect(() => filters.keepsBack(wide)).toThrow("not ready");
   // Another one comes in between.
-  pace.isHeld = false;
+  yielder.isHeld = false;
   expect(await keepsBack(filters, claim(2, only(1), { country: 2 }))).toBe(true);
-  pace.made = 0;
-  pace.goOn();
+  yielder.made = 0;
+  yielder.goOn();
   await preparing;
-  expect(pace.made).toBeGreaterThan(9);
+  expect(yielder.made).toBeGreaterThan(9);
   expect(filters.prepare(wide)).toBeUndefined();
   expect(filters.keepsBack(wide)).toBe(true);
   // One that is changed is made ready anew, and a retry asks for none.
@@ -137,7 +143,7 @@ test("what one takes grows with its properties and its patterns", () => {
 const large = (country: number) => ({ country, note: "x".repeat(SHORT_CHECK_BYTES) });
 
 test("a large payload is decided by the filter in force, without being read on this thread", async () => {
-  const filters = new Filters({ logger: silentLogger, random, pace, longChecks });
+  const filters = new Filters({ logger: silentLogger, random, yielder, longChecks });
   const read = vi.spyOn(JSON, "parse");
   expect(await keepsBack(filters, claim(1, only(1), large(1)))).toBe(false);
   expect(await keepsBack(filters, claim(1, only(1), large(2)))).toBe(true);
@@ -154,7 +160,7 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
   const warnings: string[] = [];
   const tell = (_: object, message: string): void => void warnings.push(message);
   const logger = { ...silentLogger, warn: tell, error: tell };
-  const filters = new Filters({ logger, random, pace, longChecks });
+  const filters = new Filters({ logger, random, yielder, longChecks });
   const items = Array.from({ length: 20_000 }, (_, at) => at);
   const costly = {
     properties: { items: { items: { allOf: Array.from({ length: 40 }, () => ({ minimum: 0 })) } } },
@@ -169,7 +175,7 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
 
 test("a large payload is held to each of very many filters, however much waits", async () => {
   const logger = { ...silentLogger, error: (_: object, message: string) => expect.fail(message) };
-  const filters = new Filters({ logger, random, pace, longChecks });
+  const filters = new Filters({ logger, random, yielder, longChecks });
   const payload = { country: 2, note: "x".repeat(1024 * 1024) };
   const event = { ...claim(1, only(1), payload).event };
   const claims = Array.from({ length: 80 }, (_, at) => ({

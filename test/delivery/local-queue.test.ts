@@ -44,9 +44,9 @@ class Sending {
         if (this.endsAtOnce) this.end(flow);
       },
       handBack: (claims) => this.handedBack.push(...claims.map(({ deliveryId }) => deliveryId)),
-      pace: {
-        mayGoOn: () => (this.stepsLeft -= 1) >= 0,
-        breathe: () =>
+      yielder: {
+        shouldYield: () => (this.stepsLeft -= 1) < 0,
+        yield: () =>
           new Promise((resolve) => {
             this.#goOn = resolve;
           }),

@@ -3,14 +3,13 @@ import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import {
+  batchBodySteps,
   checkIdempotencyKey,
-  parseBatchBody,
-  parseBatchItem,
   parsePayload,
   parsePublishBody,
 } from "../../src/domain/publish-body.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 
-const unhurried = { mayGoOn: () => true, breathe: () => Promise.resolve() };
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const limits = { payloadBytes: 1_000 };
 
@@ -24,7 +23,7 @@ async function refusal(action: () => unknown): Promise<EvregError> {
   throw new Error("accepted");
 }
 
-const parseBatch = (source: Uint8Array) => parseBatchBody(source, limits, unhurried);
+const parseBatch = (source: Uint8Array, within = limits) => runSync(batchBodySteps(source, within));
 const batch = (...items: string[]): Uint8Array => bytes(`{"events":[${items.join()}]}`);
 const fill = (size: number): string => `{"a":"${"x".repeat(size - 8)}"}`;
 const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1);
@@ -32,11 +31,11 @@ const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "
 /** What a single publish, a line of NDJSON and an item of a batch have in common. */
 const WAYS: [string, (text: string) => Promise<NewEvent>][] = [
   ["a single publish", async (text) => parsePublishBody(bytes(text), limits)],
-  ["a line of a batch", async (text) => parseBatchItem(bytes(text), limits)],
+  ["a line of a batch", async (text) => parsePublishBody(bytes(text), limits)],
   [
     "an item of a batch",
     async (text) => {
-      const [first, second, third] = await parseBatch(
+      const [first, second, third] = parseBatch(
         bytes(`{"events":[{"action":"a","payload":{}}, ${text} ,{"action":"c","payload":{"z":1}}]}`),
       );
       expect(first).toMatchObject({ action: "a" });
@@ -121,8 +120,8 @@ describe("a batch", () => {
   const item = '{"action":"a","payload":{}}';
 
   test("has 1 to 1,000 items", async () => {
-    expect(await parseBatch(batch(item))).toHaveLength(1);
-    expect(await parseBatch(batch(...Array<string>(1_000).fill(item)))).toHaveLength(1_000);
+    expect(parseBatch(batch(item))).toHaveLength(1);
+    expect(parseBatch(batch(...Array<string>(1_000).fill(item)))).toHaveLength(1_000);
     expect((await refusal(() => parseBatch(batch()))).message).toContain("must have 1 to 1,000 items, not 0");
     const many = await refusal(() => parseBatch(batch(...Array<string>(1_001).fill(item))));
     expect(many.code).toBe("invalid");
@@ -169,7 +168,7 @@ describe("a batch", () => {
       '{"action":"a","payload":{"s":"\\udc00"}}',
       `{"action":"a","payload":{"s":"${"x".repeat(2_000)}"}}`,
     ];
-    const results = await parseBatch(bytes(`{"events":[\n${items.join(",\n")}\n]}`));
+    const results = parseBatch(bytes(`{"events":[\n${items.join(",\n")}\n]}`));
     expect(results.map((result) => (result instanceof EvregError ? result.code : result.action))).toEqual([
       "a",
       "invalid",
@@ -187,7 +186,7 @@ describe("a batch", () => {
     const before = '{"action":"a","payload":{"p":"é';
     const bad = `${before}${"x".repeat(15_900)}","a":1,"a":2}}`;
     const source = batch(...Array<string>(1_000).fill(`\n${bad}`));
-    const results = await parseBatchBody(source, { payloadBytes: 20_000 }, unhurried);
+    const results = parseBatch(source, { payloadBytes: 20_000 });
     const column = bad.indexOf('"a":2') + 1;
     const byteOf = (index: number): number =>
       '{"events":['.length + index * (Buffer.byteLength(bad) + 2) + 1 + column;
@@ -196,33 +195,24 @@ describe("a batch", () => {
     );
   }, 5_000);
 
-  test("lets other work in before it begins, between its items and within one", async () => {
-    let breaths = 0;
-    const pace = { mayGoOn: () => false, breathe: async () => void breaths++ };
-    await parseBatchBody(batch(...Array<string>(100).fill(item)), limits, pace);
-    expect(breaths).toBe(101);
-    breaths = 0;
+  const stepsOf = (source: Uint8Array): number => [...batchBodySteps(source, limits)].length;
+  test("is read in steps: before each item, and within one", () => {
+    expect(stepsOf(batch(...Array<string>(100).fill(item)))).toBe(100);
     const bad = '{"action":"a","payload":{"a":1,"a":2}}';
-    await parseBatchBody(batch(...Array<string>(100).fill(bad)), limits, pace);
-    expect(breaths).toBe(102);
-    breaths = 0;
+    expect(stepsOf(batch(...Array<string>(100).fill(bad)))).toBe(100);
     const numbers = Array<number>(2_000_000).fill(1).join();
-    const [error] = await parseBatchBody(batch(`{"action":"a","payload":{"n":[${numbers}]}}`), limits, pace);
-    expect((error as EvregError).code).toBe("too_large");
-    expect(breaths).toBeGreaterThan(10);
+    expect(stepsOf(batch(`{"action":"a","payload":{"n":[${numbers}]}}`))).toBeGreaterThan(10);
   });
 
   test("may wait in the midst of its scan while others are read", async () => {
     const numbers = Array<number>(500_000).fill(1).join();
     const source = batch(`{"action":"a","payload":{"n":[${numbers}]}}`, '{"action":"b","payload":{}}');
-    const pace = {
-      mayGoOn: () => false,
-      async breathe() {
-        parsePublishBody(bytes('{"action":"c","payload":{"x":1,"y":2}}'), limits);
-      },
-    };
-    const results = await parseBatchBody(source, { payloadBytes: 2_000_000 }, pace);
-    expect(results).toMatchObject([{ action: "a" }, { action: "b" }]);
+    const steps = batchBodySteps(source, { payloadBytes: 2_000_000 });
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) {
+      parsePublishBody(bytes('{"action":"c","payload":{"x":1,"y":2}}'), limits);
+    }
+    expect(step.value).toMatchObject([{ action: "a" }, { action: "b" }]);
   });
 
   test("a payload too large is not looked into, nor an item with a member twice", async () => {
@@ -230,7 +220,7 @@ describe("a batch", () => {
     const twice = `{"action":"a","payload":{},"payload":{},"payload":${wide}}`;
     const second = `{"action":"a","payload":{},"payload":${wide}}`;
     const action = `{"action":"a","action":${wide},"payload":{}}`;
-    const results = await parseBatch(batch(`{"action":"a","payload":${wide}}`, twice, second, action));
+    const results = parseBatch(batch(`{"action":"a","payload":${wide}}`, twice, second, action));
     expect(results.map((result) => (result as EvregError).code)).toEqual([
       "too_large",
       "malformed",
@@ -244,7 +234,7 @@ describe("a batch", () => {
 
   test("an item with very many members costs no more than reading it", async () => {
     const wide = `{${Array.from({ length: 100_000 }, (_, index) => `"m${index}":0`).join()}}`;
-    const [error] = await parseBatch(batch(wide));
+    const [error] = parseBatch(batch(wide));
     expect((error as EvregError).details["field"]).toBe("m0");
   });
 
@@ -278,8 +268,8 @@ describe("a batch", () => {
     const bad = '{"action":"a","payload":{"t":1,"t":2}}';
     await fc.assert(
       fc.asyncProperty(fc.array(anItem, { minLength: 1, maxLength: 6 }), async (items) => {
-        const together = await parseBatch(batch(...items));
-        const apart = await parseBatch(batch(...items, bad));
+        const together = parseBatch(batch(...items));
+        const apart = parseBatch(batch(...items, bad));
         expect(apart.slice(0, -1).map(shownResult)).toEqual(together.map(shownResult));
       }),
       { numRuns: 400, seed: 19 },

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
+import { asEvregError, type EvregError } from "../../src/domain/error.ts";
+import { JsonError } from "../../src/json/json-error.ts";
 import { parseJson } from "../../src/json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../../src/json/scanner.ts";
 
@@ -10,7 +11,7 @@ function refusal(input: string | Uint8Array, options = {}): EvregError {
   try {
     scanJson(typeof input === "string" ? bytes(input) : input, options);
   } catch (error) {
-    if (error instanceof EvregError) return error;
+    if (error instanceof JsonError) return asEvregError(error);
     throw error;
   }
   throw new Error(`accepted ${JSON.stringify(input)}`);
@@ -248,13 +249,13 @@ function agrees(text: string): void {
   } catch {
     parsed = false;
   }
-  let fault: EvregError | undefined;
+  let fault: JsonError | undefined;
   try {
     scanJson(bytes(text));
   } catch (error) {
-    fault = error as EvregError;
+    fault = error as JsonError;
   }
-  const reason = fault?.details["reason"];
+  const reason = fault?.reason;
   if (parsed) expect(["duplicate_key", "lone_surrogate", "nesting", undefined]).toContain(reason);
   // A text with a lone surrogate is changed by the encoding itself; anything else refused there is refused here.
   else expect(fault).toBeDefined();

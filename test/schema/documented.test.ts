@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import { finish, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
+import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
 import { type SchemaTurns, schemaWarnings } from "../../src/service/schema-tasks.ts";
@@ -50,8 +51,8 @@ test("the limits are those that are enforced", () => {
 
 /** At once, as nothing else waits. */
 const TURNS: SchemaTurns = {
-  begin: (task) => Promise.resolve(finish(task)),
-  goOn: (task) => Promise.resolve(finish(task)),
+  begin: (task) => Promise.resolve(runSync(task)),
+  goOn: (task) => Promise.resolve(runSync(task)),
 };
 
 test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schemata) => {

@@ -2,7 +2,8 @@ import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
 import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
 import { compare, comparing } from "../../src/schema/compatibility/compare.ts";
-import { refillBudget, SCHEMA_LIMITS, type Task } from "../../src/schema/limits.ts";
+import type { Steps } from "../../src/runtime/yielding.ts";
+import { refillBudget, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { TextSearch } from "../../src/schema/patterns/search.ts";
 import { readSchema } from "../../src/schema/read.ts";
 import { compileSchema, compilingDocument, compilingSchema } from "../../src/schema/validate/compile.ts";
@@ -20,7 +21,7 @@ function inside(last: unknown, levels: number): unknown {
 const repeating = compileSchema({ uniqueItems: true });
 
 /** Does a task step by step, with a check of something else between each two, as a server would. */
-function among<T>(task: Task<T>): { readonly answer: T; readonly steps: number } {
+function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number } {
   for (let steps = 1; ; steps++) {
     const { done, value } = task.next();
     if (done === true) return { answer: value, steps };
@@ -104,7 +105,7 @@ test("no step of a check, of compiling or of reading for a comparison compiles t
     patternProperties: Object.fromEntries(names.map((name) => [name, {}])),
     additionalProperties: { allOf: names.map((name) => ({ pattern: `${name}$` })) },
   };
-  const most = (task: Task<unknown>): { most: number; all: number } => {
+  const most = (task: Steps<unknown>): { most: number; all: number } => {
     const each: number[] = [];
     for (let isDone = false; !isDone;) {
       compile.mockClear();

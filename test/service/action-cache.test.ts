@@ -42,7 +42,7 @@ beforeEach(() => {
         return done === true;
       });
     });
-  cache = new ActionCache(catalog, { walk });
+  cache = new ActionCache(catalog, { run: walk });
 });
 
 async function made(walk: number, steps: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RevisionBreak, Schemata } from "../../src/domain/action.ts";
-import { loopPace } from "../../src/runtime/yielding.ts";
+import { eventLoop } from "../../src/runtime/yielding.ts";
 import { breaksOf } from "../../src/service/compatibility.ts";
 import { SchemaWork } from "../../src/service/schema-tasks.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
@@ -39,7 +39,7 @@ async function judge(
   stepsOverAll?: number,
   rule: Parameters<typeof breaksOf>[4] = ALL,
 ): Promise<{ breaks: readonly RevisionBreak[]; comparisons: number }> {
-  const turns = new SchemaWork(loopPace).for("check", {});
+  const turns = new SchemaWork(eventLoop).for("check", {});
   let comparisons = 0;
   const counted: typeof turns = {
     ...turns,

@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { Pace } from "../../src/runtime/yielding.ts";
-import type { Task } from "../../src/schema/limits.ts";
+import { Yielder, type Steps } from "../../src/runtime/yielding.ts";
 import { type SchemaTurns, SchemaWork } from "../../src/service/schema-tasks.ts";
 
 /** Tasks that were begun, each with what ends it. */
@@ -16,12 +15,12 @@ beforeEach(() => {
       const { value } = steps.next();
       begun.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
     });
-  work = new SchemaWork({ walk });
+  work = new SchemaWork({ run: walk });
   turns = work.for("check", somebody);
 });
 
 // oxlint-disable-next-line require-yield -- its one step is its last
-function* task(name: string): Task<string> {
+function* task(name: string): Steps<string> {
   return name;
 }
 
@@ -138,13 +137,13 @@ test("what waits for a caller who goes leaves the line, and its place is another
 test("what is under way for a caller who goes ends before its next step", async () => {
   const gone = new AbortController();
   let steps = 0;
-  function* long(): Task<void> {
+  function* long(): Steps<void> {
     for (; steps < 100; steps++) {
       if (steps === 5) gone.abort();
       yield;
     }
   }
-  const paced = new SchemaWork(new Pace({ nowMs: () => 0, nextTurn: setImmediate }));
+  const paced = new SchemaWork(new Yielder({ nowMs: () => 0, nextTurn: setImmediate }));
   await expect(paced.for("change", somebody, gone.signal).begin(long())).rejects.toBe(gone.signal.reason);
   expect(steps).toBe(5);
   expect(await paced.for("change", somebody).begin(task("after"))).toBe("after");

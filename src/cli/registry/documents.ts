@@ -17,7 +17,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { MOST_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
-import { EvregError } from "../../domain/error.ts";
+import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { type FieldPath, pointerSteps } from "../../schema/pointers.ts";
@@ -66,10 +66,8 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
     };
     return { documents: [{ value, place }], problems: [] };
   } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    const line = error.details["line"];
-    const place = typeof line === "number" ? `${name}:${line}` : name;
-    return { documents: [], problems: [{ place, message: error.message }] };
+    if (!(error instanceof JsonError)) throw error;
+    return { documents: [], problems: [{ place: `${name}:${error.line}`, message: error.message }] };
   }
 }
 

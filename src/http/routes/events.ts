@@ -11,9 +11,9 @@ import {
 } from "../../domain/event.ts";
 import {
   checkIdempotencyKey,
-  parseBatchBody,
+  batchBodySteps,
   parsePublishBody,
-  parsePublishBodySlowly,
+  publishBodySteps,
 } from "../../domain/publish-body.ts";
 import {
   APPLIED_HEADERS,
@@ -28,7 +28,7 @@ import {
 } from "../event-json.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
 import { type HeaderPair, reply, type Reply } from "../response.ts";
-import { loopPace } from "../../runtime/yielding.ts";
+import { eventLoop } from "../../runtime/yielding.ts";
 import { brief } from "../../service/publish-checks.ts";
 import {
   count,
@@ -144,7 +144,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
       const body =
         bytes.length > LONG_BODY_BYTES
-          ? await parsePublishBodySlowly(bytes, limits, loopPace)
+          ? await eventLoop.run(publishBodySteps(bytes, limits))
           : parsePublishBody(bytes, limits);
       const input = withKey(body, incoming.header(KEY_HEADER));
       const { data, replayed, deprecation } = await evreg.events.publish(input);
@@ -180,12 +180,13 @@ export const EVENT_ROUTES: readonly Route[] = [
     async handle(evreg, incoming, { limits, counts, memory }) {
       const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(incoming.header("prefer"));
-      const items = await parseBatchBody(await incoming.body(EVENT_LIMITS.batchBytes), limits, loopPace);
+      const bytes = await incoming.body(EVENT_LIMITS.batchBytes);
+      const items = await eventLoop.run(batchBodySteps(bytes, limits));
       const result = await incoming.whileThere((gone) =>
         evreg.events.publishBatch(items, { ...query, minimal }, gone),
       );
       counts.refuseItems(result);
-      if (!loopPace.mayGoOn()) await loopPace.breathe();
+      if (eventLoop.shouldYield()) await eventLoop.yield();
       const replyOf = (told: BatchResult): Reply =>
         minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);
       const whole = replyOf(result);

@@ -1,5 +1,6 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
-import { budget, BudgetExceeded, finish, refillBudget, type Task } from "../limits.ts";
+import { runSync, type Steps } from "../../runtime/yielding.ts";
+import { budget, BudgetExceeded, refillBudget } from "../limits.ts";
 import { TextSearch } from "../patterns/search.ts";
 import { readingSchema } from "../read.ts";
 import { forget } from "../validate/values.ts";
@@ -45,7 +46,7 @@ const MAX_BREAKS = 100;
  * Both have passed `checkSchema`.
  */
 export function compare(old: Schemata, next: Schemata, options: CompareOptions = {}): Verdict {
-  return finish(comparing(old, next, options));
+  return runSync(comparing(old, next, options));
 }
 
 /** The same in steps: schemas are read one by one, and sides are compared and examples looked for in short stretches. */
@@ -53,7 +54,7 @@ export function* comparing(
   old: Schemata,
   next: Schemata,
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
-): Task<Verdict> {
+): Steps<Verdict> {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
   const oldDocument = yield* readingSchema(old);
@@ -84,7 +85,7 @@ interface Allowance {
 }
 
 /** The budget and the memo are everybody's: they are set for each step, and left as they were found. */
-function* within<T>(allowance: Allowance, task: Task<T>): Task<T> {
+function* within<T>(allowance: Allowance, task: Steps<T>): Steps<T> {
   for (;;) {
     budget.left = allowance.left;
     try {
@@ -117,7 +118,7 @@ class Comparison {
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found): Task<Told> {
+  *breaks(side: Side, { findings, isCut }: Found): Steps<Told> {
     const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
@@ -131,7 +132,7 @@ class Comparison {
     return { breaks, total: different.size + (isCut ? 1 : 0) };
   }
 
-  *findings(side: Side): Task<Found> {
+  *findings(side: Side): Steps<Found> {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
@@ -145,7 +146,7 @@ class Comparison {
   }
 
   /** For each finding a payload that shows it, where one is found. */
-  *#examples(side: Side, findings: readonly Finding[]): Task<({ value: unknown } | undefined)[]> {
+  *#examples(side: Side, findings: readonly Finding[]): Steps<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
     const allowance = { left: EXAMPLE_STEPS };
@@ -161,7 +162,7 @@ class Comparison {
     return found;
   }
 
-  *#example(side: Side, payloads: Iterable<unknown>): Task<{ value: unknown } | undefined> {
+  *#example(side: Side, payloads: Iterable<unknown>): Steps<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
       if (value === undefined) {

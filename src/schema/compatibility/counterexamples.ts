@@ -1,4 +1,5 @@
-import { spend, type Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { spend } from "../limits.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import { factsOf, isOf } from "./bounds.ts";
 import type { Case } from "./conjunction.ts";
@@ -218,7 +219,7 @@ export class Examples {
   }
 
   /** The smallest payload around a value at a place. */
-  *#lift({ parent, step }: Place, value: unknown): Task<unknown> {
+  *#lift({ parent, step }: Place, value: unknown): Steps<unknown> {
     if (parent === undefined) return value;
     const members = step === NAME ? yield* this.#named(parent, String(value)) : { [String(step)]: value };
     if (members === undefined) return NONE;
@@ -227,7 +228,7 @@ export class Examples {
     return around === NONE ? NONE : yield* this.#lift(parent, around);
   }
 
-  *#named({ left }: Place, name: string): Task<Record<string, unknown> | undefined> {
+  *#named({ left }: Place, name: string): Steps<Record<string, unknown> | undefined> {
     const value = yield* this.#sampler.sample(left.member(name));
     return value === NONE ? undefined : { [name]: value };
   }

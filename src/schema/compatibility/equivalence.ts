@@ -1,5 +1,6 @@
 import { isAssertion } from "../keywords.ts";
-import { spend, Stretch, type Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { spend, Stretch } from "../limits.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { Shape } from "./shape.ts";
 
@@ -24,7 +25,7 @@ export class Sameness {
   readonly #stretch = new Stretch();
 
   /** Reads schemas with all there is in them: only what was read is known. */
-  *reading(...shapes: readonly Shape[]): Task<void> {
+  *reading(...shapes: readonly Shape[]): Steps<void> {
     for (const shape of shapes) yield* this.#visiting(shape);
     yield* this.#splitting();
   }
@@ -39,7 +40,7 @@ export class Sameness {
     return shape.reference === undefined ? this.#classes.get(shape) : this.classOf(shape.reference);
   }
 
-  *#visiting(shape: Shape): Task<void> {
+  *#visiting(shape: Shape): Steps<void> {
     if (shape.reference !== undefined) {
       yield* this.#visiting(shape.reference);
       return;
@@ -57,7 +58,7 @@ export class Sameness {
     else this.#classes.set(shape, this.#classFor(`${says}${inside}`));
   }
 
-  *#splitting(): Task<void> {
+  *#splitting(): Steps<void> {
     let classes = new Map(this.#recursive.map(({ shape }) => [shape, 0]));
     const classOf = (shape: Shape): number | undefined => {
       const target = targetOf(shape);

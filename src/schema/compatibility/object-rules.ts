@@ -1,4 +1,4 @@
-import type { Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import { TYPE } from "../validate/values.ts";
 import { factsOf } from "./bounds.ts";
@@ -199,7 +199,7 @@ const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 const knownNames = new WeakMap<Case, Map<Shape, OtherNames[]>>();
 
 /** The kinds of names that neither the case nor the schema lists. */
-export function* otherNames(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
+export function* otherNames(left: Case, right: Shape, texts: TextSearch): Steps<OtherNames[]> {
   let byShape = knownNames.get(left);
   if (byShape === undefined) knownNames.set(left, (byShape = new Map()));
   const found = byShape.get(right) ?? (yield* kinds(left, right, texts));
@@ -207,7 +207,7 @@ export function* otherNames(left: Case, right: Shape, texts: TextSearch): Task<O
   return found;
 }
 
-function* kinds(left: Case, right: Shape, texts: TextSearch): Task<OtherNames[]> {
+function* kinds(left: Case, right: Shape, texts: TextSearch): Steps<OtherNames[]> {
   const names = factsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.shapes, right];
@@ -243,7 +243,7 @@ function held(shape: Shape, matches: readonly string[]): Shape[] {
  * With too many patterns to tell all ways apart: the names that match one of them, whatever else they match, and those that
  * match none of the schema's. Only what holds for all such names is known.
  */
-function* coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Task<OtherNames[]> {
+function* coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Steps<OtherNames[]> {
   const certain = left.shapes.filter((shape) => shape.patterns.length === 0);
   const ofRight = new Set(right.patterns.map(({ pattern }) => pattern));
   const unmatched = left.shapes.filter((shape) =>

@@ -1,4 +1,5 @@
-import type { Stretch, Task as Steps } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import type { Stretch } from "../limits.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import type { Case } from "./conjunction.ts";
 import type { View } from "./known-names.ts";

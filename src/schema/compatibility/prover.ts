@@ -1,4 +1,5 @@
-import { spend, Stretch, type Task as Steps } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { spend, Stretch } from "../limits.ts";
 import { TextSearch } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
 import { factsOf } from "./bounds.ts";

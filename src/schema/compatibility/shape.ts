@@ -7,7 +7,7 @@ import {
   type JsonObject,
   patternsIn,
 } from "../keywords.ts";
-import type { Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
 import { PatternCompiler } from "../patterns/compile.ts";
 import type { SchemaDocument, SchemaNode } from "../read.ts";
 import { FORMATS, isCheckedFormat } from "../validate/formats.ts";
@@ -119,7 +119,7 @@ export class ShapeIds {
 }
 
 /** Reads a document, a schema or a pattern a step. Both documents of a comparison share the ids. */
-export function* readingShape(document: SchemaDocument, side: "old" | "new", ids: ShapeIds): Task<Shape> {
+export function* readingShape(document: SchemaDocument, side: "old" | "new", ids: ShapeIds): Steps<Shape> {
   const shapes = new Map<SchemaNode, Shape>();
   for (const node of document.nodes) shapes.set(node, new Shape(ids.take(), side, node.pointer, node.schema));
   const patterns = new PatternCompiler();

@@ -1,4 +1,5 @@
-import { spend, Stretch, type Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { spend, Stretch } from "../limits.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
@@ -35,7 +36,7 @@ export class Sampler {
     this.#texts = texts;
   }
 
-  *sample(one: Case, wish?: Wish): Task<Found> {
+  *sample(one: Case, wish?: Wish): Steps<Found> {
     if (wish !== undefined) return yield* this.#look(one, wish);
     if (this.#kept.has(one.key)) return this.#kept.get(one.key);
     this.#kept.set(one.key, NONE);
@@ -68,7 +69,7 @@ export class Sampler {
     }
   }
 
-  *#look(one: Case, wish: Wish): Task<Found> {
+  *#look(one: Case, wish: Wish): Steps<Found> {
     if (this.#depth >= MAX_DEPTH) return NONE;
     this.#depth++;
     try {
@@ -82,7 +83,7 @@ export class Sampler {
     }
   }
 
-  *#made(one: Case, facts: Facts, type: number, wish: Wish): Task<unknown[]> {
+  *#made(one: Case, facts: Facts, type: number, wish: Wish): Steps<unknown[]> {
     spend(4);
     switch (type) {
       case TYPE.string:
@@ -102,7 +103,7 @@ export class Sampler {
   }
 
   /** An object, and where that conforms to what it must not conform to, others that do not in one member. */
-  *#objects(one: Case, facts: Facts, wish: Wish): Task<unknown[]> {
+  *#objects(one: Case, facts: Facts, wish: Wish): Steps<unknown[]> {
     const plain = yield* this.#object(one, facts, wish);
     if (plain === undefined) return [];
     const made: unknown[] = [plain];
@@ -117,7 +118,7 @@ export class Sampler {
     return made;
   }
 
-  *#object(one: Case, facts: Facts, { members = {} }: Wish): Task<object | undefined> {
+  *#object(one: Case, facts: Facts, { members = {} }: Wish): Steps<object | undefined> {
     const made = new Map<string, unknown>();
     for (const name of [...facts.required, ...Object.keys(members)]) {
       if (made.has(name)) continue;
@@ -139,7 +140,7 @@ export class Sampler {
     return Object.fromEntries(made);
   }
 
-  *#list(one: Case, facts: Facts, { items = new Map() }: Wish): Task<unknown[] | undefined> {
+  *#list(one: Case, facts: Facts, { items = new Map() }: Wish): Steps<unknown[] | undefined> {
     const length = Math.max(facts.minItems, ...[...items.keys()].map((index) => index + 1), 0);
     if (length > MAX_FILLED) return undefined;
     const made: unknown[] = [];
@@ -163,7 +164,7 @@ export class Sampler {
   }
 
   /** A value that is not among those there already. */
-  *another(one: Case, others: readonly unknown[]): Task<Found> {
+  *another(one: Case, others: readonly unknown[]): Steps<Found> {
     if (others.length === 0) return yield* this.sample(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
     for (const value of this.samples(one)) {
@@ -255,7 +256,7 @@ const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, mos
 ]);
 
 /** Some texts that keep to what is known; others may keep to it as well. */
-function* textsFor(facts: Facts, search: TextSearch): Task<string[]> {
+function* textsFor(facts: Facts, search: TextSearch): Steps<string[]> {
   const { patterns, formats, minLength, maxLength } = facts;
   const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
   if (formats.length === 0) texts.push(...Object.values(OF_FORMAT).flat());

@@ -1,6 +1,7 @@
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { RE2JS } from "re2js";
-import { finish, SCHEMA_LIMITS, spend, type Task } from "../limits.ts";
+import { runSync, type Steps } from "../../runtime/yielding.ts";
+import { SCHEMA_LIMITS, spend } from "../limits.ts";
 import { patternCost, readPattern } from "./ast.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
 
@@ -123,7 +124,7 @@ const REFERENCE_BYTES = 8;
  * more states than it can keep (`a[ab]{900}c` has 2^900) falls back to simulating, at up to 20 µs a character: linear, but
  * a second for 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
  */
-function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Task<boolean> {
+function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Steps<boolean> {
   const { re2Input } = expression;
   // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
   if (re2Input.prefixComplete || re2Input.onepass !== null) return true;
@@ -150,7 +151,7 @@ function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Task<boo
  * One character for each kind the pattern tells apart, with its class, and the end of the text. Classes are finer than
  * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
  */
-function* characterKinds(automaton: LazyAutomaton, budget: AutomatonBudget): Task<Map<number, number>> {
+function* characterKinds(automaton: LazyAutomaton, budget: AutomatonBudget): Steps<Map<number, number>> {
   const tests = new Map<Int32Array, Instruction>();
   for (let at = 0; at < automaton.prog.numInst(); at++) {
     const instruction = automaton.prog.getInst(at);
@@ -196,11 +197,11 @@ export class PatternCompiler {
   }
 
   compile(pattern: string): RegExpLike {
-    return finish(this.compiling(pattern));
+    return runSync(this.compiling(pattern));
   }
 
   /** The same in steps; one that was compiled before takes none. */
-  *compiling(pattern: string): Task<RegExpLike> {
+  *compiling(pattern: string): Steps<RegExpLike> {
     let compiled = this.#compiled.get(pattern);
     if (compiled === undefined) {
       yield;
@@ -215,7 +216,7 @@ export class PatternCompiler {
     return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
   }
 
-  *#building(pattern: string): Task<RegExpLike> {
+  *#building(pattern: string): Steps<RegExpLike> {
     const expression = expressionOf(pattern);
     yield;
     if (!(yield* fittingAutomaton(expression, this.#budget))) {

@@ -1,4 +1,5 @@
-import { spend, type Task } from "../limits.ts";
+import type { Steps } from "../../runtime/yielding.ts";
+import { spend } from "../limits.ts";
 import { expressionOf } from "./compile.ts";
 
 export interface TextWanted {
@@ -55,7 +56,7 @@ export class TextSearch {
   readonly #automata = new Map<string, Automaton>();
   readonly #found = new Map<string, TextFound>();
 
-  *find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): Task<TextFound> {
+  *find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted): Steps<TextFound> {
     spend(1);
     const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
     let found = this.#found.get(key);
@@ -66,7 +67,7 @@ export class TextSearch {
     return found;
   }
 
-  *#looking(wanted: Required<TextWanted>): Task<TextFound> {
+  *#looking(wanted: Required<TextWanted>): Steps<TextFound> {
     const { minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
@@ -79,7 +80,7 @@ export class TextSearch {
     return yield* walk(automata, wanted);
   }
 
-  *#automatonOf(pattern: string): Task<Automaton> {
+  *#automatonOf(pattern: string): Steps<Automaton> {
     let automaton = this.#automata.get(pattern);
     if (automaton === undefined) {
       yield;
@@ -104,7 +105,7 @@ function isFine({ failed, classBounds }: Automaton): boolean {
 function* walk(
   automata: readonly Automaton[],
   { matching, minLength, maxLength }: Required<TextWanted>,
-): Task<TextFound> {
+): Steps<TextFound> {
   const counted = Math.min(maxLength, MAX_COUNTED_LENGTH);
   const alphabet = representatives(automata);
   if (alphabet === undefined) return "unknown";

@@ -1,13 +1,7 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { isObject, patternsIn } from "../keywords.ts";
-import {
-  BudgetExceeded,
-  FAILURES_TOLD,
-  finish,
-  refillBudget,
-  type Task,
-  VALIDATION_STEPS,
-} from "../limits.ts";
+import { runSync, type Steps } from "../../runtime/yielding.ts";
+import { BudgetExceeded, FAILURES_TOLD, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { PatternCompiler } from "../patterns/compile.ts";
 import { fieldName } from "../pointers.ts";
 import { readingSchema, type SchemaDocument } from "../read.ts";
@@ -41,7 +35,7 @@ export interface Validator {
    * Runs each of them once, a step each. V8 reads a function's code when it is first run, and again when it was not run for
    * long: some 1.5 ms for a large one, which no check should have to wait for dozens of times.
    */
-  warming(): Task<void>;
+  warming(): Steps<void>;
 }
 
 /** A schema compiled to tell all that a value breaks, which takes several times as long as to find the first. */
@@ -56,11 +50,11 @@ export interface Explainer {
  * @throws `invalid` with the place, for one it would not have accepted
  */
 export function compileSchema(schemata: unknown): Validator {
-  return finish(compilingSchema(schemata));
+  return runSync(compilingSchema(schemata));
 }
 
 /** The same, a part a step, and ready to be run. */
-export function* compilingSchema(schemata: unknown): Task<Validator> {
+export function* compilingSchema(schemata: unknown): Steps<Validator> {
   const document = yield* readingSchema(schemata);
   yield;
   const validator = yield* compilingDocument(document);
@@ -70,9 +64,9 @@ export function* compilingSchema(schemata: unknown): Task<Validator> {
 
 /** As `compileSchema`. */
 export function compileExplainer(schemata: unknown): Explainer {
-  const document = finish(readingSchema(schemata));
+  const document = runSync(readingSchema(schemata));
   const patterns = new PatternCompiler();
-  const table = finish(compilingParts(document, patterns, true));
+  const table = runSync(compilingParts(document, patterns, true));
   return {
     bytes: bytesOf(document, table, patterns),
     explain: (value, maxSteps) => explain(table, value, maxSteps),
@@ -80,14 +74,14 @@ export function compileExplainer(schemata: unknown): Explainer {
 }
 
 export function compileDocument(document: SchemaDocument): Validator {
-  return finish(compilingDocument(document));
+  return runSync(compilingDocument(document));
 }
 
 /** @param patterns may have compiled some of its patterns already */
 export function* compilingDocument(
   document: SchemaDocument,
   patterns = new PatternCompiler(),
-): Task<Validator> {
+): Steps<Validator> {
   const table = yield* compilingParts(document, patterns, false);
   return {
     bytes: bytesOf(document, table, patterns),
@@ -112,7 +106,7 @@ function* compilingParts(
   document: SchemaDocument,
   patterns: PatternCompiler,
   allErrors: boolean,
-): Task<PartTable> {
+): Steps<PartTable> {
   const parts = takeApart(document);
   yield;
   checkCallGraph(document.schemata, parts);
@@ -148,7 +142,7 @@ function* compilingParts(
   return table;
 }
 
-function* warm(table: PartTable): Task<void> {
+function* warm(table: PartTable): Steps<void> {
   for (const part of table) {
     yield;
     // Ends where it counts its steps, which it does first, so it goes into no other.

@@ -4,7 +4,8 @@ import { rounds, someOf } from "../../faults/length.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import { accepts } from "../../../src/schema/compatibility/evaluate.ts";
 import { readingShape, ShapeIds } from "../../../src/schema/compatibility/shape.ts";
-import { finish, refillBudget } from "../../../src/schema/limits.ts";
+import { runSync } from "../../../src/runtime/yielding.ts";
+import { refillBudget } from "../../../src/schema/limits.ts";
 import { readSchema } from "../../../src/schema/read.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { githubTypes } from "../../support/github.ts";
@@ -12,7 +13,7 @@ import { readerOf } from "./judge.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import { anyDocument, type Json } from "./random-schemas.ts";
 
-const shape = (schema: Json) => finish(readingShape(readSchema(schema), "old", new ShapeIds()));
+const shape = (schema: Json) => runSync(readingShape(readSchema(schema), "old", new ShapeIds()));
 
 function compiled(schema: Json): Validator | undefined {
   try {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { StructuralProver } from "../../../src/schema/compatibility/prover.ts";
 import { Shape } from "../../../src/schema/compatibility/shape.ts";
-import { finish, refillBudget } from "../../../src/schema/limits.ts";
+import { runSync } from "../../../src/runtime/yielding.ts";
+import { refillBudget } from "../../../src/schema/limits.ts";
 
 // Shapes made by hand: a document that refers to itself without going deeper into the payload is refused before it comes
 // to a comparison, and the prover must not rely on that.
@@ -15,7 +16,7 @@ function shape(side: "old" | "new", keywords: readonly string[]): Shape {
 
 function findings(left: Shape, right: Shape): number {
   refillBudget();
-  return finish(new StructuralProver("producer", left).compare(left, right)).length;
+  return runSync(new StructuralProver("producer", left).compare(left, right)).length;
 }
 
 test("what comes back to itself is taken to hold only where it went deeper into the payload", () => {

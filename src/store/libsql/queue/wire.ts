@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { AttemptErrorCode } from "../../../domain/delivery.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type {
@@ -231,22 +232,18 @@ export function keptSettings(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-/** Characters of all the texts: filters are long, and what is read of them takes several times as much. */
-const MOST_READ_LENGTH = 16_000_000;
-const read = new Map<string, SubscriptionSettings>();
-let readLength = 0;
+/** Counted in characters of the texts: filters are long, and what is parsed of them takes several times as much. */
+const parsedSettings = new LRUCache<string, SubscriptionSettings>({
+  maxSize: 16_000_000,
+  sizeCalculation: (_, text) => text.length,
+});
 
 /** The same object for the same text, as claims bring it by the thousand. */
 export function settingsOf(kept: string | null): SubscriptionSettings {
   if (kept === null) return NO_SETTINGS;
-  const known = read.get(kept);
+  const known = parsedSettings.get(kept);
   if (known !== undefined) return known;
   const settings = { ...NO_SETTINGS, ...(parseKept(kept) as Partial<SubscriptionSettings>) };
-  if (readLength + kept.length > MOST_READ_LENGTH) {
-    read.clear();
-    readLength = 0;
-  }
-  readLength += kept.length;
-  read.set(kept, settings);
+  parsedSettings.set(kept, settings);
   return settings;
 }

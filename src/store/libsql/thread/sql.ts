@@ -1,4 +1,5 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
+import { LRUCache } from "lru-cache";
 import { EvregError, invalidField } from "../../../domain/error.ts";
 
 /** What the driver throws, with the engine's extended code and its number, whose low byte is the code itself. */
@@ -204,7 +205,7 @@ export function optionally(column: string, kept: string): string {
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
 /** Texts vary in a few places only (how many actions are walked side by side), so they come to some hundreds at most. */
-const KEPT_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 /**
  * The statements of one connection, each prepared once: parsing takes the engine longer than most of them run.
@@ -213,8 +214,8 @@ const KEPT_STATEMENTS = 500;
  */
 export class Statements implements Sql {
   readonly #database: Database;
-  readonly #prepared = new Map<string, Statement>();
-  readonly #queries = new Map<string, Query>();
+  readonly #prepared = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
+  readonly #queries = new LRUCache<string, Query>({ max: MAX_STATEMENTS });
 
   constructor(database: Database) {
     this.#database = database;
@@ -257,10 +258,7 @@ export class Statements implements Sql {
 
   #statement(text: string): Statement {
     let statement = this.#prepared.get(text);
-    if (statement === undefined) {
-      if (this.#prepared.size >= KEPT_STATEMENTS) this.#prepared.clear();
-      this.#prepared.set(text, (statement = this.#database.prepare(text)));
-    }
+    if (statement === undefined) this.#prepared.set(text, (statement = this.#database.prepare(text)));
     return statement;
   }
 
@@ -278,7 +276,6 @@ export class Statements implements Sql {
         `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
           FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
       );
-      if (this.#queries.size >= KEPT_STATEMENTS) this.#queries.clear();
       this.#queries.set(text, (query = { columns, gathered }));
     }
     return query;

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
-import { Pace } from "../../src/runtime/yielding.ts";
+import { Yielder } from "../../src/runtime/yielding.ts";
 
 /** A run may go on for so long in a turn of the event loop. */
 const SLICE_MS = 4;
 
 let nowMs = 0;
 let turn = 0;
-let pace: Pace;
+let yielder: Yielder;
 /** Steps made, by turn and by whom. */
 let steps: { readonly turn: number; readonly name: string }[];
 
@@ -15,7 +15,7 @@ beforeEach(() => {
   nowMs = 0;
   turn = 0;
   steps = [];
-  pace = new Pace({
+  yielder = new Yielder({
     nowMs: () => nowMs,
     nextTurn: (callback) => {
       setImmediate(callback);
@@ -26,7 +26,7 @@ beforeEach(() => {
 /** Makes steps of a millisecond each, as a batch does. */
 async function run(name: string, count: number): Promise<void> {
   for (let step = 0; step < count; step++) {
-    if (!pace.mayGoOn()) await pace.breathe();
+    if (yielder.shouldYield()) await yielder.yield();
     steps.push({ turn, name });
     nowMs += 1;
   }
@@ -111,7 +111,7 @@ describe("long runs on one event loop", () => {
 
   test("may be made of steps that somebody else knows", async () => {
     let answer: string | undefined;
-    await countTurns(async () => (answer = await pace.walk(work())));
+    await countTurns(async () => (answer = await yielder.run(work())));
     expect(answer).toBe("done");
     expect(stepsByTurn()).toEqual([4, 4, 2]);
   });

@@ -1,37 +1,33 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
+import { JsonError } from "../../src/json/json-error.ts";
 import type { JsonNode } from "../../src/json/nodes.ts";
-import { scanJson, scanJsonSlowly } from "../../src/json/scanner.ts";
+import { scanJson, scanSteps } from "../../src/json/scanner.ts";
 
-/** Never has time for a second step, and counts how often it lets others in. */
-class Stopping {
-  breaths = 0;
-  mayGoOn(): boolean {
-    return false;
+function inSteps(text: string, options = {}): { answer: JsonNode | string; steps: number } {
+  let steps = 0;
+  try {
+    const scan = scanSteps(Buffer.from(text), options);
+    for (;;) {
+      steps += 1;
+      const { done, value } = scan.next();
+      if (done === true) return { answer: value, steps };
+    }
+  } catch (error) {
+    return { answer: messageOf(error), steps };
   }
-  breathe(): Promise<void> {
-    this.breaths += 1;
-    return Promise.resolve();
-  }
-}
-
-async function slowly(text: string, options = {}): Promise<{ answer: JsonNode | string; breaths: number }> {
-  const pace = new Stopping();
-  const answer = await scanJsonSlowly(Buffer.from(text), options, pace).catch(told);
-  return { answer, breaths: pace.breaths };
 }
 
 function atOnce(text: string, options = {}): JsonNode | string {
   try {
     return scanJson(Buffer.from(text), options);
   } catch (error) {
-    return told(error);
+    return messageOf(error);
   }
 }
 
-function told(error: unknown): string {
-  if (error instanceof EvregError) return error.message;
+function messageOf(error: unknown): string {
+  if (error instanceof JsonError) return error.message;
   throw error;
 }
 
@@ -40,7 +36,7 @@ const members = (count: number, name = (at: number) => `k${at}`): string[] =>
 const object = (...inner: string[]): string => `{${inner.join(",")}}`;
 const wide = object(...members(20_000));
 
-describe("a scan that lets others in comes to what one at a stretch does", () => {
+describe("a scan in steps comes to what one at a stretch does", () => {
   test.each([
     ["an object of very many keys", wide, 4],
     ["one inside another, with more behind it", object(...members(9_000), `"in":[${wide},1]`, `"on":{}`), 6],
@@ -52,27 +48,27 @@ describe("a scan that lets others in comes to what one at a stretch does", () =>
     ["no end", wide.slice(0, -1), 1],
     ["a list of hundreds of thousands", `[${"{},".repeat(300_000)}[]]`, 10],
     ["a long text", `["${"x".repeat(300_000)}","${"y".repeat(300_000)}"]`, 1],
-  ])("%s", async (_, text, least) => {
+  ])("%s", (_, text, least) => {
     for (const options of [{}, { record: [8, 8] }]) {
-      const { answer, breaths } = await slowly(text, options);
+      const { answer, steps } = inSteps(text, options);
       expect(answer).toEqual(atOnce(text, options));
-      expect(breaths).toBeGreaterThanOrEqual(least);
+      expect(steps).toBeGreaterThanOrEqual(least);
     }
   });
 
-  test("where there may not be so many keys at all", async () => {
-    const { answer, breaths } = await slowly(wide, { maxKeys: 2_000 });
+  test("where there may not be so many keys at all", () => {
+    const { answer, steps } = inSteps(wide, { maxKeys: 2_000 });
     expect(answer).toEqual(atOnce(wide, { maxKeys: 2_000 }));
     expect(answer).toContain("too many members");
     // The keys are not looked through first.
-    expect(breaths).toBeLessThan(6);
+    expect(steps).toBeLessThan(6);
   });
 
-  test("any document", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.json({ maxDepth: 6 }), fc.integer({ min: 0, max: 200 }), async (text, cut) => {
+  test("any document", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 0, max: 200 }), (text, cut) => {
         for (const each of [text, text.slice(0, Math.max(0, text.length - cut))]) {
-          expect((await slowly(each, { record: [3, 3] })).answer).toEqual(atOnce(each, { record: [3, 3] }));
+          expect(inSteps(each, { record: [3, 3] }).answer).toEqual(atOnce(each, { record: [3, 3] }));
         }
       }),
       { numRuns: 200 },
