@@ -6,11 +6,11 @@ import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
 import type { Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
-import { printableLine } from "./io/text.ts";
-import { rememberContext, rememberTarget } from "./target/next-command.ts";
+import { escapeControl } from "./io/text.ts";
+import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/place.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
-import { usage } from "./usage-errors.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** The parts of the port that are one noun's operations. */
 type Noun = {
@@ -18,7 +18,7 @@ type Noun = {
 }[keyof Evreg];
 
 /** Which operations change something; the compiler holds the list complete. */
-const CHANGES: { readonly [N in Noun]: { readonly [M in keyof Evreg[N]]: boolean } } = {
+const WRITES: { readonly [N in Noun]: { readonly [M in keyof Evreg[N]]: boolean } } = {
   actions: {
     list: false,
     create: true,
@@ -38,7 +38,7 @@ const CHANGES: { readonly [N in Noun]: { readonly [M in keyof Evreg[N]]: boolean
 type Method = (...args: unknown[]) => unknown;
 
 /** The same port, which calls `tell` before the first operation that changes something. */
-function tellChanges(evreg: Evreg, tell: () => void): Evreg {
+function announceBeforeWrite(evreg: Evreg, tell: () => void): Evreg {
   let told = false;
   const telling = (port: object, changes: object) => {
     const methods = Object.entries(port as Record<string, Method>).map(([name, method]) => [
@@ -53,7 +53,7 @@ function tellChanges(evreg: Evreg, tell: () => void): Evreg {
     ]);
     return Object.fromEntries(methods) as object;
   };
-  const nouns = Object.entries(CHANGES).map(([noun, changes]) => [
+  const nouns = Object.entries(WRITES).map(([noun, changes]) => [
     noun,
     telling(evreg[noun as Noun], changes),
   ]);
@@ -71,7 +71,7 @@ const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at:
  * @param flags the command's, with only those that were typed defined
  * @param words of the command line, as they were typed
  */
-function refusedFlag(error: unknown, flags: object, words: readonly string[]): unknown {
+function asFlagError(error: unknown, flags: object, words: readonly string[]): unknown {
   if (!(error instanceof EvregError) || (error.code !== "malformed" && error.code !== "invalid"))
     return error;
   const { field, message, value } = error.details;
@@ -85,16 +85,18 @@ function refusedFlag(error: unknown, flags: object, words: readonly string[]): u
   const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
   const typed = Object.hasOwn(flags, flag) ? (flags as Record<string, unknown>)[flag] : undefined;
   if (typed === undefined) {
-    return words.some((word) => isShown(word, value)) ? usage(error.message, error.details) : error;
+    return words.some((word) => isRefusedWord(word, value))
+      ? usageError(error.message, error.details)
+      : error;
   }
   // A number comes back from a server as the text it was sent as.
   const told = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
   const shown = typeof typed === "number" ? typed : value;
-  return usage(`--${flag}: ${told}`, { flag, message: told, value: shown });
+  return usageError(`--${flag}: ${told}`, { flag, message: told, value: shown });
 }
 
 /** Whether a refusal's value is that word, which it holds the beginning of where that is long. */
-function isShown(word: string, value: unknown): boolean {
+function isRefusedWord(word: string, value: unknown): boolean {
   const shown = String(value);
   return word === shown || (shown.endsWith("…") && word.startsWith(shown.slice(0, -1)));
 }
@@ -115,7 +117,7 @@ function fileOf(field: string, flags: object): string | undefined {
 const NO_ACTION = /^There is no action (".+")\.$/;
 
 /** An error that tells of an action there is none of, for a person, with the one that was probably meant; any other as it came. */
-async function withMeantAction(error: unknown, evreg: Evreg): Promise<unknown> {
+async function suggestAction(error: unknown, evreg: Evreg): Promise<unknown> {
   if (!(error instanceof EvregError) || error.code !== "not_found") return error;
   const quoted = NO_ACTION.exec(error.message)?.[1];
   if (quoted === undefined) return error;
@@ -132,7 +134,7 @@ async function withMeantAction(error: unknown, evreg: Evreg): Promise<unknown> {
   }
 }
 
-interface Narrowing {
+interface ListFilters {
   readonly action?: string | undefined;
   readonly event?: number | undefined;
   readonly subscription?: number | undefined;
@@ -142,7 +144,7 @@ interface Narrowing {
  * What to tell of a listing that came out empty: a name or number that nothing has looks the same, and is rather a mistake.
  * @param sentence that nothing matches
  */
-export async function noMatch(sentence: string, evreg: Evreg, query: Narrowing): Promise<string> {
+export async function emptyListHint(sentence: string, evreg: Evreg, query: ListFilters): Promise<string> {
   const { action, event, subscription } = query;
   try {
     if (action !== undefined) await evreg.actions.get(action);
@@ -150,7 +152,7 @@ export async function noMatch(sentence: string, evreg: Evreg, query: Narrowing):
     if (subscription !== undefined) await evreg.subscriptions.get(subscription);
   } catch (error) {
     if (error instanceof EvregError && error.code === "not_found") {
-      const told = await withMeantAction(error, evreg);
+      const told = await suggestAction(error, evreg);
       return `${sentence} ${told instanceof EvregError ? told.message : error.message}`;
     }
     // Not what was asked for: the listing itself went well.
@@ -164,7 +166,7 @@ interface OutputChoice {
 }
 
 /** What every command has: `--json` and `--output`. */
-export abstract class PlainCommand extends Command {
+export abstract class BaseCommand extends Command {
   static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
 
   /** Answers the exit code of the process. */
@@ -178,7 +180,7 @@ export abstract class PlainCommand extends Command {
     // Spread, as a command that names no flags has none of its own, whatever the type says.
     for (const [name, flag] of Object.entries({ ...this.ctor.flags })) {
       const both = flag.type === "boolean" && words.has(`--${name}`) && words.has(`--no-${name}`);
-      if (both) throw usage(`--${name} and --no-${name}: give one of them.`);
+      if (both) throw usageError(`--${name} and --no-${name}: give one of them.`);
     }
   }
 
@@ -193,58 +195,62 @@ export abstract class PlainCommand extends Command {
 }
 
 /** A command with settings: `--data` and `--config` as well. */
-export abstract class BaseCommand extends PlainCommand {
+export abstract class ConfigCommand extends BaseCommand {
   static override baseFlags = commonFlags;
 }
 
-interface EvregNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
+interface CommandNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
   /** Shows what it would change before it does, which is only of use to who knows where. */
-  readonly plans?: boolean;
+  readonly announceAtOnce?: boolean;
 }
 
 /** A command that acts on an evreg: a server or a data folder, it does not ask which. */
-export abstract class EvregCommand extends BaseCommand {
+export abstract class TargetCommand extends ConfigCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
   /** Opens the target, acts, and gives back what was held, also after a failure. */
-  protected async withEvreg<T>(
+  protected async withTarget<T>(
     flags: TargetFlags & OutputChoice,
     act: (evreg: Evreg, target: Target) => Promise<T>,
-    needs: EvregNeeds = {},
+    needs: CommandNeeds = {},
   ): Promise<T> {
-    rememberTarget(flags);
+    setTarget(flags);
     const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version, configDir: configFolder } = this.config;
-    const { plans = false, ...others } = needs;
+    const { announceAtOnce: plans = false, ...others } = needs;
     const target = await openTarget(flags, { ...others, command, version, configFolder });
     const { evreg } = target;
-    if (target.context !== undefined) rememberContext(target.context, target.where);
+    if (target.context !== undefined) setContext(target.context, target.location);
     try {
-      return await act(this.tellingContext(target, flags, plans), target);
+      return await act(this.announcingContext(target, flags, plans), target);
     } catch (error) {
       const isRead = this.outputFor(flags).format === "table";
-      throw refusedFlag(isRead ? await withMeantAction(error, evreg) : error, flags, this.argv);
+      throw asFlagError(isRead ? await suggestAction(error, evreg) : error, flags, this.argv);
     } finally {
       await evreg.close();
     }
   }
 
   /** Stderr is left to errors where a program reads it. */
-  private tellingContext({ evreg, context, where }: Target, flags: OutputChoice, atOnce: boolean): Evreg {
+  private announcingContext(
+    { evreg, context, location: where }: Target,
+    flags: OutputChoice,
+    atOnce: boolean,
+  ): Evreg {
     const unread = this.outputFor(flags).format !== "table" && !process.stderr.isTTY;
     if (context === undefined || unread) return evreg;
-    const tell = () => note(`On the context ${context} (${printableLine(where)}).`);
-    if (!atOnce) return tellChanges(evreg, tell);
+    const tell = () => note(`On the context ${context} (${escapeControl(where)}).`);
+    if (!atOnce) return announceBeforeWrite(evreg, tell);
     tell();
     return evreg;
   }
 
   /** Warnings stand in the document of `--json`; every other output gets them on stderr. */
-  protected tellWarnings(meta: WarningMeta | undefined, output: Output): void {
+  protected printWarnings(meta: WarningMeta | undefined, output: Output): void {
     if (output.format === "json") return;
     for (const { pointer, message } of meta?.warnings ?? []) {
-      note(`Warning: ${printableLine(pointer === "" ? "schema" : pointer)}: ${printableLine(message)}`);
+      note(`Warning: ${escapeControl(pointer === "" ? "schema" : pointer)}: ${escapeControl(message)}`);
     }
   }
 }

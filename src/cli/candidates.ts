@@ -2,7 +2,7 @@ import { Contexts } from "../config/contexts.ts";
 import { loadConfig } from "../config/load.ts";
 import { isReservedName } from "../domain/names.ts";
 import type { Evreg } from "../evreg.ts";
-import { type Candidate, type GivenFlags, type NameKind, unquoted } from "./completion.ts";
+import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
 import { serverFor, tokenIn } from "./target/target.ts";
 
 /** Of an answer with names; a registry with more is not asked for whole at the press of a key. */
@@ -14,9 +14,9 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
  * @param flags what is typed before the cursor, quoted as it is
  * @param configFolder that of this user's settings for evreg
  */
-export async function namesFor(
+export async function candidatesFor(
   kind: NameKind,
-  flags: GivenFlags,
+  flags: FlagValues,
   configFolder: string,
 ): Promise<readonly Candidate[]> {
   if (kind === "context") {

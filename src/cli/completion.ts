@@ -4,12 +4,12 @@ import { HELP_TOPICS } from "./help/topics.ts";
 
 /** As much of oclif's `Config` as completion looks at. */
 interface Commands {
-  readonly commands: readonly CommandShape[];
+  readonly commands: readonly CommandMeta[];
   readonly topics: readonly { readonly name: string; readonly description?: string | undefined }[];
 }
 
-type CommandShape = Pick<Command.Loadable, "id" | "args" | "flags" | "hidden" | "summary">;
-type FlagShape = CommandShape["flags"][string];
+type CommandMeta = Pick<Command.Loadable, "id" | "args" | "flags" | "hidden" | "summary">;
+type FlagMeta = CommandMeta["flags"][string];
 
 export interface Candidate {
   readonly value: string;
@@ -27,14 +27,14 @@ export type NameKind =
   | "context";
 
 /** What can stand where the cursor is. */
-export type Slot =
+export type CompletionTarget =
   | { readonly kind: "words"; readonly candidates: readonly Candidate[] }
   /** @see NameKind; `prefix` is what the word begins with before the name, such as `--action=`. */
   | {
       readonly kind: "names";
       readonly of: NameKind;
       readonly prefix: string;
-      readonly flags: GivenFlags;
+      readonly flags: FlagValues;
       /** The command's first argument, quoted as it is typed: nothing is its own successor. */
       readonly except?: string;
     }
@@ -42,12 +42,12 @@ export type Slot =
   | { readonly kind: "folders" };
 
 /** The values of the flags before the cursor. */
-export type GivenFlags = Readonly<Record<string, string>>;
+export type FlagValues = Readonly<Record<string, string>>;
 
-const NOTHING: Slot = { kind: "words", candidates: [] };
+const NOTHING: CompletionTarget = { kind: "words", candidates: [] };
 
 /** Arguments by topic (or command) and name. Numbers of events and deliveries are too many to choose from. */
-const ARGUMENTS: Readonly<Record<string, NameKind | "files">> = {
+const ARGUMENT_KINDS: Readonly<Record<string, NameKind | "files">> = {
   "publish.action": "action",
   "actions.name": "action",
   "subscriptions.id": "subscription",
@@ -58,7 +58,7 @@ const ARGUMENTS: Readonly<Record<string, NameKind | "files">> = {
   "import.file": "files",
 };
 /** Flags by name and the value that their help shows. */
-const FLAGS: Readonly<Record<string, NameKind>> = {
+const FLAG_KINDS: Readonly<Record<string, NameKind>> = {
   "action NAME": "action",
   "successor NAME": "successor",
   "application NAME": "application",
@@ -66,40 +66,45 @@ const FLAGS: Readonly<Record<string, NameKind>> = {
   "context NAME": "context",
 };
 /** Their argument is a name that is not there yet. */
-const NAMING = new Set(["actions:create", "context:add", "tokens:create"]);
+const NAMES_NEW_RECORD = new Set(["actions:create", "context:add", "tokens:create"]);
 
 /** @param words those behind the program's name up to the cursor; the last one is being typed and may be empty */
-export function slotAt(words: readonly string[], all: Commands): Slot {
+export function completionAt(words: readonly string[], all: Commands): CompletionTarget {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const commands = all.commands.filter(({ hidden }) => !hidden);
-  if (before[0] === "help") return helpSlot(before.slice(1), commands, all);
-  if (before.length === 0) return wordSlot(typed.startsWith("-") ? PROGRAM_FLAGS : firstWords(commands, all));
+  if (before[0] === "help") return helpTarget(before.slice(1), commands, all);
+  if (before.length === 0)
+    return wordsTarget(typed.startsWith("-") ? PROGRAM_FLAGS : firstWords(commands, all));
   const [topic = "", verb] = before;
   const verbs = verbsOf(topic, commands);
-  if (verbs.length > 0 && verb === undefined && !typed.startsWith("-")) return wordSlot(verbs);
+  if (verbs.length > 0 && verb === undefined && !typed.startsWith("-")) return wordsTarget(verbs);
   const named = commands.find(({ id }) => id === `${topic}:${verb}`);
   const command = named ?? commands.find(({ id }) => id === topic);
   if (command === undefined) return NOTHING;
-  return slotOf(command, before.slice(named === undefined ? 1 : 2), typed);
+  return commandTarget(command, before.slice(named === undefined ? 1 : 2), typed);
 }
 
 const PROGRAM_FLAGS: readonly Candidate[] = [{ value: "--help" }, { value: "--version" }];
 
-function wordSlot(candidates: readonly Candidate[]): Slot {
+function wordsTarget(candidates: readonly Candidate[]): CompletionTarget {
   return { kind: "words", candidates };
 }
 
-function helpSlot(before: readonly string[], commands: readonly CommandShape[], all: Commands): Slot {
+function helpTarget(
+  before: readonly string[],
+  commands: readonly CommandMeta[],
+  all: Commands,
+): CompletionTarget {
   const [topic] = before;
-  if (topic !== undefined) return wordSlot(before.length === 1 ? verbsOf(topic, commands) : []);
-  return wordSlot([
+  if (topic !== undefined) return wordsTarget(before.length === 1 ? verbsOf(topic, commands) : []);
+  return wordsTarget([
     ...firstWords(commands, all),
     ...HELP_TOPICS.map((value) => ({ value, about: "topic of help" })),
   ]);
 }
 
-function firstWords(commands: readonly CommandShape[], { topics }: Commands): Candidate[] {
+function firstWords(commands: readonly CommandMeta[], { topics }: Commands): Candidate[] {
   const names = [...new Set(commands.map(({ id }) => id.split(":")[0] ?? ""))].toSorted();
   return names.map((value) => ({
     value,
@@ -109,16 +114,16 @@ function firstWords(commands: readonly CommandShape[], { topics }: Commands): Ca
   }));
 }
 
-function verbsOf(topic: string, commands: readonly CommandShape[]): Candidate[] {
+function verbsOf(topic: string, commands: readonly CommandMeta[]): Candidate[] {
   return commands
     .filter(({ id }) => id.startsWith(`${topic}:`))
     .map(({ id, summary }) => ({ value: id.slice(topic.length + 1), about: summary }));
 }
 
 /** @param before the words between the command's own and the one that is typed */
-function slotOf(command: CommandShape, before: readonly string[], typed: string): Slot {
+function commandTarget(command: CommandMeta, before: readonly string[], typed: string): CompletionTarget {
   const given: Record<string, string> = {};
-  let waiting: FlagShape | undefined;
+  let waiting: FlagMeta | undefined;
   let onlyArguments = false;
   const typedArgs: string[] = [];
   for (const word of before) {
@@ -134,28 +139,30 @@ function slotOf(command: CommandShape, before: readonly string[], typed: string)
       if (flag.type === "option" && value === undefined) waiting = flag;
     }
   }
-  if (waiting !== undefined) return valueSlot(waiting, "", given, typedArgs[0]);
+  if (waiting !== undefined) return flagValueTarget(waiting, "", given, typedArgs[0]);
   if (!onlyArguments && typed.startsWith("-")) {
     const { flag, value } = flagOf(typed, command);
-    if (value === undefined) return wordSlot(flagWords(command, given));
+    if (value === undefined) return wordsTarget(flagWords(command, given));
     return flag === undefined
       ? NOTHING
-      : valueSlot(flag, typed.slice(0, typed.indexOf("=") + 1), given, typedArgs[0]);
+      : flagValueTarget(flag, typed.slice(0, typed.indexOf("=") + 1), given, typedArgs[0]);
   }
   const args = Object.entries(command.args);
   const last = args.at(-1);
   const [name, arg] = args[typedArgs.length] ?? (last?.[1].multiple === true ? last : []);
-  if (name === undefined) return onlyArguments ? NOTHING : wordSlot(flagWords(command, given));
-  if (arg?.options !== undefined) return wordSlot(arg.options.map((value) => ({ value })));
-  const kind = NAMING.has(command.id) ? undefined : ARGUMENTS[`${command.id.split(":")[0]}.${name}`];
+  if (name === undefined) return onlyArguments ? NOTHING : wordsTarget(flagWords(command, given));
+  if (arg?.options !== undefined) return wordsTarget(arg.options.map((value) => ({ value })));
+  const kind = NAMES_NEW_RECORD.has(command.id)
+    ? undefined
+    : ARGUMENT_KINDS[`${command.id.split(":")[0]}.${name}`];
   if (kind === undefined) return NOTHING;
   return kind === "files" ? { kind } : { kind: "names", of: kind, prefix: "", flags: given };
 }
 
 function flagOf(
   word: string,
-  command: CommandShape,
-): { flag: FlagShape | undefined; value: string | undefined } {
+  command: CommandMeta,
+): { flag: FlagMeta | undefined; value: string | undefined } {
   const [, name = "", value] = /^--?([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
   const flags = Object.values(command.flags);
   const flag = word.startsWith("--")
@@ -164,7 +171,7 @@ function flagOf(
   return { flag, value };
 }
 
-function flagWords(command: CommandShape, given: GivenFlags): Candidate[] {
+function flagWords(command: CommandMeta, given: FlagValues): Candidate[] {
   const left = Object.values(command.flags).filter(
     (flag) =>
       flag.hidden !== true && (!(flag.name in given) || (flag.type === "option" && flag.multiple === true)),
@@ -179,12 +186,17 @@ function flagWords(command: CommandShape, given: GivenFlags): Candidate[] {
   return [...words, { value: "--help", about: "Show help." }];
 }
 
-function valueSlot(flag: FlagShape, prefix: string, flags: GivenFlags, argument: string | undefined): Slot {
+function flagValueTarget(
+  flag: FlagMeta,
+  prefix: string,
+  flags: FlagValues,
+  argument: string | undefined,
+): CompletionTarget {
   if (flag.type !== "option") return NOTHING;
   const { options } = flag;
-  if (options !== undefined) return wordSlot(options.map((option) => ({ value: `${prefix}${option}` })));
+  if (options !== undefined) return wordsTarget(options.map((option) => ({ value: `${prefix}${option}` })));
   const shown = [flag.helpValue ?? []].flat().join(" ");
-  const of = FLAGS[`${flag.name} ${shown}`];
+  const of = FLAG_KINDS[`${flag.name} ${shown}`];
   if (of === "successor" && argument !== undefined) {
     return { kind: "names", of, prefix, flags, except: argument };
   }

@@ -9,13 +9,13 @@ import { EvregError } from "../domain/error.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { writeBackup } from "./io/files.ts";
-import { endingAtOnce, interruption } from "./io/interruption.ts";
+import { exitOnSignal, interruption } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
 import type { TargetFlags } from "./target/place.ts";
 import { findTarget, type FolderTarget } from "./target/target.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
-export async function examine(
+export async function diagnose(
   flags: TargetFlags,
   {
     version,
@@ -33,7 +33,7 @@ export async function examine(
   if (target.kind === "folder") {
     return folderTargetFindings(target, version);
   }
-  const { evreg, where } = target;
+  const { evreg, location: where } = target;
   try {
     return await serverFindings(evreg, { where, version, deep });
   } finally {
@@ -165,7 +165,7 @@ async function folderTargetFindings(
       return [...about, ...folderFindings(folder), fine("form", "The folder holds no data yet.")];
     }
     const encryption = { keys: encryptionKeys(config.encryption) };
-    const looked = await endingAtOnce(() => checkFile(status.file, { encryption }));
+    const looked = await exitOnSignal(() => checkFile(status.file, { encryption }));
     const whole = fileFindings("The data file", looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
@@ -241,14 +241,14 @@ async function evregAt(host: string, port: number): Promise<string | undefined> 
 const MOST_NAMED = 5;
 
 /** What a look through a data file tells, as far as it concerns what is wrong. */
-interface Looked {
+interface FileCheck {
   readonly impossible: readonly string[];
   readonly damaged_events: readonly number[];
   readonly events_without_checksum: number;
 }
 
 /** Of a file whose pages and indexes are whole. */
-export function fileFindings(what: string, looked: Looked): readonly Finding[] {
+export function fileFindings(what: string, looked: FileCheck): readonly Finding[] {
   const { impossible, damaged_events: damaged, events_without_checksum: unknown } = looked;
   const findings: Finding[] = [];
   if (impossible.length > 0) {

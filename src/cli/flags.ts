@@ -2,7 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats.ts";
 import { toIso } from "../runtime/clock.ts";
-import { usage } from "./usage-errors.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** On every command: how its answer is printed. */
 export const outputFlags = {
@@ -130,7 +130,7 @@ export function againstFlag() {
 function wholeNumber(subject: string, text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
-    throw usage(`${subject}takes a whole number, not ${JSON.stringify(text)}.`);
+    throw usageError(`${subject}takes a whole number, not ${JSON.stringify(text)}.`);
   }
   return value;
 }
@@ -142,7 +142,7 @@ export function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exc
 }
 
 /** Whether a listing leaves records out, so that an empty one does not mean that there are none. */
-export function isNarrowed(query: object): boolean {
+export function hasFilters(query: object): boolean {
   return Object.keys(query).some((name) => name !== "order" && name !== "limit");
 }
 
@@ -154,10 +154,10 @@ interface DurationLimits {
 }
 
 /** A flag's duration in milliseconds; `usage` in the flag's own units for one that is none, too short or too long. */
-export function durationWithin(flag: string, text: string, { minMs, maxMs, such }: DurationLimits): number {
+export function durationFlagMs(flag: string, text: string, { minMs, maxMs, such }: DurationLimits): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
-  throw usage(
+  throw usageError(
     `--${flag}: must be a time such as ${such}, from ${durationText(minMs)} to ${durationText(maxMs)}; not ${JSON.stringify(text)}.`,
   );
 }
@@ -176,12 +176,12 @@ export function expiry(text: string, nowMs: number): string {
   const span = parseDurationMs(text, MINUTES_AND_UP);
   if (span === undefined) {
     if (parseIsoTime(text) !== undefined) return text;
-    throw usage(
+    throw usageError(
       `--expires: must be a time from now on, such as 90d, 12h or 30m, or an ISO 8601 date and time with its zone, such as 2030-01-31T09:30:00Z; not ${JSON.stringify(text)}.`,
     );
   }
   const atMs = nowMs + span;
   if (atMs > LAST_MS)
-    throw usage(`--expires: ${text} is too far away; leave it out for a token that never ends.`);
+    throw usageError(`--expires: ${text} is too far away; leave it out for a token that never ends.`);
   return toIso(atMs);
 }

@@ -1,8 +1,8 @@
 import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
-import { listenForInterruption } from "./io/interruption.ts";
-import { notWritten } from "./io/output.ts";
-import { isServer, logFault, reportError } from "./report-error.ts";
+import { listenForSigint } from "./io/interruption.ts";
+import { outputError } from "./io/output.ts";
+import { isServer, logCrash, reportError } from "./report-error.ts";
 import { EXIT, flagsFirst, parseMistake, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
 
 export interface ProgramOptions {
@@ -16,7 +16,7 @@ export interface ProgramOptions {
 
 /** The whole program: runs the command line and leaves with its exit code. */
 export async function main(argv: readonly string[], options: ProgramOptions): Promise<never> {
-  listenForInterruption();
+  listenForSigint();
   // Each write to stdout tells its own failure; oclif's listener would throw it a second time, past every handler. On
   // stderr, a reader that has gone is no reason to fail.
   process.stdout.removeAllListeners("error");
@@ -28,7 +28,7 @@ export async function main(argv: readonly string[], options: ProgramOptions): Pr
   await flush();
   // Help is written by oclif, which does not look whether it was.
   if (code === EXIT.done && unwritten !== undefined && !isClosedPipe(unwritten)) {
-    process.exit(exitCodeOf(notWritten(unwritten), argv, undefined));
+    process.exit(exitCodeOf(outputError(unwritten), argv, undefined));
   }
   // Not left to an empty event loop: a pipe on stdin that nobody closes would keep a finished command alive.
   process.exit(code);
@@ -68,7 +68,7 @@ function exitCodeOf(error: unknown, argv: readonly string[], config: Config | un
   if (isClosedPipe(error)) return EXIT.done;
   const failure =
     unknownSubject(error, argv, config) ?? wrongLine(error, argv, config) ?? goneFolder(error) ?? error;
-  if (asEvregError(failure).code === "internal") logFault(failure);
+  if (asEvregError(failure).code === "internal") logCrash(failure);
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
 
@@ -95,7 +95,7 @@ function goneFolder(error: unknown): EvregError | undefined {
 function crashCodeOf(error: unknown, argv: readonly string[]): number {
   if (!isServer()) return exitCodeOf(error, argv, undefined);
   const fault = new EvregError("internal", "evreg failed by a fault of its own.", {}, { cause: error });
-  const logged = logFault(error);
+  const logged = logCrash(error);
   return reportError(fault, { json: false, command: undefined, ...(logged ? {} : { stack: true }) });
 }
 

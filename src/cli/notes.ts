@@ -4,17 +4,17 @@ import { handlerRefusal } from "../domain/handler-url.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
-import { printableLine } from "./io/text.ts";
+import { escapeControl } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
 
 /** More subscriptions are not asked about: who has many sees it by the first. */
 const MAX_SUBSCRIPTIONS_ASKED = 5;
 
 /** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
-export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
+export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
   const { last_error: error } = delivery;
   const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
-  if (refusal !== undefined) note(`address_refused: ${printableLine(refusal)}`);
+  if (refusal !== undefined) note(`address_refused: ${escapeControl(refusal)}`);
   const isUntold = error === "address_refused" && refusal === undefined;
   if (isFinal(delivery.status) && !isUntold) return;
   const subscription = await subscriptionOf(evreg, delivery.subscription_id);
@@ -25,7 +25,7 @@ export async function tellWhyStuck(evreg: Evreg, delivery: DeliveryWithAttempts)
 }
 
 /** The same of those of an event that wait for another of their ordered subscriptions. */
-export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
+export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
   const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS_ASKED);
   const blocks = open.map(async (delivery) => {
     const subscription = await subscriptionOf(evreg, delivery.subscription_id);
@@ -35,12 +35,12 @@ export async function blocksBefore(evreg: Evreg, deliveries: readonly Delivery[]
 }
 
 /** The paused subscriptions that an event of the action was not queued for, as sentences. */
-export async function pausedFor(evreg: Evreg, action: string): Promise<string[]> {
+export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Promise<string[]> {
   const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
   return (paused?.data ?? [])
     .slice(0, MAX_SUBSCRIPTIONS_ASKED)
     .map(({ rowid, application, subscription }) => {
-      const name = printableLine(`${application}/${subscription}`);
+      const name = escapeControl(`${application}/${subscription}`);
       return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
     });
 }
@@ -66,7 +66,7 @@ function refusedAddress({ handler }: Subscription): string {
 
 function whyRefused(handler: string): string {
   const why = handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
-  if (why !== undefined) return printableLine(why);
+  if (why !== undefined) return escapeControl(why);
   return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }
 
@@ -77,7 +77,7 @@ const MAX_PAUSED_ASKED = 20;
  * For replays that run on no further, as their subscriptions are paused.
  * @param subscriptions whose replays are running
  */
-export async function tellWhenPaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
+export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
   for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED_ASKED)) {
     // A token may be allowed to write and not to read.
     const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
@@ -94,7 +94,7 @@ export async function tellWhenPaused(evreg: Evreg, subscriptions: Iterable<numbe
  * @param what the sentence's subject, such as `Its deliveries`
  * @param isWaiting asked only where no engine runs
  */
-export async function tellWhenWaiting(
+export async function noteUndelivered(
   evreg: Evreg,
   what: string,
   isWaiting: () => boolean | Promise<boolean>,
@@ -107,5 +107,5 @@ export async function tellWhenWaiting(
 /** What a publisher is told of a deprecated action. */
 export function deprecationNote({ action, since, successor }: Deprecation): string {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
-  return `Warning: ${printableLine(`${action} is deprecated since ${since}${instead}.`)}`;
+  return `Warning: ${escapeControl(`${action} is deprecated since ${since}${instead}.`)}`;
 }

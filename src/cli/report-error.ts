@@ -5,7 +5,7 @@ import { scrub } from "../runtime/logger.ts";
 import type { FlushableLogger } from "../runtime/pino-logger.ts";
 import { FAILURES_TOLD } from "../schema/limits.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import { flagWords, printableJson, printableLine, printableLines } from "./io/text.ts";
+import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
 import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
 
 /**
@@ -21,7 +21,9 @@ export function reportError(
   options: { json: boolean; command: string | undefined; stack?: boolean },
 ): number {
   const error = asEvregError(failure);
-  process.stderr.write(options.json ? `${printableJson(encodeJson(error.body()))}\n` : text(error, options));
+  process.stderr.write(
+    options.json ? `${escapeControlInJson(encodeJson(error.body()))}\n` : text(error, options),
+  );
   return EXIT_CODE[error.code];
 }
 
@@ -30,13 +32,13 @@ function text(
   { command, stack = process.env["EVREG_DEBUG"] === "1" }: { command: string | undefined; stack?: boolean },
 ): string {
   const lines = [
-    `${styleText("red", "Error:", { stream: process.stderr })} ${printableLines(error.message)}`,
+    `${styleText("red", "Error:", { stream: process.stderr })} ${escapeControlKeepingLines(error.message)}`,
   ];
   lines.push(...detailLines(error).map((line) => `  ${line}`));
   const cause = error.code === "internal" && error.cause instanceof Error ? error.cause : undefined;
   if (cause !== undefined) {
     const told = stack ? (cause.stack ?? cause.message) : cause.message;
-    lines.push(`  cause: ${printableLines(scrub(told))}`);
+    lines.push(`  cause: ${escapeControlKeepingLines(scrub(told))}`);
   }
   const next = nextStep(error, command);
   if (next !== undefined) lines.push(next);
@@ -55,7 +57,7 @@ function detailLines(error: EvregError): string[] {
       if (value.length >= FAILURES_TOLD) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
       for (const item of value.filter((one) => !isTold(error, one))) {
-        lines.push(`- ${listItem(item)}`, ...breakLines(Object(item) as object).map((line) => `  ${line}`));
+        lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
     } else if (
       name === "value" &&
@@ -88,7 +90,7 @@ function listItem(item: unknown): string {
   const { pointer, field, message } = item as Record<string, unknown>;
   const place = typeof pointer === "string" ? pointer || "(root)" : field;
   if (typeof place !== "string" || typeof message !== "string") return shortDetail(item);
-  return `${printableLine(place)}: ${printableLine(message)}`;
+  return `${escapeControl(place)}: ${escapeControl(message)}`;
 }
 
 const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
@@ -137,10 +139,10 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
 const LONGEST_DETAIL = 400;
 
 /** What a break of a schema tells beside its message: a payload that shows it, and what could be done instead. */
-export function breakLines({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {
+export function breakDetails({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {
   return [
     ...(example === undefined ? [] : [`shown by: ${shortDetail(example)}`]),
-    ...(typeof remedy === "string" ? [`instead: ${printableLine(remedy)}`] : []),
+    ...(typeof remedy === "string" ? [`instead: ${escapeControl(remedy)}`] : []),
   ];
 }
 
@@ -149,20 +151,20 @@ export function brokenRules({ errors }: ErrorDetails): string[] {
   if (!Array.isArray(errors)) return [];
   return (errors as readonly Partial<Failure>[]).slice(1).map(({ field = "", message = "", value }) => {
     const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
-    return `${printableLine(field === "" ? "it" : field)} ${printableLine(message)}${shown}`;
+    return `${escapeControl(field === "" ? "it" : field)} ${escapeControl(message)}${shown}`;
   });
 }
 
 /** A value on one line, cut where it is long. */
 export function shortDetail(value: unknown): string {
-  const shown = typeof value === "string" ? printableLine(value) : printableJson(encodeJson(value));
+  const shown = typeof value === "string" ? escapeControl(value) : escapeControlInJson(encodeJson(value));
   return shown.length > LONGEST_DETAIL ? `${shown.slice(0, LONGEST_DETAIL)}…` : shown;
 }
 
 let server: { readonly log: FlushableLogger | undefined } | undefined;
 
 /** Called by a command that serves: from now on whatever ends the process unasked is a fault, and belongs in its log. */
-export function faultsOfServer(log: FlushableLogger | undefined): void {
+export function setCrashLog(log: FlushableLogger | undefined): void {
   server = { log };
 }
 
@@ -171,7 +173,7 @@ export function isServer(): boolean {
 }
 
 /** Answers whether there is a log that has it now, with its stack, for an operator to report. */
-export function logFault(error: unknown): boolean {
+export function logCrash(error: unknown): boolean {
   if (server?.log === undefined) return false;
   server.log.error({ err: error }, "evreg failed by a fault of its own; please report it with this stack");
   server.log.flush();

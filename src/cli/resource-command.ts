@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
 import { ACTION_CHANGED } from "../resources/actions.ts";
-import { EvregCommand } from "./base-command.ts";
+import { TargetCommand } from "./base-command.ts";
 import { definedOnly, textArg } from "./flags.ts";
 import { note, type Output, type OutputFormat } from "./io/output.ts";
-import { flagWords, printableLine } from "./io/text.ts";
-import { EXIT, usage } from "./usage-errors.ts";
+import { flagWords, escapeControl } from "./io/text.ts";
+import { EXIT, usageError } from "./usage-errors.ts";
 
 /** @param undone what `--undo` does */
 export function endFlags(undone: string) {
@@ -22,7 +22,7 @@ export function endFlags(undone: string) {
  * A command that ends an action, in part or wholly, and takes that back with `--undo`. It names its arguments and flags
  * again, as oclif reads only those that are a command's own.
  */
-export abstract class EndActionCommand extends EvregCommand {
+export abstract class EndActionCommand extends TargetCommand {
   static override args = { name: textArg("Name of the action.") };
   static override flags = endFlags("Not ended any more.");
 
@@ -32,13 +32,13 @@ export abstract class EndActionCommand extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(this.ctor as typeof EndActionCommand);
     const change = { [this.setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
-    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.update(args.name, change));
+    const answer = await this.withTarget(flags, (evreg) => evreg.actions.update(args.name, change));
     await this.outputFor(flags).record(answer, ACTION_CHANGED);
     return EXIT.done;
   }
 }
 
-interface ShownPage {
+interface Page {
   /** As it is typed, without `evreg`. */
   readonly command: string;
   /** The command's, with only those that were typed defined. */
@@ -55,18 +55,18 @@ interface ShownPage {
 }
 
 /** Tells how to see what comes next, as half a listing in a pipe looks whole; a person at a terminal also that nothing does. */
-export async function tellPage(page: ShownPage, output: Output): Promise<void> {
+export async function notePagination(page: Page, output: Output): Promise<void> {
   const last = page.records.at(-1);
   if (output.format !== "table" || last === undefined) return;
   const isMore = page.records.length >= page.limit && (await page.hasMore(last.rowid));
   const isWatched = process.stdout.isTTY && process.stderr.isTTY;
   if (!isMore && !isWatched) return;
-  note(printableLine(pageLine(page, isMore ? last.rowid : undefined)));
+  note(escapeControl(pageLine(page, isMore ? last.rowid : undefined)));
 }
 
 /** @param after the record that the next page comes behind; `undefined` when there is none */
 export function pageLine(
-  { command, flags, nouns, records, total }: Omit<ShownPage, "hasMore" | "limit">,
+  { command, flags, nouns, records, total }: Omit<Page, "hasMore" | "limit">,
   after: number | undefined,
 ): string {
   const shown = records.length.toLocaleString("en");
@@ -85,7 +85,7 @@ const RECORDS_A_PAGE = 500;
  * Prints every record of a listing, one a line, page after page behind the last one seen. The cost of a page does not
  * grow with its depth, and one page at a time is held.
  */
-export async function walk(
+export async function printAllPages(
   list: (next: { limit: number; after?: number }) => Promise<{ data: readonly { readonly rowid: number }[] }>,
   output: Output,
   from: number | undefined,
@@ -102,8 +102,8 @@ export async function walk(
 }
 
 /** Said before anything is opened: `--all` has only one form. */
-export function checkWalk(flags: { all?: boolean; output?: OutputFormat | undefined }): void {
+export function checkAllFlag(flags: { all?: boolean; output?: OutputFormat | undefined }): void {
   if (flags.all === true && flags.output !== undefined && flags.output !== "jsonl") {
-    throw usage("--all prints one record a line; leave --output out or make it jsonl.");
+    throw usageError("--all prints one record a line; leave --output out or make it jsonl.");
   }
 }

@@ -2,8 +2,8 @@ import type { Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import { readInput, textFault } from "./io/input.ts";
-import { rememberSchemaFile } from "./target/next-command.ts";
-import { usage } from "./usage-errors.ts";
+import { setSchemaFile } from "./target/next-command.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service. */
 export async function readSchema(path: string): Promise<Schemata> {
@@ -16,7 +16,7 @@ export async function readSchemaSource(path: string): Promise<{
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
-  rememberSchemaFile(path);
+  setSchemaFile(path);
   const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
   return { schemata: await schemataOf(path, bytes), lineOf };
 }
@@ -24,7 +24,7 @@ export async function readSchemaSource(path: string): Promise<{
 async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
   const value = await parse(path, bytes);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
-  throw usage(`${nameOf(path)} holds no schema: a JSON Schema is an object such as {"type": "object"}.`);
+  throw usageError(`${nameOf(path)} holds no schema: a JSON Schema is an object such as {"type": "object"}.`);
 }
 
 async function parse(path: string, bytes: Uint8Array): Promise<unknown> {

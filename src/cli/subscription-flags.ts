@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import { SETTINGS_LIMITS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
-import { durationWithin } from "./flags.ts";
+import { durationFlagMs } from "./flags.ts";
 import { readInput } from "./io/input.ts";
 import { readSchema } from "./schema-file.ts";
-import { usage } from "./usage-errors.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** What takes a setting away again. */
 const NONE = "none";
@@ -79,7 +79,7 @@ export async function settingsOf(flags: SettingsFlags): Promise<Partial<Subscrip
   const inFlight = flags["max-in-flight"];
   if (inFlight !== undefined) settings.max_in_flight = numberOrNone("--max-in-flight", inFlight);
   if (timeout !== undefined)
-    settings.timeout_ms = timeout === NONE ? null : durationWithin("timeout", timeout, TIMEOUT);
+    settings.timeout_ms = timeout === NONE ? null : durationFlagMs("timeout", timeout, TIMEOUT);
   if (header !== undefined) settings.headers = headersOf(header);
   const schedule = flags["retry-schedule"];
   if (schedule !== undefined) settings.retry_schedule = waitsOf(schedule);
@@ -92,7 +92,7 @@ export async function settingsOf(flags: SettingsFlags): Promise<Partial<Subscrip
 function numberOrNone(flag: string, text: string): number | null {
   if (text === NONE) return null;
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
-  throw usage(`${flag} takes a number or none, not ${JSON.stringify(text)}.`);
+  throw usageError(`${flag} takes a number or none, not ${JSON.stringify(text)}.`);
 }
 
 const TIMEOUT = {
@@ -106,27 +106,29 @@ function waitsOf(text: string): readonly number[] | null {
   if (text === NONE) return null;
   const waits = text.split(",");
   if (waits.length > SETTINGS_LIMITS.waits) {
-    throw usage(`--retry-schedule: takes at most ${SETTINGS_LIMITS.waits} waits; these are ${waits.length}.`);
+    throw usageError(
+      `--retry-schedule: takes at most ${SETTINGS_LIMITS.waits} waits; these are ${waits.length}.`,
+    );
   }
-  return waits.map((wait) => durationWithin("retry-schedule", wait.trim(), WAIT));
+  return waits.map((wait) => durationFlagMs("retry-schedule", wait.trim(), WAIT));
 }
 
 function headersOf(lines: readonly string[]): Readonly<Record<string, string>> | null {
   if (lines.length === 1 && lines[0] === NONE) return null;
   if (lines.includes(NONE))
-    throw usage("--header none takes all headers away; give it alone, or leave it out.");
+    throw usageError("--header none takes all headers away; give it alone, or leave it out.");
   const pairs = lines.map((line, index): [string, string] => {
     const colon = line.indexOf(":");
     // Not repeated: it may be a credential, and stderr may be a log.
     if (colon < 1) {
       const which = lines.length === 1 ? "this one" : `number ${index + 1} of these`;
-      throw usage(`--header takes 'NAME: VALUE' or none; ${which} has no name and colon.`);
+      throw usageError(`--header takes 'NAME: VALUE' or none; ${which} has no name and colon.`);
     }
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   });
   const names = pairs.map(([name]) => name.toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw usage(`--header names ${twice} twice; give it once.`);
+  if (twice !== undefined) throw usageError(`--header names ${twice} twice; give it once.`);
   return Object.fromEntries(pairs);
 }
 
@@ -154,6 +156,6 @@ export async function bearerOf(flags: {
   const token = Buffer.from(await readInput(path))
     .toString("utf8")
     .trim();
-  if (token === "") throw usage(`--bearer-token-file: ${path === "-" ? "the input" : path} is empty.`);
+  if (token === "") throw usageError(`--bearer-token-file: ${path === "-" ? "the input" : path} is empty.`);
   return { bearer_token: token };
 }

@@ -17,7 +17,7 @@ export const EXIT = {
 } as const;
 
 /** A mistake on the command line: exit code 2, and a pointer to the help behind the message. */
-export function usage(message: string, details: Record<string, unknown> = {}): EvregError {
+export function usageError(message: string, details: Record<string, unknown> = {}): EvregError {
   return new EvregError("usage", message, details);
 }
 
@@ -62,14 +62,15 @@ const STYLE = /\u001b\[\d+m/g;
 /** The same mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
 export function parseMistake(error: unknown): EvregError | undefined {
   // oclif puts its own words around what a flag's parse function throws.
-  if (error instanceof EvregError && PARSING.test(error.message)) return usage(plainSentence(error.message));
+  if (error instanceof EvregError && PARSING.test(error.message))
+    return usageError(plainSentence(error.message));
   if (!(error instanceof Error) || !("oclif" in error)) return undefined;
   const mistake: ParseError = error;
   const { flags, args, parse } = mistake;
-  if (Array.isArray(flags)) return usage(unknownFlags(mistake.flags ?? [], parse));
-  if (Array.isArray(args)) return usage(wrongArguments(mistake.args ?? [], parse));
+  if (Array.isArray(flags)) return usageError(unknownFlags(mistake.flags ?? [], parse));
+  if (Array.isArray(args)) return usageError(wrongArguments(mistake.args ?? [], parse));
   const faults = flagFaults(parse);
-  return usage(faults.length > 0 ? faults.join(" ") : plainSentence(mistake.message));
+  return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(mistake.message));
 }
 
 function unknownFlags(flags: readonly string[], parse: Parsing | undefined): string {
@@ -110,7 +111,7 @@ export function unknownFlagAmong(
     .filter((word, at, all) => /^--?[a-z]/i.test(word) && !taking.has(all[at - 1] ?? ""))
     .map((word) => word.replace(/=.*$/s, ""))
     .filter((word) => !known.has(word) && !(/^-[a-z]/i.test(word) && known.has(word.slice(0, 2))));
-  return unknown.length === 0 ? undefined : usage(unknownFlags(unknown, parse));
+  return unknown.length === 0 ? undefined : usageError(unknownFlags(unknown, parse));
 }
 
 function flagNames(parse: Parsing | undefined): string[] {
@@ -204,7 +205,7 @@ export function unknownCommand(id: string, all: Commands): EvregError {
     const verb = nearest(rest[0] ?? "", verbs);
     const advice =
       verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : meantCommand(`${topic} ${verb}`);
-    return usage(`There is no command ${JSON.stringify(words.join(" "))}; ${advice}`);
+    return usageError(`There is no command ${JSON.stringify(words.join(" "))}; ${advice}`);
   }
   const topics = [...new Set(commandIDs.map((other) => other.split(":")[0] ?? ""))];
   const known = nearest(topic, topics);
@@ -213,7 +214,7 @@ export function unknownCommand(id: string, all: Commands): EvregError {
     known === undefined
       ? `there are: ${topics.join(", ")}.`
       : meantCommand(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
-  return usage(`There is no command ${JSON.stringify(topic)}; ${advice}`);
+  return usageError(`There is no command ${JSON.stringify(topic)}; ${advice}`);
 }
 
 /** oclif takes the words behind a command that has no arguments for the rest of its name. */
@@ -228,7 +229,7 @@ function extraArguments(id: string, all: Commands): EvregError | undefined {
   const words = id.slice(known.id.length + 1).replace(/:(?!\/\/)/g, " ");
   const { file } = all.findCommand(known.id)?.flags ?? {};
   const files = file === undefined ? "." : `; files go behind --file: evreg ${name} --file ${words}`;
-  return usage(`Too many arguments: ${words}. evreg ${name} takes none${files}`);
+  return usageError(`Too many arguments: ${words}. evreg ${name} takes none${files}`);
 }
 
 function isTopic(id: string, ids: readonly string[]): boolean {
@@ -245,7 +246,7 @@ function meantCommand(command: string): string {
  */
 export function flagsFirst(argv: readonly string[], commands: Commands): EvregError {
   const advice = reordered(argv, commands);
-  return usage(
+  return usageError(
     `Name the command before its flags${advice === undefined ? "; evreg --help lists the commands." : `: ${advice}`}`,
   );
 }

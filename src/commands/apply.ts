@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../cli/base-command.ts";
+import { TargetCommand } from "../cli/base-command.ts";
 
-export default class Apply extends EvregCommand {
+export default class Apply extends TargetCommand {
   static override summary = "Make actions and subscriptions as files declare them.";
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 
@@ -81,9 +81,9 @@ What a file leaves out of a record is as for a new one, but for active of a subs
       secretsFile: flags["secrets-file"],
       output: this.outputFor(flags),
     };
-    return this.withEvreg(flags, (evreg) => apply(evreg, declared, options), {
+    return this.withTarget(flags, (evreg) => apply(evreg, declared, options), {
       creates: dryRun ? "data" : "folder",
-      plans: true,
+      announceAtOnce: true,
     });
   }
 }

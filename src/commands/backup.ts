@@ -1,19 +1,19 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../cli/base-command.ts";
+import { TargetCommand } from "../cli/base-command.ts";
 import { optionalArg } from "../cli/flags.ts";
-import { mustBeFree, writeBackup } from "../cli/io/files.ts";
+import { assertWritable, writeBackup } from "../cli/io/files.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note, writeBytes } from "../cli/io/output.ts";
 import { withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
-import { printableLine } from "../cli/io/text.ts";
+import { escapeControl } from "../cli/io/text.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { EXIT, usage } from "../cli/usage-errors.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";
 import type { Backup as Copied } from "../domain/operations.ts";
 
-export default class Backup extends EvregCommand {
+export default class Backup extends TargetCommand {
   static override usage = "backup [FILE] [--force]";
   static override summary = "Copy all data into a file, while the server goes on.";
   static override description = `Everything that was acknowledged before is in the copy; publishing and delivering go on meanwhile. The server makes it beside its data first, so its disk needs room for a second data file. One server makes one backup at a time.
@@ -38,12 +38,13 @@ The file is looked through before it gets its name: what is there by the end is 
     const { args, flags } = await this.parse(Backup);
     const path = args.file ?? `evreg-backup-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.db`;
     if (path === "-") {
-      if (process.stdout.isTTY) throw usage("A backup is no text: name a file, or send it into a pipe.");
-      if (this.outputFor(flags).format !== "table") throw usage("With - the output is the backup itself.");
-    } else mustBeFree(path, { force: flags.force });
+      if (process.stdout.isTTY) throw usageError("A backup is no text: name a file, or send it into a pipe.");
+      if (this.outputFor(flags).format !== "table")
+        throw usageError("With - the output is the backup itself.");
+    } else assertWritable(path, { force: flags.force });
     const signal = interruption();
     try {
-      return await this.withEvreg(flags, async (evreg, { where }) => {
+      return await this.withTarget(flags, async (evreg, { location: where }) => {
         if (process.stderr.isTTY) note("Copying the data, beside it…");
         const backup = await evreg.backup(signal);
         try {
@@ -88,7 +89,7 @@ async function toFile(
   const { from, force, signal } = options;
   const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
-  const check = (part: string) => checkFile(part, { name: `The data at ${printableLine(from)}` });
+  const check = (part: string) => checkFile(part, { name: `The data at ${escapeControl(from)}` });
   const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });
   const damaged = facts.damaged_events.length;
   if (impossible.length + damaged > 0) {
@@ -111,15 +112,15 @@ interface Shown {
 }
 
 const COLUMNS: readonly Column<Shown>[] = [
-  { title: "File", of: ({ file }) => file },
-  { title: "Size", of: ({ bytes }) => byteCount(bytes) },
-  { title: "SHA-256", of: ({ sha256 }) => sha256 },
-  { title: "Actions", of: ({ actions }) => actions },
-  { title: "Subscriptions", of: ({ subscriptions }) => subscriptions },
+  { title: "File", value: ({ file }) => file },
+  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
+  { title: "SHA-256", value: ({ sha256 }) => sha256 },
+  { title: "Actions", value: ({ actions }) => actions },
+  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
   {
     title: "Last event",
-    of: ({ last_event: id, last_event_at: at }) =>
+    value: ({ last_event: id, last_event_at: at }) =>
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
-  { title: "Secrets", of: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
+  { title: "Secrets", value: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
 ];

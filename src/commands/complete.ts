@@ -1,7 +1,7 @@
 import { Command } from "@oclif/core";
-import { type Candidate, type Slot, slotAt, unquoted, wordsOf } from "../cli/completion.ts";
+import { type Candidate, type CompletionTarget, completionAt, unquoted, wordsOf } from "../cli/completion.ts";
 import { writeOut } from "../cli/io/output.ts";
-import { printableLine, truncate } from "../cli/io/text.ts";
+import { escapeControl, truncate } from "../cli/io/text.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 
 const ABOUT_CELLS = 60;
@@ -23,18 +23,18 @@ export default class Complete extends Command {
     // Not parsed: the words are another command's.
     const [form, , ...rest] = this.argv;
     const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
-    const slot = slotAt(words, this.config);
+    const slot = completionAt(words, this.config);
     if (slot.kind === "files" || slot.kind === "folders") await writeOut(`:${slot.kind}\n`);
     else await writeOut(lines(await this.candidatesOf(slot), unquoted(words.at(-1) ?? "")));
     return EXIT.done;
   }
 
   private async candidatesOf(
-    slot: Extract<Slot, { kind: "words" } | { kind: "names" }>,
+    slot: Extract<CompletionTarget, { kind: "words" } | { kind: "names" }>,
   ): Promise<readonly Candidate[]> {
     if (slot.kind === "words") return slot.candidates;
     // Loaded here: most keys are pressed for words that need no server, nor the configuration.
-    const { namesFor } = await import("../cli/candidates.ts");
+    const { candidatesFor: namesFor } = await import("../cli/candidates.ts");
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
     const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);
@@ -49,7 +49,7 @@ export default class Complete extends Command {
 
 function lines(candidates: readonly Candidate[], typed: string): string {
   return candidates
-    .filter(({ value }) => value.startsWith(typed) && printableLine(value) === value)
-    .map(({ value, about = "" }) => `${value}\t${truncate(printableLine(about), ABOUT_CELLS)}\n`)
+    .filter(({ value }) => value.startsWith(typed) && escapeControl(value) === value)
+    .map(({ value, about = "" }) => `${value}\t${truncate(escapeControl(about), ABOUT_CELLS)}\n`)
     .join("");
 }

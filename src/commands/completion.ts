@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { PlainCommand } from "../cli/base-command.ts";
+import { BaseCommand } from "../cli/base-command.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 
@@ -72,7 +72,7 @@ complete -c evreg -f -a '(__evreg_complete)'
 
 type Shell = keyof typeof SCRIPTS;
 
-export default class Completion extends PlainCommand {
+export default class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
     "It completes commands, flags and their values, and from the server a command would act on the names of actions and applications and the numbers of subscriptions, replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";

@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
-import { EvregCommand } from "../cli/base-command.ts";
-import { pad, printableLine, textWidth, wrap } from "../cli/io/text.ts";
-import { nextCommand, rememberTarget, serveCommand } from "../cli/target/next-command.ts";
+import { TargetCommand } from "../cli/base-command.ts";
+import { pad, escapeControl, textWidth, wrap } from "../cli/io/text.ts";
+import { nextCommand, setTarget, serveCommand } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { Finding } from "../domain/operations.ts";
 
-export default class Doctor extends EvregCommand {
+export default class Doctor extends TargetCommand {
   static override usage = "doctor [--deep]";
   static override summary = "Look at everything, and say what is wrong and what to do about it.";
   static override description =
@@ -30,9 +30,9 @@ export default class Doctor extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
-    rememberTarget(flags);
+    setTarget(flags);
     const { version, configDir: configFolder } = this.config;
-    const { examine } = await import("../cli/diagnose.ts");
+    const { diagnose: examine } = await import("../cli/diagnose.ts");
     const data = await examine(flags, { version, deep: flags.deep, configFolder });
     const of = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: of("warning"), problems: of("problem") };
@@ -41,11 +41,11 @@ export default class Doctor extends EvregCommand {
   }
 }
 
-const TONES = { ok: "green", warning: "yellow", problem: "red" } as const;
+const COLORS = { ok: "green", warning: "yellow", problem: "red" } as const;
 const STATUS_WIDTH = "problem".length;
 const GAP = "  ";
 /** Fewest cells in which a sentence is still one. */
-const LEAST_ROOM = 24;
+const MIN_TEXT_WIDTH = 24;
 
 /** Who was asked knows nothing of the flags that led there, and a bare command would act elsewhere. */
 function withTarget(remedy: string): string {
@@ -58,16 +58,16 @@ function withTarget(remedy: string): string {
 export function findingLines(findings: readonly Finding[], width: number | undefined): string {
   const checkWidth = Math.max(0, ...findings.map(({ check }) => textWidth(check)));
   const indent = STATUS_WIDTH + GAP.length + checkWidth + GAP.length;
-  const room = width === undefined ? undefined : Math.max(LEAST_ROOM, width - indent);
+  const room = width === undefined ? undefined : Math.max(MIN_TEXT_WIDTH, width - indent);
   const lines = (text: string): readonly string[] => {
-    const line = printableLine(text);
+    const line = escapeControl(text);
     return room === undefined ? [line] : wrap(line, room);
   };
   return findings
     .flatMap(({ check, status, found, remedy: bare }) => {
       const remedy = bare === null ? null : withTarget(bare);
       const [first = "", ...rest] = lines(found);
-      const mark = styleText(TONES[status], pad(status, STATUS_WIDTH, "left"), { stream: process.stdout });
+      const mark = styleText(COLORS[status], pad(status, STATUS_WIDTH, "left"), { stream: process.stdout });
       const next = remedy === null ? [] : lines(`> ${remedy}`);
       return [
         `${mark}${GAP}${pad(check, checkWidth, "left")}${GAP}${first}`,

@@ -1,8 +1,8 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../cli/base-command.ts";
-import { EXIT, usage } from "../cli/usage-errors.ts";
+import { TargetCommand } from "../cli/base-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
 
-export default class Export extends EvregCommand {
+export default class Export extends TargetCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
   static override description =
     "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
@@ -43,11 +43,11 @@ export default class Export extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Export);
     const { format } = this.outputFor(flags);
-    if (format === "jsonl") throw usage("An export is one document: YAML, or JSON with --json.");
+    if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
     const [{ groupByApplication: byApplication, exported, registryOf }, { writeRegistry }] =
       await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export.ts")]);
-    const registry = await this.withEvreg(flags, (evreg) => registryOf(evreg, flags.application));
+    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, flags.application));
     await writeRegistry(exported(registry), byApplication(registry), as, flags);
     return EXIT.done;
   }

@@ -1,7 +1,7 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
 import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
-import { EXIT, unknownCommand, usage } from "../cli/usage-errors.ts";
+import { EXIT, unknownCommand, usageError } from "../cli/usage-errors.ts";
 import { nearest } from "../config/values.ts";
 
 const MOST_COLUMNS = 80;
@@ -31,7 +31,7 @@ export default class Help extends Command {
     const [name = "", ...more] = words;
     if (isHelpTopic(name)) {
       if (more.length > 0) {
-        throw usage(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
+        throw usageError(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
       }
       await writeOut(await helpOn(name, Math.min(terminalWidth() ?? MOST_COLUMNS, MOST_COLUMNS)));
       return EXIT.done;
@@ -52,9 +52,9 @@ export default class Help extends Command {
   #unknown(name: string): Error {
     const meant = nearest(name, HELP_TOPICS);
     if (meant !== undefined) {
-      return usage(`There is no help on ${JSON.stringify(name)}; did you mean evreg help ${meant}?`);
+      return usageError(`There is no help on ${JSON.stringify(name)}; did you mean evreg help ${meant}?`);
     }
     const { message } = unknownCommand(name, this.config);
-    return usage(`${message} Beside commands, evreg help has: ${HELP_TOPICS.join(", ")}.`);
+    return usageError(`${message} Beside commands, evreg help has: ${HELP_TOPICS.join(", ")}.`);
   }
 }

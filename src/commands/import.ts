@@ -1,8 +1,8 @@
 import { Args, Flags } from "@oclif/core";
-import { PlainCommand } from "../cli/base-command.ts";
-import { EXIT, usage } from "../cli/usage-errors.ts";
+import { BaseCommand } from "../cli/base-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
 
-export default class Import extends PlainCommand {
+export default class Import extends BaseCommand {
   static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
   static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
 
@@ -53,7 +53,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Import);
     const { format } = this.outputFor(flags);
-    if (format === "jsonl") throw usage("Registry files are one document: YAML, or JSON with --json.");
+    if (format === "jsonl") throw usageError("Registry files are one document: YAML, or JSON with --json.");
     const { application, prefix, loosen } = flags;
     const { importDocument } = await import("../cli/registry/import.ts");
     const isWhole = await importDocument(args.file, {

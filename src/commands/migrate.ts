@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { existsSync } from "node:fs";
-import { BaseCommand } from "../cli/base-command.ts";
+import { ConfigCommand } from "../cli/base-command.ts";
 import { acceptLossFlag } from "../cli/flags.ts";
 import { stderrLogger } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
@@ -9,7 +9,7 @@ import { EXIT } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 
-export default class Migrate extends BaseCommand {
+export default class Migrate extends ConfigCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";
   static override summary = "Bring the data file to the form this version of evreg needs.";
   static override description =
@@ -70,13 +70,14 @@ interface Shown {
 }
 
 const COLUMNS: readonly Column<Shown>[] = [
-  { title: "File", of: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
-  { title: "Form", of: ({ current, latest }) => `${current} of ${latest}` },
+  { title: "File", value: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
+  { title: "Form", value: ({ current, latest }) => `${current} of ${latest}` },
   {
     title: "To do",
-    of: ({ pending }) => pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
-    tone: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
+    value: ({ pending }) =>
+      pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
+    color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
   },
-  { title: "Done now", of: ({ applied }) => applied && (applied.join(", ") || "nothing") },
-  { title: "Copy", of: ({ copy }) => copy },
+  { title: "Done now", value: ({ applied }) => applied && (applied.join(", ") || "nothing") },
+  { title: "Copy", value: ({ copy }) => copy },
 ];

@@ -1,14 +1,14 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../cli/base-command.ts";
+import { TargetCommand } from "../cli/base-command.ts";
 import { numberFlag, optionalArg } from "../cli/flags.ts";
 import { openBulk } from "../cli/publish/bulk.ts";
 import { publishOne } from "../cli/publish/publish-one.ts";
-import { usage } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 
 /** Each holds up to a mebibyte of lines and as much of their answer. */
 const MOST_REQUESTS = 32;
 
-export default class Publish extends EvregCommand {
+export default class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
@@ -113,20 +113,20 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     const output = this.outputFor(flags);
     if (flags.batch !== undefined) {
       if (args.action !== undefined) {
-        throw usage("With --batch each line names its own action; leave the arguments out.");
+        throw usageError("With --batch each line names its own action; leave the arguments out.");
       }
       const { batch: path, atomic, checkpoint, rejects, "on-error": onError = "continue" } = flags;
       const { concurrency = 1 } = flags;
       checkBulk({ concurrency, checkpoint, onError });
       const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
       const { publish, close } = await openBulk(bulk);
-      return this.withEvreg(flags, publish, { creates: "data" }).finally(close);
+      return this.withTarget(flags, publish, { creates: "data" }).finally(close);
     }
     const { action, payload } = args;
     const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
     const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
     const act = await publishOne(options);
-    return this.withEvreg(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
+    return this.withTarget(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
   }
 }
 
@@ -137,14 +137,14 @@ function checkBulk(flags: {
 }): void {
   const { concurrency, checkpoint, onError } = flags;
   if (concurrency < 1 || concurrency > MOST_REQUESTS) {
-    throw usage(`--concurrency: must be from 1 to ${MOST_REQUESTS}, not ${concurrency}.`);
+    throw usageError(`--concurrency: must be from 1 to ${MOST_REQUESTS}, not ${concurrency}.`);
   }
   if (onError === "continue") return;
   if (concurrency > 1) {
-    throw usage("--on-error stop publishes one request after the other; leave --concurrency out.");
+    throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");
   }
   if (checkpoint !== undefined) {
-    throw usage(
+    throw usageError(
       "--on-error stop asks for the file to be mended, and a checkpoint is of the file as it is; leave one of them out.",
     );
   }

@@ -1,18 +1,18 @@
 import { Flags } from "@oclif/core";
-import { BaseCommand } from "../cli/base-command.ts";
+import { ConfigCommand } from "../cli/base-command.ts";
 import { textArg } from "../cli/flags.ts";
 import { chunksOf, openInput } from "../cli/io/input.ts";
-import { endingAtOnce, removeForGood } from "../cli/io/interruption.ts";
+import { exitOnSignal, removeUntilGone } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
-import { printableLine } from "../cli/io/text.ts";
-import { nextCommand, rememberTarget, serveCommand } from "../cli/target/next-command.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { nextCommand, setTarget, serveCommand } from "../cli/target/next-command.ts";
 import { readSettings } from "../cli/target/place.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { byteCount } from "../domain/formats.ts";
 
-export default class Restore extends BaseCommand {
+export default class Restore extends ConfigCommand {
   static override usage = "restore FILE [--force]";
   static override summary = "Make a backup the data of a folder.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
@@ -34,7 +34,7 @@ All is then as it was when the backup was made, the tokens too: those of the bac
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
-    rememberTarget(flags);
+    setTarget(flags);
     const { loadRestore } = await import("../app/server.ts");
     const { mustBeBackup, restore } = await loadRestore();
     if (args.file !== "-") mustBeBackup(args.file, config.data);
@@ -50,12 +50,12 @@ All is then as it was when the backup was made, the tokens too: those of the bac
         nowMs: Date.now(),
         onUnfinished: (path) => unfinished.push(path),
       });
-    const data = await endingAtOnce(act, () => unfinished.forEach(removeForGood)).finally(() =>
+    const data = await exitOnSignal(act, () => unfinished.forEach(removeUntilGone)).finally(() =>
       // It may have been refused before any of it was read.
       stream.destroy(),
     );
     await this.outputFor(flags).record({ data }, COLUMNS);
-    if (config.auth.mode === "token") note(printableLine(tokensNote(data)));
+    if (config.auth.mode === "token") note(escapeControl(tokensNote(data)));
     for (const line of nextNotes(data)) note(line);
     note(`Start it with: ${serveCommand()}`);
     return EXIT.done;
@@ -123,21 +123,21 @@ interface Shown {
 }
 
 const COLUMNS: readonly Column<Shown>[] = [
-  { title: "File", of: ({ file }) => file, block: true },
-  { title: "Size", of: ({ bytes }) => byteCount(bytes) },
+  { title: "File", value: ({ file }) => file, block: true },
+  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
   {
     title: "Form",
-    of: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
+    value: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
   },
-  { title: "Actions", of: ({ actions }) => actions },
-  { title: "Subscriptions", of: ({ subscriptions }) => subscriptions },
+  { title: "Actions", value: ({ actions }) => actions },
+  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
   {
     title: "Last event",
-    of: ({ last_event: id, last_event_at: at }) =>
+    value: ({ last_event: id, last_event_at: at }) =>
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
-  { title: "Next event", of: ({ next_event: id }) => id },
-  { title: "Waiting deliveries", of: ({ waiting_deliveries: count }) => count },
-  { title: "Tokens", of: ({ tokens }) => tokens },
-  { title: "Before", of: ({ kept }) => kept ?? undefined, block: true },
+  { title: "Next event", value: ({ next_event: id }) => id },
+  { title: "Waiting deliveries", value: ({ waiting_deliveries: count }) => count },
+  { title: "Tokens", value: ({ tokens }) => tokens },
+  { title: "Before", value: ({ kept }) => kept ?? undefined, block: true },
 ];

@@ -2,11 +2,11 @@ import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import type { RunningServer } from "../app/server.ts";
-import { BaseCommand } from "../cli/base-command.ts";
+import { ConfigCommand } from "../cli/base-command.ts";
 import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
-import { leaveInterruption } from "../cli/io/interruption.ts";
-import { printableLine } from "../cli/io/text.ts";
-import { faultsOfServer } from "../cli/report-error.ts";
+import { releaseSigint } from "../cli/io/interruption.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { setCrashLog } from "../cli/report-error.ts";
 import { contextInUse, readSettings } from "../cli/target/place.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -15,7 +15,7 @@ import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
-export default class Serve extends BaseCommand {
+export default class Serve extends ConfigCommand {
   static override usage =
     "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";
@@ -62,9 +62,9 @@ export default class Serve extends BaseCommand {
       dev && !loaded.places.has("log.level") ? "debug" : loaded.config.log.level;
     const level = levelOf({ config, places });
     const logger = await createLogger({ ...config.log, level });
-    faultsOfServer(level === "silent" ? undefined : logger);
+    setCrashLog(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
-    leaveInterruption();
+    releaseSigint();
     const isAtTerminal = process.stderr.isTTY;
     const signals = listenForStop(
       (code) => process.exit(code),
@@ -126,7 +126,7 @@ export default class Serve extends BaseCommand {
         configFile: how.file,
         tokenFile,
         needsToken: how.needsToken,
-        context: context === undefined ? undefined : printableLine(context),
+        context: context === undefined ? undefined : escapeControl(context),
         hasActions,
         cwd: process.cwd(),
         program,

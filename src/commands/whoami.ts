@@ -1,8 +1,8 @@
-import { EvregCommand } from "../cli/base-command.ts";
+import { TargetCommand } from "../cli/base-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import { identityColumns } from "../resources/tokens.ts";
 
-export default class Whoami extends EvregCommand {
+export default class Whoami extends TargetCommand {
   static override summary = "Show where commands act, who you are there, and what you may do.";
   static override description =
     "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
@@ -17,7 +17,7 @@ export default class Whoami extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(Whoami);
-    return this.withEvreg(flags, async (evreg, target) => {
+    return this.withTarget(flags, async (evreg, target) => {
       await this.outputFor(flags).record(await evreg.whoami(), identityColumns(target));
       return EXIT.done;
     });

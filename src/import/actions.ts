@@ -4,7 +4,7 @@ import { checkNewActionName } from "../domain/names.ts";
 import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../schema/pointers.ts";
-import { type Catalogue, type Message, type Omitted, refuse } from "./catalogue.ts";
+import { type Catalogue, type Message, type SkippedMessage, refuse } from "./catalogue.ts";
 import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
 import { Untranslatable } from "./source.ts";
 
@@ -28,7 +28,7 @@ export interface ImportOptions extends TranslateOptions {
 export function actionsIn(
   { source, messages, omitted }: Catalogue,
   options: ImportOptions,
-): { readonly actions: readonly ImportedAction[]; readonly omitted: readonly Omitted[] } {
+): { readonly actions: readonly ImportedAction[]; readonly omitted: readonly SkippedMessage[] } {
   const left = [...omitted];
   const byName = new Map<string, ImportedAction[]>();
   for (const message of messages) {

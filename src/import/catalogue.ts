@@ -9,7 +9,7 @@ export interface Catalogue {
   /** `info.title`, where it is a text. */
   readonly title: string | undefined;
   readonly messages: readonly Message[];
-  readonly omitted: readonly Omitted[];
+  readonly omitted: readonly SkippedMessage[];
 }
 
 /** Ten times those of the largest known; each takes its time to be said in Draft 7 and checked. */
@@ -23,7 +23,7 @@ const MOST_MESSAGES = 5_000;
 export function readCatalogue(document: unknown, name: string): Catalogue {
   const { source, find } = kindOf(document, name);
   const messages: Message[] = [];
-  const omitted: Omitted[] = [];
+  const omitted: SkippedMessage[] = [];
   for (const { read, ...known } of find(source, document as JsonObject)) {
     if (messages.length + omitted.length >= MOST_MESSAGES) {
       const most = MOST_MESSAGES.toLocaleString("en");
@@ -161,7 +161,7 @@ export interface Message {
 }
 
 /** What there is no action for, and why. */
-export interface Omitted {
+export interface SkippedMessage {
   readonly name: string;
   readonly place: string;
   readonly message: string;

@@ -1,27 +1,27 @@
 import type { Column } from "../cli/io/table.ts";
-import { printableJson, printableLine } from "../cli/io/text.ts";
+import { escapeControlInJson, escapeControl } from "../cli/io/text.ts";
 import { type Action, type ActionRevision, actionState } from "../domain/action.ts";
 import type { Difference } from "../schema/pointers.ts";
 
 export const ACTION_LIST: readonly Column<Action>[] = [
-  { title: "ACTION", of: (action) => action.action, shrinkTo: 16, whole: true },
-  { title: "APPLICATION", of: (action) => action.application, shrinkTo: 8 },
-  { title: "REVISION", of: (action) => action.revision, align: "right" },
-  { title: "STATE", of: actionState, tone: actionTone },
-  { title: "MODE", of: modeOf },
-  { title: "CREATED", of: (action) => action.timestamped, spare: 1, time: true },
+  { title: "ACTION", value: (action) => action.action, shrinkTo: 16, keepWhole: true },
+  { title: "APPLICATION", value: (action) => action.application, shrinkTo: 8 },
+  { title: "REVISION", value: (action) => action.revision, align: "right" },
+  { title: "STATE", value: actionState, color: actionTone },
+  { title: "MODE", value: modeOf },
+  { title: "CREATED", value: (action) => action.timestamped, dropOrder: 1, time: true },
 ];
 
 export const ACTION_RECORD: readonly Column<Action>[] = [
-  { title: "Action", of: (action) => action.action },
-  { title: "Application", of: (action) => action.application },
-  { title: "ID", of: (action) => action.rowid },
-  { title: "Revision", of: (action) => action.revision },
-  { title: "State", of: actionState, tone: actionTone },
-  { title: "Successor", of: (action) => action.successor ?? undefined },
-  { title: "Mode", of: modeOf },
-  { title: "Created", of: (action) => action.timestamped },
-  { title: "Schema", of: (action) => JSON.stringify(action.schemata, null, 2), block: true },
+  { title: "Action", value: (action) => action.action },
+  { title: "Application", value: (action) => action.application },
+  { title: "ID", value: (action) => action.rowid },
+  { title: "Revision", value: (action) => action.revision },
+  { title: "State", value: actionState, color: actionTone },
+  { title: "Successor", value: (action) => action.successor ?? undefined },
+  { title: "Mode", value: modeOf },
+  { title: "Created", value: (action) => action.timestamped },
+  { title: "Schema", value: (action) => JSON.stringify(action.schemata, null, 2), block: true },
 ];
 
 /** Of one that was just made or changed, whose schema is in a file of the person's own. */
@@ -30,11 +30,11 @@ export const ACTION_CHANGED = ACTION_RECORD.filter(({ block }) => block !== true
 /** @param changes what each revision changed, by its number */
 export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
   return [
-    { title: "REVISION", of: ({ revision }) => revision, align: "right" },
-    { title: "APPLIED", of: ({ timestamped }) => timestamped, time: true },
-    { title: "MODE", of: ({ admission }) => admission?.compatibility },
-    { title: "BREAKS", of: ({ admission }) => admission?.breaks, align: "right" },
-    { title: "CHANGES", of: ({ revision }) => changes.get(revision), shrinkTo: 16 },
+    { title: "REVISION", value: ({ revision }) => revision, align: "right" },
+    { title: "APPLIED", value: ({ timestamped }) => timestamped, time: true },
+    { title: "MODE", value: ({ admission }) => admission?.compatibility },
+    { title: "BREAKS", value: ({ admission }) => admission?.breaks, align: "right" },
+    { title: "CHANGES", value: ({ revision }) => changes.get(revision), shrinkTo: 16 },
   ];
 }
 
@@ -69,10 +69,10 @@ export function differencesInShort(differences: readonly Difference[]): string {
 }
 
 function place({ kind, pointer }: Difference): string {
-  return `${SIGN[kind]} ${printableLine(pointer || "(root)")}`;
+  return `${SIGN[kind]} ${escapeControl(pointer || "(root)")}`;
 }
 
 function shown(value: unknown): string {
-  const json = printableJson(JSON.stringify(value));
+  const json = escapeControlInJson(JSON.stringify(value));
   return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE).toWellFormed()}…` : json;
 }

@@ -15,17 +15,17 @@ export function shownContext({ name, url, token }: Context, inUse: string | unde
 }
 
 export const CONTEXT_LIST: readonly Column<ContextShown>[] = [
-  { title: "CONTEXT", of: ({ name }) => name, shrinkTo: 8 },
-  { title: "URL", of: ({ url }) => url, shrinkTo: 16 },
-  { title: "TOKEN", of: ({ has_token }) => (has_token ? "kept" : "none") },
-  { title: "IN USE", of: ({ in_use }) => (in_use ? "yes" : ""), tone: () => "green" },
+  { title: "CONTEXT", value: ({ name }) => name, shrinkTo: 8 },
+  { title: "URL", value: ({ url }) => url, shrinkTo: 16 },
+  { title: "TOKEN", value: ({ has_token }) => (has_token ? "kept" : "none") },
+  { title: "IN USE", value: ({ in_use }) => (in_use ? "yes" : ""), color: () => "green" },
 ];
 
 export const CONTEXT_RECORD: readonly Column<ContextShown>[] = [
-  { title: "Context", of: ({ name }) => name },
-  { title: "URL", of: ({ url }) => url },
-  { title: "Token", of: ({ has_token }) => (has_token ? "kept" : "none") },
-  { title: "In use", of: ({ in_use }) => (in_use ? "yes" : "no") },
+  { title: "Context", value: ({ name }) => name },
+  { title: "URL", value: ({ url }) => url },
+  { title: "Token", value: ({ has_token }) => (has_token ? "kept" : "none") },
+  { title: "In use", value: ({ in_use }) => (in_use ? "yes" : "no") },
 ];
 
 /** Nothing is kept of it any more. */

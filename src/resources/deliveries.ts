@@ -1,48 +1,48 @@
-import { type Column, id } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import type { Attempt, Delivery, DeliveryStatus } from "../domain/delivery.ts";
 
 export const DELIVERY_LIST: readonly Column<Delivery>[] = [
-  { ...id, of: (delivery) => delivery.rowid },
-  { title: "EVENT", of: (delivery) => delivery.event_id, align: "right", spare: 3 },
-  { title: "ACTION", of: (delivery) => delivery.action, shrinkTo: 10, spare: 4, whole: true },
-  { title: "SUBSCRIPTION", of: subscriptionOf, shrinkTo: 12, spare: 1 },
-  { title: "STATUS", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
-  { title: "ATTEMPTS", of: (delivery) => delivery.attempt, align: "right" },
+  { ...ID_COLUMN, value: (delivery) => delivery.rowid },
+  { title: "EVENT", value: (delivery) => delivery.event_id, align: "right", dropOrder: 3 },
+  { title: "ACTION", value: (delivery) => delivery.action, shrinkTo: 10, dropOrder: 4, keepWhole: true },
+  { title: "SUBSCRIPTION", value: subscriptionOf, shrinkTo: 12, dropOrder: 1 },
+  { title: "STATUS", value: (delivery) => delivery.status, color: (delivery) => toneOf(delivery.status) },
+  { title: "ATTEMPTS", value: (delivery) => delivery.attempt, align: "right" },
   {
     title: "NEXT OR END",
-    of: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
+    value: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
     time: "recent",
   },
-  { title: "LAST ERROR", of: (delivery) => delivery.last_error, shrinkTo: 8, spare: 2 },
+  { title: "LAST ERROR", value: (delivery) => delivery.last_error, shrinkTo: 8, dropOrder: 2 },
 ];
 
 export const DELIVERY_RECORD: readonly Column<Delivery>[] = [
-  { title: "Delivery", of: (delivery) => delivery.rowid },
-  { title: "Event", of: (delivery) => delivery.event_id },
-  { title: "Action", of: (delivery) => delivery.action },
-  { title: "Subscription", of: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}` },
-  { title: "Status", of: (delivery) => delivery.status, tone: (delivery) => toneOf(delivery.status) },
-  { title: "Attempts", of: (delivery) => delivery.attempt },
-  { title: "Next attempt", of: (delivery) => delivery.next_attempt_at ?? undefined },
-  { title: "Last error", of: (delivery) => delivery.last_error ?? undefined },
-  { title: "Created", of: (delivery) => delivery.timestamped },
-  { title: "Finished", of: (delivery) => delivery.finished_at ?? undefined },
+  { title: "Delivery", value: (delivery) => delivery.rowid },
+  { title: "Event", value: (delivery) => delivery.event_id },
+  { title: "Action", value: (delivery) => delivery.action },
+  { title: "Subscription", value: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}` },
+  { title: "Status", value: (delivery) => delivery.status, color: (delivery) => toneOf(delivery.status) },
+  { title: "Attempts", value: (delivery) => delivery.attempt },
+  { title: "Next attempt", value: (delivery) => delivery.next_attempt_at ?? undefined },
+  { title: "Last error", value: (delivery) => delivery.last_error ?? undefined },
+  { title: "Created", value: (delivery) => delivery.timestamped },
+  { title: "Finished", value: (delivery) => delivery.finished_at ?? undefined },
 ];
 
 export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
-  { title: "ATTEMPT", of: (attempt) => attempt.attempt, align: "right" },
-  { title: "STARTED", of: (attempt) => attempt.started_at },
-  { title: "MS", of: (attempt) => attempt.duration_ms, align: "right" },
-  { title: "DNS", of: (attempt) => attempt.dns_ms, align: "right", spare: 1 },
-  { title: "CONNECT", of: (attempt) => attempt.connect_ms, align: "right", spare: 2 },
-  { title: "FIRST BYTE", of: (attempt) => attempt.first_byte_ms, align: "right", spare: 3 },
+  { title: "ATTEMPT", value: (attempt) => attempt.attempt, align: "right" },
+  { title: "STARTED", value: (attempt) => attempt.started_at },
+  { title: "MS", value: (attempt) => attempt.duration_ms, align: "right" },
+  { title: "DNS", value: (attempt) => attempt.dns_ms, align: "right", dropOrder: 1 },
+  { title: "CONNECT", value: (attempt) => attempt.connect_ms, align: "right", dropOrder: 2 },
+  { title: "FIRST BYTE", value: (attempt) => attempt.first_byte_ms, align: "right", dropOrder: 3 },
   {
     title: "OUTCOME",
-    of: (attempt) => attempt.outcome,
-    tone: (attempt) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[attempt.outcome],
+    value: (attempt) => attempt.outcome,
+    color: (attempt) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[attempt.outcome],
   },
-  { title: "ANSWER", of: (attempt) => attempt.status_code ?? attempt.error_code },
-  { title: "BODY", of: (attempt) => attempt.response, shrinkTo: 6 },
+  { title: "ANSWER", value: (attempt) => attempt.status_code ?? attempt.error_code },
+  { title: "BODY", value: (attempt) => attempt.response, shrinkTo: 6 },
 ];
 
 function toneOf(status: DeliveryStatus): "green" | "yellow" | "red" | "dim" {

@@ -1,19 +1,19 @@
-import { type Column, id } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import type { Event } from "../domain/event.ts";
 
 export const EVENT_LIST: readonly Column<Event>[] = [
-  { ...id, of: (event) => event.rowid },
-  { title: "ACTION", of: (event) => event.action, shrinkTo: 12, whole: true },
-  { title: "PUBLISHED", of: (event) => event.timestamped, time: true },
-  { title: "PAYLOAD", of: (event) => preview(event), shrinkTo: 12 },
+  { ...ID_COLUMN, value: (event) => event.rowid },
+  { title: "ACTION", value: (event) => event.action, shrinkTo: 12, keepWhole: true },
+  { title: "PUBLISHED", value: (event) => event.timestamped, time: true },
+  { title: "PAYLOAD", value: (event) => preview(event), shrinkTo: 12 },
 ];
 
 export const EVENT_RECORD: readonly Column<Event>[] = [
-  { title: "Event", of: (event) => event.rowid },
-  { title: "Action", of: (event) => event.action },
-  { title: "Revision", of: (event) => event.revision },
-  { title: "Published", of: (event) => event.timestamped },
-  { title: "Payload", of: (event) => event.payload.text(), block: true },
+  { title: "Event", value: (event) => event.rowid },
+  { title: "Action", value: (event) => event.action },
+  { title: "Revision", value: (event) => event.revision },
+  { title: "Published", value: (event) => event.timestamped },
+  { title: "Payload", value: (event) => event.payload.text(), block: true },
 ];
 
 /** Without the payload, which the person who published it has just typed. */

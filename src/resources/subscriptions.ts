@@ -1,47 +1,47 @@
-import { type Column, id } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 
 export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
-  { ...id, of: (subscription) => subscription.rowid },
-  { title: "APPLICATION", of: (subscription) => subscription.application, shrinkTo: 8, whole: true },
-  { title: "SUBSCRIPTION", of: (subscription) => subscription.subscription, shrinkTo: 8, whole: true },
-  { title: "ACTION", of: (subscription) => subscription.action, shrinkTo: 12, whole: true },
-  { title: "STATE", of: stateOf, tone: toneOfState },
-  { title: "RETRIES", of: (subscription) => subscription.max_retries, align: "right", spare: 1 },
-  { title: "HANDLER", of: (subscription) => subscription.handler, shrinkTo: 20, cut: "middle" },
+  { ...ID_COLUMN, value: (subscription) => subscription.rowid },
+  { title: "APPLICATION", value: (subscription) => subscription.application, shrinkTo: 8, keepWhole: true },
+  { title: "SUBSCRIPTION", value: (subscription) => subscription.subscription, shrinkTo: 8, keepWhole: true },
+  { title: "ACTION", value: (subscription) => subscription.action, shrinkTo: 12, keepWhole: true },
+  { title: "STATE", value: stateOf, color: toneOfState },
+  { title: "RETRIES", value: (subscription) => subscription.max_retries, align: "right", dropOrder: 1 },
+  { title: "HANDLER", value: (subscription) => subscription.handler, shrinkTo: 20, cut: "middle" },
 ];
 
 export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
-  { title: "ID", of: (subscription) => subscription.rowid },
-  { title: "Application", of: (subscription) => subscription.application },
-  { title: "Subscription", of: (subscription) => subscription.subscription },
-  { title: "Action", of: (subscription) => subscription.action },
-  { title: "Handler", of: (subscription) => subscription.handler },
-  { title: "Retries", of: (subscription) => subscription.max_retries },
-  { title: "State", of: stateOf, tone: toneOfState },
-  { title: "Reason", of: (subscription) => subscription.disabled_reason ?? undefined },
-  { title: "Bearer", of: bearerOf },
-  { title: "Filter", of: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)) },
-  { title: "Rate limit", of: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`) },
-  { title: "In flight", of: ({ max_in_flight: most }) => (most === null ? undefined : `at most ${most}`) },
+  { title: "ID", value: (subscription) => subscription.rowid },
+  { title: "Application", value: (subscription) => subscription.application },
+  { title: "Subscription", value: (subscription) => subscription.subscription },
+  { title: "Action", value: (subscription) => subscription.action },
+  { title: "Handler", value: (subscription) => subscription.handler },
+  { title: "Retries", value: (subscription) => subscription.max_retries },
+  { title: "State", value: stateOf, color: toneOfState },
+  { title: "Reason", value: (subscription) => subscription.disabled_reason ?? undefined },
+  { title: "Bearer", value: bearerOf },
+  { title: "Filter", value: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)) },
+  { title: "Rate limit", value: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`) },
+  { title: "In flight", value: ({ max_in_flight: most }) => (most === null ? undefined : `at most ${most}`) },
   {
     title: "Timeout",
-    of: ({ timeout_ms: timeoutMs }) => (timeoutMs === null ? undefined : `${timeoutMs} ms`),
+    value: ({ timeout_ms: timeoutMs }) => (timeoutMs === null ? undefined : `${timeoutMs} ms`),
   },
-  { title: "Headers", of: headersOf, lines: true },
-  { title: "Waits", of: waitsOf },
-  { title: "Ordered", of: orderOf },
-  { title: "Old secret", of: oldSecretOf },
-  { title: "Failing since", of: (subscription) => subscription.failing_since ?? undefined },
-  { title: "Blocked by", of: blockOf },
-  { title: "Slowed until", of: (subscription) => subscription.slowed_until ?? undefined },
-  { title: "Created", of: (subscription) => subscription.timestamped },
+  { title: "Headers", value: headersOf, lines: true },
+  { title: "Waits", value: waitsOf },
+  { title: "Ordered", value: orderOf },
+  { title: "Old secret", value: oldSecretOf },
+  { title: "Failing since", value: (subscription) => subscription.failing_since ?? undefined },
+  { title: "Blocked by", value: blockOf },
+  { title: "Slowed until", value: (subscription) => subscription.slowed_until ?? undefined },
+  { title: "Created", value: (subscription) => subscription.timestamped },
 ];
 
 export const NEW_SUBSCRIPTION_RECORD: readonly Column<SubscriptionWithSecret>[] = [
   ...SUBSCRIPTION_RECORD,
-  { title: "Secret", of: (subscription) => subscription.secret },
+  { title: "Secret", value: (subscription) => subscription.secret },
 ];
 
 function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {

@@ -1,4 +1,4 @@
-import { type Column, id } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import type { Target } from "../cli/target/target.ts";
 import {
   type Identity,
@@ -10,24 +10,24 @@ import {
 } from "../domain/token.ts";
 
 export const TOKEN_LIST: readonly Column<Token>[] = [
-  { ...id, of: (token) => token.rowid },
-  { title: "NAME", of: (token) => token.name, shrinkTo: 8, whole: true },
-  { title: "SCOPES", of: (token) => token.scopes.join(" "), shrinkTo: 8 },
-  { title: "EXPIRES", of: (token) => token.expires_at ?? "never", time: true },
-  { title: "LAST USED", of: (token) => token.last_used_at ?? "never", time: true },
+  { ...ID_COLUMN, value: (token) => token.rowid },
+  { title: "NAME", value: (token) => token.name, shrinkTo: 8, keepWhole: true },
+  { title: "SCOPES", value: (token) => token.scopes.join(" "), shrinkTo: 8 },
+  { title: "EXPIRES", value: (token) => token.expires_at ?? "never", time: true },
+  { title: "LAST USED", value: (token) => token.last_used_at ?? "never", time: true },
 ];
 
 export const TOKEN_RECORD: readonly Column<Token>[] = [
-  { title: "ID", of: (token) => token.rowid },
-  { title: "Name", of: (token) => token.name },
-  { title: "Scopes", of: (token) => token.scopes.join(" ") },
-  { title: "Expires", of: (token) => token.expires_at ?? "never" },
-  { title: "Created", of: (token) => token.timestamped },
+  { title: "ID", value: (token) => token.rowid },
+  { title: "Name", value: (token) => token.name },
+  { title: "Scopes", value: (token) => token.scopes.join(" ") },
+  { title: "Expires", value: (token) => token.expires_at ?? "never" },
+  { title: "Created", value: (token) => token.timestamped },
 ];
 
 export const NEW_TOKEN_RECORD: readonly Column<TokenWithSecret>[] = [
   ...TOKEN_RECORD,
-  { title: "Token", of: (token) => token.token },
+  { title: "Token", value: (token) => token.token },
 ];
 
 export const SCOPE_MAY: Readonly<Record<ScopeName, string>> = {
@@ -49,16 +49,16 @@ function scopeInWords(scope: Scope): string {
 
 /** Who a token makes of its holder, and where. */
 export function identityColumns({
-  where,
+  location: where,
   kind,
   context,
 }: Omit<Target, "evreg">): readonly Column<Identity>[] {
   return [
-    { title: "You are", of: ({ name }) => name },
-    { title: kind === "remote" ? "On" : "On the data folder", of: () => where },
-    { title: "Context", of: () => context },
-    { title: "You may", of: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
-    { title: "Expires", of: ({ expires_at }) => expires_at ?? "never" },
-    { title: "Data", of: ({ data_id }) => data_id },
+    { title: "You are", value: ({ name }) => name },
+    { title: kind === "remote" ? "On" : "On the data folder", value: () => where },
+    { title: "Context", value: () => context },
+    { title: "You may", value: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
+    { title: "Expires", value: ({ expires_at }) => expires_at ?? "never" },
+    { title: "Data", value: ({ data_id }) => data_id },
   ];
 }

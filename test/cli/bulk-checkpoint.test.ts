@@ -10,7 +10,7 @@ import {
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BulkSource } from "../../src/cli/publish/bulk-input.ts";
-import { mustDiffer, Rejects } from "../../src/cli/publish/bulk-report.ts";
+import { assertDistinctPaths, RejectFile } from "../../src/cli/publish/bulk-report.ts";
 import { Checkpoint, type CheckpointOptions } from "../../src/cli/publish/checkpoint.ts";
 import { temporaryFolder } from "../support/program.ts";
 
@@ -190,12 +190,12 @@ test("one of an older form is refused, and what is no checkpoint is left as it i
 });
 
 test("refused lines behind the checkpoint are taken back, so that each is there once", () => {
-  const first = new Rejects(at("refused"), 0);
+  const first = new RejectFile(at("refused"), 0);
   first.add(lineOf(1, '{"\u00e9'), { ...REFUSAL, details: { field: "a.b" } });
   const kept = first.bytes;
   first.add(lineOf(2), REFUSAL);
   first.close();
-  const second = new Rejects(at("refused"), kept);
+  const second = new RejectFile(at("refused"), kept);
   second.add(lineOf(2, "y"), REFUSAL);
   second.add({ number: 3, bytes: undefined, endsAt: 0 }, REFUSAL);
   second.sync();
@@ -212,19 +212,19 @@ test("refused lines behind the checkpoint are taken back, so that each is there 
     { line: 2, code: 422, error: "No.", text: "y" },
     { line: 3, code: 422, error: "No." },
   ]);
-  expect(() => new Rejects(at("refused"), 10_000)).toThrow("shorter than the checkpoint says");
-  expect(() => new Rejects(at("gone"), 1)).toThrow("shorter than the checkpoint says");
-  expect(() => new Rejects(folder.path, 0)).toThrow("could not be written (EISDIR");
+  expect(() => new RejectFile(at("refused"), 10_000)).toThrow("shorter than the checkpoint says");
+  expect(() => new RejectFile(at("gone"), 1)).toThrow("shorter than the checkpoint says");
+  expect(() => new RejectFile(folder.path, 0)).toThrow("could not be written (EISDIR");
 });
 
 test("no file is both read and written, by whatever name", () => {
   symlinkSync(at("events"), at("link"));
   mkdirSync(at("sub"));
-  expect(() => mustDiffer({ "--batch": at("events"), "--rejects": at("link") })).toThrow(
+  expect(() => assertDistinctPaths({ "--batch": at("events"), "--rejects": at("link") })).toThrow(
     "name the same file",
   );
-  expect(() => mustDiffer({ "--checkpoint": at("new"), "--rejects": `${folder.path}/sub/../new` })).toThrow(
-    "--checkpoint and --rejects name the same file",
-  );
-  mustDiffer({ "--batch": "-", "--checkpoint": undefined, "--rejects": at("new") });
+  expect(() =>
+    assertDistinctPaths({ "--checkpoint": at("new"), "--rejects": `${folder.path}/sub/../new` }),
+  ).toThrow("--checkpoint and --rejects name the same file");
+  assertDistinctPaths({ "--batch": "-", "--checkpoint": undefined, "--rejects": at("new") });
 });

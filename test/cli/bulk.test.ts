@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RecentRate } from "../../src/cli/io/progress.ts";
-import { patiently, type PublishItems } from "../../src/cli/publish/bulk-batch.ts";
+import { withRetry, type PublishItems } from "../../src/cli/publish/bulk-batch.ts";
 import type { Line } from "../../src/cli/publish/bulk-input.ts";
 import {
   type BulkOptions,
@@ -8,7 +8,7 @@ import {
   NOTHING_SETTLED,
   publishLines,
 } from "../../src/cli/publish/bulk-run.ts";
-import { onlyTo } from "../../src/cli/publish/bulk.ts";
+import { pinDataId } from "../../src/cli/publish/bulk.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../../src/domain/event.ts";
 import { type BatchItem, readItem } from "../../src/domain/publish-body.ts";
@@ -155,7 +155,7 @@ function unsteady(...failures: (Error | BatchResult)[]) {
   const told: string[] = [];
   let tries = 0;
   let timeMs = 0;
-  const publish = patiently(
+  const publish = withRetry(
     (items) => {
       const failure = failures[tries];
       tries += 1;
@@ -185,7 +185,7 @@ const unreachable = (cause: string) => new EvregError("unreachable", "No.", { ca
 
 test("what is published names its data, and a server that has other data ends the bulk", async () => {
   const asked: unknown[] = [];
-  const publish = onlyTo("a", (items, how) => {
+  const publish = pinDataId("a", (items, how) => {
     asked.push(how);
     if (asked.length < 2) return Promise.resolve(taken(items));
     const field = asked.length === 2 ? "data_id" : "idempotency_key";

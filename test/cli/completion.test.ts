@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Harness, startHarness } from "../http/harness.ts";
-import { slotAt, unquoted, wordsOf } from "../../src/cli/completion.ts";
+import { completionAt, unquoted, wordsOf } from "../../src/cli/completion.ts";
 import { SCRIPTS } from "../../src/commands/completion.ts";
 import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
@@ -23,7 +23,7 @@ describe("what can be typed next", () => {
   });
 
   /** The line's words, the last one still being typed. */
-  const at = (line: string) => slotAt(wordsOf(`evreg ${line}`).slice(1), config);
+  const at = (line: string) => completionAt(wordsOf(`evreg ${line}`).slice(1), config);
   const wordsAt = (line: string) => {
     const slot = at(line);
     return slot.kind === "words" ? slot.candidates.map(({ value }) => value) : slot;

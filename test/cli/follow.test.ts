@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { progressOf } from "../../src/cli/io/progress.ts";
-import { followDeliveries } from "../../src/cli/publish/wait.ts";
+import { pollDeliveries } from "../../src/cli/publish/wait.ts";
 import type { Delivery, DeliveryStatus } from "../../src/domain/delivery.ts";
 
 function delivery(status: DeliveryStatus, rowid = 1): Delivery {
@@ -37,7 +37,7 @@ function follow(
       return { data: (steps[look] ?? []).map((status, at) => delivery(status, at + 1)) };
     },
   };
-  const followed = followDeliveries(events, 42, {
+  const followed = pollDeliveries(events, 42, {
     signal: controller.signal,
     timeoutMs,
     nowMs: () => nowMs,

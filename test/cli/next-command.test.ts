@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { nextCommand, rememberTarget, serveCommand } from "../../src/cli/target/next-command.ts";
+import { nextCommand, setTarget, serveCommand } from "../../src/cli/target/next-command.ts";
 
-afterEach(() => rememberTarget({}));
+afterEach(() => setTarget({}));
 
 test("a command that is named next is as bare as the one before it", () => {
   expect(nextCommand("deliveries get 7")).toBe("evreg deliveries get 7");
@@ -9,11 +9,11 @@ test("a command that is named next is as bare as the one before it", () => {
 });
 
 test("it acts where that one was told to, and says no token", () => {
-  rememberTarget({ url: "https://events.example.com", token: "evreg_secret" });
+  setTarget({ url: "https://events.example.com", token: "evreg_secret" });
   expect(nextCommand("deliveries get 7")).toBe(
     "evreg deliveries get 7 --url https://events.example.com --token TOKEN",
   );
-  rememberTarget({ data: "my data", config: "it's.yaml" });
+  setTarget({ data: "my data", config: "it's.yaml" });
   expect(nextCommand("events")).toBe(String.raw`evreg events --data 'my data' --config 'it'\''s.yaml'`);
   expect(serveCommand()).toBe(String.raw`evreg serve --data 'my data' --config 'it'\''s.yaml'`);
 });

@@ -1,6 +1,6 @@
 import { assert, jsonValue, property, string } from "fast-check";
 import { expect, test } from "vitest";
-import { printableJson, printableLine, printableLines } from "../../src/cli/io/text.ts";
+import { escapeControlInJson, escapeControl, escapeControlKeepingLines } from "../../src/cli/io/text.ts";
 
 // Everything a terminal may act on instead of showing it.
 // oxlint-disable-next-line no-control-regex
@@ -9,8 +9,8 @@ const ACTING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066
 test("whatever comes in, a line holds nothing that acts on a terminal", () => {
   assert(
     property(string({ unit: "binary" }), (text) => {
-      expect(printableLine(text)).not.toMatch(ACTING);
-      expect(printableLines(text).replaceAll("\n", "")).not.toMatch(ACTING);
+      expect(escapeControl(text)).not.toMatch(ACTING);
+      expect(escapeControlKeepingLines(text).replaceAll("\n", "")).not.toMatch(ACTING);
     }),
   );
 });
@@ -19,13 +19,13 @@ test("made printable, JSON is still the same document", () => {
   assert(
     property(jsonValue({ stringUnit: "binary" }), (value) => {
       const json = JSON.stringify(value);
-      expect(JSON.parse(printableJson(json))).toEqual(JSON.parse(json));
-      expect(printableJson(json)).not.toMatch(ACTING);
+      expect(JSON.parse(escapeControlInJson(json))).toEqual(JSON.parse(json));
+      expect(escapeControlInJson(json)).not.toMatch(ACTING);
     }),
   );
 });
 
 test("what was there can still be told", () => {
-  expect(printableLine("a\u001b[31mb\r\n\tc\u0000")).toBe("a\\e[31mb\\r\\n\\tc\\u0000");
-  expect(printableLine("naïve 注文 👍🏽")).toBe("naïve 注文 👍🏽");
+  expect(escapeControl("a\u001b[31mb\r\n\tc\u0000")).toBe("a\\e[31mb\\r\\n\\tc\\u0000");
+  expect(escapeControl("naïve 注文 👍🏽")).toBe("naïve 注文 👍🏽");
 });

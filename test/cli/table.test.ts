@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
-import { textWidth, truncateBefore } from "../../src/cli/io/text.ts";
+import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { ACTION_LIST } from "../../src/resources/actions.ts";
@@ -16,10 +16,10 @@ interface Row {
 }
 
 const COLUMNS: Column<Row>[] = [
-  { title: "ID", of: (row) => row.id, align: "right" },
-  { title: "NAME", of: (row) => row.name, shrinkTo: 6 },
-  { title: "AT", of: (row) => row.at },
-  { title: "PAYLOAD", of: (row) => row.payload, shrinkTo: 8 },
+  { title: "ID", value: (row) => row.id, align: "right" },
+  { title: "NAME", value: (row) => row.name, shrinkTo: 6 },
+  { title: "AT", value: (row) => row.at },
+  { title: "PAYLOAD", value: (row) => row.payload, shrinkTo: 8 },
 ];
 const AT = "2027-01-31T10:20:30.400Z";
 const ROWS: Row[] = [
@@ -64,7 +64,7 @@ test.each([20, 40])("at %i columns each record becomes a block, and loses nothin
 test("a spare column gives way before a row becomes a block, the lowest first, and none where that does not help", () => {
   const columns = COLUMNS.map((column): Column<Row> => {
     const spare = { AT: 2, NAME: 1 }[column.title];
-    return spare === undefined ? column : { ...column, spare };
+    return spare === undefined ? column : { ...column, dropOrder: spare };
   });
   const titles = (width: number | undefined): string =>
     columnsFor(columns, ROWS, width)
@@ -213,15 +213,15 @@ test("escape sequences in names and values stay text", () => {
 
 test("a block keeps its line breaks and nothing else that acts on a terminal", () => {
   const block: Column<Row>[] = [
-    { title: "Payload", of: () => '{\n\t"a": "\u001b]0;x\u0007"\n}', block: true },
+    { title: "Payload", value: () => '{\n\t"a": "\u001b]0;x\u0007"\n}', block: true },
   ];
   expect(renderRecord(block, ROWS[0] as Row, 40)).toBe('Payload\n  {\n  \\t"a": "\\e]0;x\\u0007"\n  }\n');
 });
 
 test("a value of several lines stands beside its title, a line each", () => {
   const columns: Column<{ text: string }>[] = [
-    { title: "Id", of: () => 1 },
-    { title: "Headers", of: ({ text }) => text, lines: true },
+    { title: "Id", value: () => 1 },
+    { title: "Headers", value: ({ text }) => text, lines: true },
   ];
   const record = { text: "X-A: 1\nX-B: \u001b[2J" };
   expect(renderRecord(columns, record, undefined)).toBe(
@@ -237,5 +237,5 @@ test.each([
   ["注文注文", 6, "middle", "注…文"],
   ["abcdefgh", 1, "middle", "…"],
 ] as const)("%s cut to %i at the %s", (text, width, part, cut) => {
-  expect(truncateBefore(text, width, part)).toBe(cut);
+  expect(truncateAt(text, width, part)).toBe(cut);
 });

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { printableLines } from "../../src/cli/io/text.ts";
+import { escapeControlKeepingLines } from "../../src/cli/io/text.ts";
 import { compilerComplaints } from "../support/typescript.ts";
 import { useServed } from "./served.ts";
 
@@ -125,7 +125,7 @@ test("a sample is a payload that can be published, the same for the same seed", 
 test("a sample shows nothing that acts on a terminal as it is, and has the same value", async () => {
   const text = await run(["actions", "sample", "hostile", "--seed", "1"]);
   const line = await run(["actions", "sample", "hostile", "--seed", "1", "--output", "jsonl"]);
-  for (const { stdout } of [text, line]) expect(printableLines(stdout)).toBe(stdout);
+  for (const { stdout } of [text, line]) expect(escapeControlKeepingLines(stdout)).toBe(stdout);
   expect(JSON.parse(text.stdout)).toEqual({ [NAME]: NAME });
   expect(JSON.parse(line.stdout)).toEqual({ action: "hostile", payload: { [NAME]: NAME } });
 });

@@ -13,7 +13,9 @@ module.enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compi
 // The build: the commands oclif loads come from there, and must share its modules.
 const built = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href;
 const { runCommandLine } = (await import(built("cli/main.js"))) as typeof Main;
-const { rememberTarget } = (await import(built("cli/target/next-command.js"))) as typeof NextCommand;
+const { setTarget: rememberTarget } = (await import(
+  built("cli/target/next-command.js")
+)) as typeof NextCommand;
 const account = new URL("../../bin/unknown-account.js", import.meta.url).href;
 const { setMissingAccount } = (await import(account)) as { setMissingAccount: () => void };
 

@@ -4,10 +4,10 @@ import { type FileHandle, link, open, readFile, rename, rm } from "node:fs/promi
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { syncFile, syncFolderOf } from "../../runtime/files.ts";
-import { usage } from "../usage-errors.ts";
-import { endingAtOnce, removeForGood } from "./interruption.ts";
+import { usageError } from "../usage-errors.ts";
+import { exitOnSignal, removeUntilGone } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
-import { printableLine } from "./text.ts";
+import { escapeControl } from "./text.ts";
 
 /**
  * Writes a file of the person's own; it is on the disk once this is done. One that holds the same already is left alone, so
@@ -21,8 +21,8 @@ export async function writeFile(path: string, text: string): Promise<void> {
     await writeThrough(path, text);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") throw usage(`There is no folder for ${path}; make it first.`);
-    if (code === "EISDIR") throw usage(`${path} is a folder; name a file.`);
+    if (code === "ENOENT") throw usageError(`There is no folder for ${path}; make it first.`);
+    if (code === "EISDIR") throw usageError(`${path} is a folder; name a file.`);
     const [why = code] = message.split(", ");
     throw new EvregError("unavailable", `${path} could not be written (${why}).`, {}, { cause: error });
   }
@@ -48,7 +48,7 @@ const SYNC_BYTES = 8 * 1024 * 1024;
  * Whether a backup can get the name, as far as that is known before there is one.
  * @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder
  */
-export function mustBeFree(path: string, { force }: { readonly force: boolean }): void {
+export function assertWritable(path: string, { force }: { readonly force: boolean }): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw isFolder(path);
   if (!force && existsSync(path)) throw isThere(path);
 }
@@ -72,16 +72,16 @@ export async function writeBackup<T>(
   try {
     const file = await open(part, "wx", 0o600);
     try {
-      await writeGently(file, withProgress(backup, options.signal));
+      await writeWithSync(file, withProgress(backup, options.signal));
       await file.sync();
     } finally {
       await file.close();
     }
-    const checked = await endingAtOnce(
+    const checked = await exitOnSignal(
       () => options.check(part),
-      () => removeForGood(part),
+      () => removeUntilGone(part),
     );
-    await (options.force ? rename(part, path) : nameIt(part, path));
+    await (options.force ? rename(part, path) : linkIntoPlace(part, path));
     // Before the names are stored, so that it does not come back with a cut of the power.
     await rm(part, { force: true });
     syncFolderOf(path);
@@ -94,7 +94,7 @@ export async function writeBackup<T>(
 }
 
 /** A server on the same disk would wait for all of it with its next commit. */
-async function writeGently(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeWithSync(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
   let unsynced = 0;
   for await (const piece of content) {
     await file.writeFile(piece);
@@ -106,7 +106,7 @@ async function writeGently(file: FileHandle, content: AsyncIterable<Uint8Array>)
 }
 
 /** By a second name, which cannot take the place of a file that came meanwhile. */
-async function nameIt(part: string, path: string): Promise<void> {
+async function linkIntoPlace(part: string, path: string): Promise<void> {
   try {
     await link(part, path);
   } catch (error) {
@@ -114,7 +114,7 @@ async function nameIt(part: string, path: string): Promise<void> {
     if (code === "EEXIST") throw isThere(path);
     // A file system without second names.
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
-    mustBeFree(path, { force: false });
+    assertWritable(path, { force: false });
     await rename(part, path);
   }
 }
@@ -122,20 +122,20 @@ async function nameIt(part: string, path: string): Promise<void> {
 function isThere(path: string): EvregError {
   return new EvregError(
     "conflict",
-    `${printableLine(path)} is there already. Name another file, or replace it with --force.`,
+    `${escapeControl(path)} is there already. Name another file, or replace it with --force.`,
   );
 }
 
 function isFolder(path: string): EvregError {
-  return usage(`${printableLine(path)} is a folder; name a file.`);
+  return usageError(`${escapeControl(path)} is a folder; name a file.`);
 }
 
 function asFailure(error: unknown, path: string): unknown {
   if (error instanceof EvregError || !(error instanceof Error)) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined || error.name === "AbortError") return error;
-  const shown = printableLine(path);
-  if (code === "ENOENT") return usage(`There is no folder for ${shown}; make it first.`);
+  const shown = escapeControl(path);
+  if (code === "ENOENT") return usageError(`There is no folder for ${shown}; make it first.`);
   if (code === "EISDIR") return isFolder(path);
   const [why = code] = message.split(", ");
   return new EvregError("unavailable", `${shown} could not be written (${why}).`, {}, { cause: error });

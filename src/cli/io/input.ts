@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../../domain/error.ts";
 import { firstBadUtf8 } from "../../json/json-error.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 
 export interface Input {
   readonly stream: Readable;
@@ -13,17 +13,17 @@ export interface Input {
 }
 
 /** Bytes of what is read whole; some devices never end. */
-const MOST_BYTES = 256 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
 /** With it the opening of a pipe does not wait for somebody to write into it. Windows has neither. */
-const AT_ONCE = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
+const NON_BLOCKING = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
 
 /**
  * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
  * `usage` names what could not be read.
  */
-export async function readInput(path: string, mostBytes = MOST_BYTES): Promise<Uint8Array> {
+export async function readInput(path: string, mostBytes = MAX_BYTES): Promise<Uint8Array> {
   const { stream } = await openInput(path);
-  return whole(stream, path, mostBytes);
+  return readWhole(stream, path, mostBytes);
 }
 
 /**
@@ -32,13 +32,13 @@ export async function readInput(path: string, mostBytes = MOST_BYTES): Promise<U
  */
 export async function readRegularFile(path: string): Promise<Uint8Array> {
   try {
-    const file = await open(path, constants.O_RDONLY | AT_ONCE);
+    const file = await open(path, constants.O_RDONLY | NON_BLOCKING);
     const stat = await file.stat();
-    if (stat.isFile()) return await whole(file.createReadStream(), path, MOST_BYTES);
+    if (stat.isFile()) return await readWhole(file.createReadStream(), path, MAX_BYTES);
     await file.close();
     throw stat.isDirectory()
-      ? usage(`${path} is a folder; name a file.`)
-      : usage(
+      ? usageError(`${path} is a folder; name a file.`)
+      : usageError(
           `${path} is no file but a pipe or a device, and is not waited for. Remove it, or name it by itself.`,
         );
   } catch (error) {
@@ -46,13 +46,13 @@ export async function readRegularFile(path: string): Promise<Uint8Array> {
   }
 }
 
-async function whole(stream: Readable, path: string, mostBytes: number): Promise<Uint8Array> {
+async function readWhole(stream: Readable, path: string, mostBytes: number): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunksOf(stream, path)) {
     size += chunk.length;
     if (size > mostBytes) {
-      throw usage(
+      throw usageError(
         `${nameOf(path)} holds more than the ${mostBytes.toLocaleString("en")} bytes that are read at most; name a smaller file.`,
       );
     }
@@ -85,7 +85,7 @@ export async function openInput(path: string, fromByte = 0): Promise<Input> {
     const stat = await file.stat();
     if (stat.isDirectory()) {
       await file.close();
-      throw usage(`${path} is a folder; name a file.`);
+      throw usageError(`${path} is a folder; name a file.`);
     }
     const { size } = stat;
     return {
@@ -113,11 +113,11 @@ export function unreadable(path: string, error: unknown): Error {
   if (error instanceof EvregError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   const name = nameOf(path);
-  if (code === "EISDIR") return usage(`${name} is a folder; name a file.`);
-  if (code === "ENOENT") return usage(`There is no file ${path}. Use - to read from stdin.`);
+  if (code === "EISDIR") return usageError(`${name} is a folder; name a file.`);
+  if (code === "ENOENT") return usageError(`There is no file ${path}. Use - to read from stdin.`);
   // Node's message goes on with the system call: "EIO: i/o error, read".
   const [why = code] = message.split(", ");
-  return usage(`${name} cannot be read (${why}).`);
+  return usageError(`${name} cannot be read (${why}).`);
 }
 
 function nameOf(path: string): string {

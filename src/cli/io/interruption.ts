@@ -16,12 +16,12 @@ export function interruption(): AbortSignal {
   return controller.signal;
 }
 
-export function listenForInterruption(): void {
+export function listenForSigint(): void {
   process.on("SIGINT", onInterrupt);
 }
 
 /** For the server, which listens for its own signals. */
-export function leaveInterruption(): void {
+export function releaseSigint(): void {
   process.off("SIGINT", onInterrupt);
 }
 
@@ -30,19 +30,19 @@ export function leaveInterruption(): void {
  * the process on its way out. A signal then ends it as the system ends a program that knows nothing of signals.
  * @param cleanUp done before, at once
  */
-export async function endingAtOnce<T>(work: () => Promise<T>, cleanUp: () => void = () => {}): Promise<T> {
+export async function exitOnSignal<T>(work: () => Promise<T>, cleanUp: () => void = () => {}): Promise<T> {
   const end = (signal: NodeJS.Signals): void => {
     cleanUp();
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   };
-  leaveInterruption();
+  releaseSigint();
   process.on("SIGINT", end).on("SIGTERM", end);
   try {
     return await work();
   } finally {
     process.off("SIGINT", end).off("SIGTERM", end);
-    listenForInterruption();
+    listenForSigint();
   }
 }
 
@@ -56,6 +56,6 @@ function onInterrupt(): void {
 }
 
 /** For `endingAtOnce`: as long as it is there, as the thread that is about to open a file would make it anew. */
-export function removeForGood(path: string): void {
+export function removeUntilGone(path: string): void {
   while (existsSync(path)) rmSync(path, { force: true });
 }

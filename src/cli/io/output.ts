@@ -2,7 +2,7 @@ import { EvregError } from "../../domain/error.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { type Column, columnsFor, renderRecord, renderTable } from "./table.ts";
-import { printableJson, printableLine } from "./text.ts";
+import { escapeControlInJson, escapeControl } from "./text.ts";
 
 export type OutputFormat = "table" | "json" | "jsonl";
 
@@ -47,7 +47,9 @@ export class Output {
     const kept = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(kept, answer.data, width));
     const without = columns
-      .filter(({ title, of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)))
+      .filter(
+        ({ title, value: of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)),
+      )
       .map(({ title }) => title);
     if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
   }
@@ -65,7 +67,7 @@ export class Output {
   /** One JSON document. */
   async document(value: unknown): Promise<void> {
     const terminal = process.stdout.isTTY;
-    await writeOut(`${shown(encodeJson(value, terminal ? 2 : 0))}\n`);
+    await writeOut(`${jsonText(encodeJson(value, terminal ? 2 : 0))}\n`);
   }
 
   /** One record a line, whatever the format. */
@@ -73,7 +75,7 @@ export class Output {
     let text = "";
     for (const record of records) {
       // Line breaks between the tokens of a payload mean nothing in JSON, but would end the line here.
-      text += `${shown(encodeJson(record).replace(/[\r\n]+/g, " "))}\n`;
+      text += `${jsonText(encodeJson(record).replace(/[\r\n]+/g, " "))}\n`;
       if (text.length < WRITE_AT_ONCE) continue;
       await writeOut(text);
       text = "";
@@ -82,28 +84,28 @@ export class Output {
   }
 }
 
-function hasAny<T>(of: Column<T>["of"]): (record: T) => boolean {
+function hasAny<T>(of: Column<T>["value"]): (record: T) => boolean {
   return (record) => (of(record) ?? "") !== "";
 }
 
 /** As `writeOut`, for what is no text. */
 export function writeBytes(bytes: Uint8Array): Promise<void> {
-  return written(bytes);
+  return write(bytes);
 }
 
 /** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
 export function writeOut(text: string): Promise<void> {
-  return written(text);
+  return write(text);
 }
 
-function written(text: string | Uint8Array): Promise<void> {
+function write(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(notWritten(error)) : resolve()));
+    process.stdout.write(text, (error) => (error ? reject(outputError(error)) : resolve()));
   });
 }
 
 /** What a write to stdout failed with, for a person; as it came where nobody reads any more. */
-export function notWritten(error: NodeJS.ErrnoException): Error {
+export function outputError(error: NodeJS.ErrnoException): Error {
   if (error.code === "EPIPE") return error;
   const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
   return new EvregError("unavailable", message, {}, { cause: error });
@@ -121,8 +123,8 @@ export function terminalWidth(): number | undefined {
   return process.stdout.isTTY ? Math.max(20, process.stdout.columns) : undefined;
 }
 
-function shown(json: string): string {
-  return process.stdout.isTTY ? printableJson(json) : json;
+function jsonText(json: string): string {
+  return process.stdout.isTTY ? escapeControlInJson(json) : json;
 }
 
 /** For a command that holds the data folder itself: only what went wrong is worth a line among its output. */
@@ -130,6 +132,6 @@ export const stderrLogger: Logger = {
   tellsDebug: false,
   debug() {},
   info() {},
-  warn: (_fields, message) => void process.stderr.write(`Warning: ${printableLine(message)}\n`),
-  error: (_fields, message) => void process.stderr.write(`Error: ${printableLine(message)}\n`),
+  warn: (_fields, message) => void process.stderr.write(`Warning: ${escapeControl(message)}\n`),
+  error: (_fields, message) => void process.stderr.write(`Error: ${escapeControl(message)}\n`),
 };

@@ -113,7 +113,7 @@ export class RecentRate {
 }
 
 /** Shows on stderr how deliveries come along while somebody waits for them: one line, redrawn in its place. */
-interface FollowLine {
+interface LiveLine {
   update(deliveries: readonly Delivery[]): void;
   /** Takes the line away, so that what comes next begins where it stood. */
   clear(): void;
@@ -121,12 +121,12 @@ interface FollowLine {
 
 const CLEAR_LINE = "\r\u001b[K";
 
-const withoutLine: FollowLine = { update() {}, clear() {} };
+const NO_LINE: LiveLine = { update() {}, clear() {} };
 
 /** A line when stderr is a terminal that can redraw one, nothing elsewhere. */
-export function followLine(): FollowLine {
+export function liveLine(): LiveLine {
   const { stderr } = process;
-  if (!stderr.isTTY || process.env["TERM"] === "dumb") return withoutLine;
+  if (!stderr.isTTY || process.env["TERM"] === "dumb") return NO_LINE;
   let shown = "";
   const clear = (): void => {
     process.off("exit", clear);

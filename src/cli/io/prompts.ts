@@ -3,7 +3,7 @@ import { createInterface as createQuestions } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { interruption } from "./interruption.ts";
 
-export type Agreement = "yes" | "no" | "interrupted";
+export type Confirmation = "yes" | "no" | "interrupted";
 
 /** Whether somebody can be asked: a question is shown on stderr and answered on stdin. */
 export function canAsk(): boolean {
@@ -11,7 +11,7 @@ export function canAsk(): boolean {
 }
 
 /** Asks on the terminal. Anything but a yes is a no. */
-export async function agreed(question: string): Promise<Agreement> {
+export async function confirm(question: string): Promise<Confirmation> {
   const terminal = createQuestions({ input: process.stdin, output: process.stderr });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));

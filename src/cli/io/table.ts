@@ -1,22 +1,30 @@
 import { styleText } from "node:util";
-import { pad, printableLine, printableLines, textWidth, truncate, truncateBefore, wrap } from "./text.ts";
+import {
+  pad,
+  escapeControl,
+  escapeControlKeepingLines,
+  textWidth,
+  truncate,
+  truncateAt,
+  wrap,
+} from "./text.ts";
 
 /** One column of a listing, or one line of a single record. */
 export interface Column<T> {
   readonly title: string;
-  readonly of: (record: T) => string | number | boolean | null | undefined;
+  readonly value: (record: T) => string | number | boolean | null | undefined;
   readonly align?: "right";
   /** Fewest cells the column may be cut down to when the terminal is narrow; never cut when absent. */
   readonly shrinkTo?: number;
   /** Where it is cut: at the end if absent. */
   readonly cut?: "start" | "middle";
   /** What people copy: on a narrow terminal other columns give way first, and it is cut only where that is not enough. */
-  readonly whole?: boolean;
+  readonly keepWhole?: boolean;
   /** A time, ISO 8601 UTC; on a narrow terminal it is told to the minute, and a recent one without its year as well. */
   readonly time?: true | "recent";
   /** A listing goes without the column where the terminal is too narrow for all of them, the lowest first. */
-  readonly spare?: number;
-  readonly tone?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
+  readonly dropOrder?: number;
+  readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
   /** In a single record: the value stands under its title with its own line breaks. */
   readonly block?: boolean;
   /** In a single record: the value's lines stand below each other, beside the title. */
@@ -25,7 +33,7 @@ export interface Column<T> {
 
 const GAP = "  ";
 const NOTHING = "-";
-type Tone = "green" | "yellow" | "red" | "dim" | "bold";
+type Style = "green" | "yellow" | "red" | "dim" | "bold";
 
 /**
  * A listing as lines of at most `width` cells: columns that may shrink do so; where even that is not enough, each
@@ -40,19 +48,19 @@ export function renderTable<T>(
 ): string {
   const rows = cellsOf(columns, records);
   const natural = naturalWidths(columns, rows);
-  const widths = width === undefined ? natural : fit(columns, natural, width);
+  const widths = width === undefined ? natural : fitColumns(columns, natural, width);
   if (widths === undefined) {
     return records.map((record) => renderRecord(columns, record, width)).join("\n");
   }
-  const line = (cells: readonly string[], tone: (at: number) => Tone | undefined) =>
+  const line = (cells: readonly string[], tone: (at: number) => Style | undefined) =>
     cells
       .map((text, at) => {
         const room = widths[at] ?? 0;
         const { align, cut } = columns[at] ?? {};
-        const shown = cut === undefined ? truncate(text, room) : truncateBefore(text, room, cut);
+        const shown = cut === undefined ? truncate(text, room) : truncateAt(text, room, cut);
         const isLast = at === cells.length - 1 && align === undefined;
         const padded = isLast ? shown : pad(shown, room, align ?? "left");
-        return toned(padded, tone(at));
+        return styled(padded, tone(at));
       })
       .join(GAP)
       .trimEnd();
@@ -60,7 +68,7 @@ export function renderTable<T>(
     columns.map((column) => column.title),
     () => "bold",
   );
-  const body = records.map((record, row) => line(rows[row] ?? [], (at) => columns[at]?.tone?.(record)));
+  const body = records.map((record, row) => line(rows[row] ?? [], (at) => columns[at]?.color?.(record)));
   return [head, ...body].map((text) => `${text}\n`).join("");
 }
 
@@ -76,10 +84,10 @@ export function columnsFor<T>(
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
   const fits = (tried: readonly Column<T>[]): boolean =>
-    fit(tried, naturalWidths(tried, cellsOf(tried, records)), width) !== undefined;
+    fitColumns(tried, naturalWidths(tried, cellsOf(tried, records)), width) !== undefined;
   const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
-  const spare = filled.filter((column) => column.spare !== undefined);
-  spare.sort((one, other) => one.spare! - other.spare!);
+  const spare = filled.filter((column) => column.dropOrder !== undefined);
+  spare.sort((one, other) => one.dropOrder! - other.dropOrder!);
   const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
   const timed = [columns, filled, ...fewer].map((kept) => {
     const toMinute = kept.map(toTheMinute);
@@ -98,17 +106,17 @@ function neverCut<T>(column: Column<T>): Column<T> {
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
-  return column.whole === true ? neverCut(column) : column;
+  return column.keepWhole === true ? neverCut(column) : column;
 }
 
 function toTheMinute<T>(column: Column<T>): Column<T> {
   if (column.time === undefined) return column;
-  return { ...column, of: (record) => String(column.of(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
+  return { ...column, value: (record) => String(column.value(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
 }
 
 function withoutYear<T>(column: Column<T>): Column<T> {
   if (column.time !== "recent") return column;
-  return { ...column, of: (record) => String(column.of(record) ?? "").replace(/^\d{4}-/, "") };
+  return { ...column, value: (record) => String(column.value(record) ?? "").replace(/^\d{4}-/, "") };
 }
 
 function cellsOf<T>(columns: readonly Column<T>[], records: readonly T[]): readonly string[][] {
@@ -123,7 +131,7 @@ function naturalWidths<T>(columns: readonly Column<T>[], rows: readonly string[]
 
 /** One record as `title  value` lines; long values go on under themselves. */
 export function renderRecord<T>(columns: readonly Column<T>[], record: T, width: number | undefined): string {
-  const shown = columns.filter((column) => column.of(record) !== undefined);
+  const shown = columns.filter((column) => column.value(record) !== undefined);
   const label = Math.max(
     ...shown.filter((column) => !column.block).map((column) => textWidth(column.title)),
     0,
@@ -131,13 +139,16 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
   let text = "";
   for (const column of shown) {
     if (column.block) {
-      const value = printableLines(String(column.of(record) ?? "")).replaceAll("\n", `\n${GAP}`);
-      text += `${toned(column.title, "bold")}\n${GAP}${value}\n`;
+      const value = escapeControlKeepingLines(String(column.value(record) ?? "")).replaceAll(
+        "\n",
+        `\n${GAP}`,
+      );
+      text += `${styled(column.title, "bold")}\n${GAP}${value}\n`;
       continue;
     }
     const room = width === undefined ? undefined : Math.max(10, width - label - GAP.length);
     const values = column.lines
-      ? String(column.of(record) ?? "")
+      ? String(column.value(record) ?? "")
           .split("\n")
           .map(textOf)
       : [cell(column, record)];
@@ -145,7 +156,7 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
     text += lines
       .map((part, at) => {
         const title = pad(at === 0 ? column.title : "", label, "left");
-        return `${toned(title, "bold")}${GAP}${toned(part, column.tone?.(record))}`.trimEnd();
+        return `${styled(title, "bold")}${GAP}${styled(part, column.color?.(record))}`.trimEnd();
       })
       .map((part) => `${part}\n`)
       .join("");
@@ -154,19 +165,19 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
 }
 
 function cell<T>(column: Column<T>, record: T): string {
-  return textOf(column.of(record));
+  return textOf(column.value(record));
 }
 
-function textOf(value: ReturnType<Column<never>["of"]>): string {
-  return value === null || value === undefined || value === "" ? NOTHING : printableLine(String(value));
+function textOf(value: ReturnType<Column<never>["value"]>): string {
+  return value === null || value === undefined || value === "" ? NOTHING : escapeControl(String(value));
 }
 
-function toned(text: string, tone: Tone | undefined): string {
+function styled(text: string, tone: Style | undefined): string {
   return tone === undefined || text === "" ? text : styleText(tone, text, { stream: process.stdout });
 }
 
 /** Takes cells from the widest column that may still shrink, its title excepted; `undefined` when the rest is too wide all the same. */
-function fit<T>(
+function fitColumns<T>(
   columns: readonly Column<T>[],
   natural: readonly number[],
   width: number,
@@ -190,4 +201,4 @@ function fit<T>(
 // told to the minute first and whole columns give way, so that a row is one line on a terminal of 80 columns.
 
 /** How the number of a record stands in a listing. */
-export const id = { title: "ID", align: "right" } as const;
+export const ID_COLUMN = { title: "ID", align: "right" } as const;

@@ -18,17 +18,17 @@ const SHORT_FORMS: Readonly<Record<string, string>> = {
 };
 
 /** One line of text that does nothing to a terminal: control characters appear as `\n`, `\e`, `\u0007`. */
-export function printableLine(text: string): string {
+export function escapeControl(text: string): string {
   return text.replace(UNSAFE_IN_TEXT, visible);
 }
 
 /** As `printableLine`, with the line breaks kept. */
-export function printableLines(text: string): string {
+export function escapeControlKeepingLines(text: string): string {
   return text.replace(UNSAFE_BETWEEN_LINES, visible);
 }
 
 /** The same JSON document without characters that act on a terminal; for showing, not for passing bytes on. */
-export function printableJson(json: string): string {
+export function escapeControlInJson(json: string): string {
   return json.replace(UNSAFE_IN_JSON, escapeSequence);
 }
 
@@ -83,7 +83,7 @@ export function truncate(text: string, width: number): string {
 }
 
 /** As `truncate`, with what is missing left out in the middle, or at the start. */
-export function truncateBefore(text: string, width: number, part: "middle" | "start"): string {
+export function truncateAt(text: string, width: number, part: "middle" | "start"): string {
   if (textWidth(text) <= width) return text;
   const end = endOf(text, part === "start" ? width - 1 : Math.floor(width / 2));
   return `${truncate(text, width - textWidth(end))}${end}`;

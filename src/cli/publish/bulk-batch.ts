@@ -1,14 +1,14 @@
 import { type ErrorBody, EvregError, HTTP_STATUS } from "../../domain/error.ts";
 import { type BatchOptions, type BatchResult, type Event, EVENT_LIMITS } from "../../domain/event.ts";
 import { type BatchItem, EventLine } from "../../domain/publish-body.ts";
-import { printableLine } from "../io/text.ts";
+import { escapeControl } from "../io/text.ts";
 import type { Line } from "./bulk-input.ts";
 
 /** The longest line that still fits into the body of a batch by itself. */
 export const MAX_LINE_BYTES = EVENT_LIMITS.batchBytes - 1_024;
 
 /** A line with the event on it, or why it has none; the latter is sent as well, so that all are refused in their order. */
-export interface Pending {
+export interface BatchEntry {
   readonly line: Line;
   readonly item: BatchItem;
 }
@@ -16,7 +16,7 @@ export interface Pending {
 export type PublishItems = (items: readonly BatchItem[], options: BatchOptions) => Promise<BatchResult>;
 
 /** What became of the lines of one batch, in their order. */
-export interface Settled {
+export interface BatchOutcome {
   readonly accepted: number;
   /** The accepted ones; none when the target was not asked for them. */
   readonly events: readonly Event[];
@@ -54,11 +54,11 @@ const BRACE = 0x7b;
 const ARRAY = /^\s*\[/;
 const ARRAY_WITHIN = 64;
 
-export function itemsOf(batch: readonly Pending[]): BatchItem[] {
+export function itemsOf(batch: readonly BatchEntry[]): BatchItem[] {
   return batch.map(({ item }) => item);
 }
 
-export function settledBy(batch: readonly Pending[], result: BatchResult): Settled {
+export function batchOutcome(batch: readonly BatchEntry[], result: BatchResult): BatchOutcome {
   const refused = result.errors
     .toSorted((one, other) => one.index - other.index)
     .flatMap(({ index, ...error }) => {
@@ -73,16 +73,16 @@ export function settledBy(batch: readonly Pending[], result: BatchResult): Settl
  * One batch. To stop at the first refused line, all is sent as all-or-nothing: when it is refused, what comes before the
  * first refused line is sent again without the rest, so nothing behind that line is ever stored.
  */
-export async function publishPending(
-  batch: readonly Pending[],
+export async function publishEntries(
+  batch: readonly BatchEntry[],
   publish: PublishItems,
   { onError, minimal }: { readonly onError: "stop" | "continue"; readonly minimal: boolean },
-): Promise<Settled> {
-  if (onError === "continue") return settledBy(batch, await publish(itemsOf(batch), { minimal }));
+): Promise<BatchOutcome> {
+  if (onError === "continue") return batchOutcome(batch, await publish(itemsOf(batch), { minimal }));
   let rest = batch;
-  let refused: Settled["refused"] = [];
+  let refused: BatchOutcome["refused"] = [];
   while (rest.length > 0) {
-    const settled = settledBy(rest, await publish(itemsOf(rest), { atomic: true, minimal }));
+    const settled = batchOutcome(rest, await publish(itemsOf(rest), { atomic: true, minimal }));
     const [first] = settled.refused;
     if (first === undefined) return { ...settled, refused };
     refused = [first];
@@ -95,11 +95,11 @@ export async function publishPending(
 }
 
 /** For how long one request is tried again. Whoever has a checkpoint loses nothing by an end; whoever watches wants to know. */
-const PATIENCE_MS = 120_000;
+const RETRY_WINDOW_MS = 120_000;
 const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 5_000;
+const MAX_WAIT_MS = 5_000;
 
-interface PatienceOptions {
+interface RetryOptions {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
@@ -112,7 +112,7 @@ interface PatienceOptions {
  * to 5 s, or when `Retry-After` says. What may have been stored all the same is sent again only where every item has an
  * idempotency key; and a server that was never there is probably the wrong one, so that is told at once.
  */
-export function patiently(publish: PublishItems, options: PatienceOptions): PublishItems {
+export function withRetry(publish: PublishItems, options: RetryOptions): PublishItems {
   const { signal, nowMs, sleep, tell } = options;
   let wasThere = false;
   let isTold = false;
@@ -124,7 +124,7 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
       try {
         const result = await publish(items, how);
         wasThere = true;
-        failure = isKeyed ? unstored(result) : undefined;
+        failure = isKeyed ? storeFailure(result) : undefined;
         if (failure === undefined) {
           isTold = false;
           return result;
@@ -132,12 +132,12 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
       } catch (error) {
         failure = error;
       }
-      wasThere ||= isThere(failure);
-      untilMs ??= nowMs() + PATIENCE_MS;
-      const waitMs = Math.max(askedMs(failure), Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
+      wasThere ||= hasAnswered(failure);
+      untilMs ??= nowMs() + RETRY_WINDOW_MS;
+      const waitMs = Math.max(retryAfterMs(failure), Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
       const isSafe = wasThere && (isKeyed || isCertain(failure));
-      if (!mayPass(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
-      if (!isTold) tell(`${reason(failure)} Trying again for ${PATIENCE_MS / 60_000} minutes.`);
+      if (!isTransient(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
+      if (!isTold) tell(`${reason(failure)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
       isTold = true;
       try {
         await sleep(waitMs, signal);
@@ -150,7 +150,7 @@ export function patiently(publish: PublishItems, options: PatienceOptions): Publ
 
 /** Without the advice for those who do not try again by themselves. */
 function reason({ code, message, details }: EvregError): string {
-  if (code !== "unreachable") return printableLine(message);
+  if (code !== "unreachable") return escapeControl(message);
   const { cause, status } = details;
   if (typeof cause !== "string") return `The server did not answer (${String(status)}).`;
   if (cause === "ECONNREFUSED") return "The server is not there any more (connection refused).";
@@ -159,7 +159,7 @@ function reason({ code, message, details }: EvregError): string {
 }
 
 /** Some items of a batch can fail by the store while others are stored; with keys the whole of it can go again. */
-function unstored({ errors }: BatchResult): EvregError | undefined {
+function storeFailure({ errors }: BatchResult): EvregError | undefined {
   const first = errors.find(({ code }) => code === HTTP_STATUS.unavailable);
   return first === undefined ? undefined : new EvregError("unavailable", first.error, first.details);
 }
@@ -177,7 +177,7 @@ const LOST = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "Timeout
 /** Of a proxy before a server that is away. */
 const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
 
-function mayPass(failure: unknown): failure is EvregError {
+function isTransient(failure: unknown): failure is EvregError {
   if (!(failure instanceof EvregError)) return false;
   const { code, details } = failure;
   if (code === "rate_limited" || code === "unavailable") return true;
@@ -186,7 +186,7 @@ function mayPass(failure: unknown): failure is EvregError {
   return code === "unreachable" && isLost;
 }
 
-function isThere(failure: unknown): boolean {
+function hasAnswered(failure: unknown): boolean {
   if (!(failure instanceof EvregError)) return false;
   return failure.code !== "unreachable" || !NEVER_CONNECTED.has(failure.details["cause"]);
 }
@@ -198,6 +198,6 @@ export function isCertain(failure: unknown): boolean {
   return failure.code !== "unavailable" && failure.code !== "internal";
 }
 
-function askedMs(failure: unknown): number {
+function retryAfterMs(failure: unknown): number {
   return failure instanceof EvregError ? (failure.retryAfterMs ?? 0) : 0;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { unreadable } from "../io/input.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 
 /** A line with its number, from 1; `undefined` bytes for one longer than allowed. */
 export interface Line {
@@ -79,14 +79,14 @@ const BLOCK_BYTES = 1024 * 1024;
 const RETURN = 0x0d;
 
 /** What the same file has in common with itself from run to run, wherever it lies. */
-export interface FileIdentity {
+export interface FileFingerprint {
   readonly size: number;
   /** SHA-256 of its size, its first and its last mebibyte, in base64url. */
   readonly digest: string;
 }
 
 /** The bytes before some place in a file, by SHA-256 in base64url; can be gone on with when the place moves on. */
-export interface FrontPart {
+export interface PrefixDigest {
   readonly bytes: number;
   /** Of the whole blocks: each hashed with the digest of those before it. */
   readonly blocks: string;
@@ -94,39 +94,39 @@ export interface FrontPart {
   readonly digest: string;
 }
 
-export const NO_PART: FrontPart = { bytes: 0, blocks: "", digest: digestOf("") };
+export const EMPTY_PREFIX: PrefixDigest = { bytes: 0, blocks: "", digest: digestOf("") };
 
 /** A file that a bulk publishes, as something to be known again. */
 export class BulkSource {
   readonly path: string;
   /** As it was when it was opened. */
-  readonly file: FileIdentity;
+  readonly file: FileFingerprint;
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
 
   /** @throws EvregError `usage` for what is no file with a size, as only that can be gone on with */
   constructor(path: string) {
-    if (path === "-") throw usage("--checkpoint needs a file that can be read again, not stdin.");
+    if (path === "-") throw usageError("--checkpoint needs a file that can be read again, not stdin.");
     this.path = path;
     try {
       // Before it is opened, which waits for a writer where it is a pipe.
       if (!statSync(path).isFile()) {
-        throw usage(`--checkpoint needs a file that can be read again, and ${path} is none.`);
+        throw usageError(`--checkpoint needs a file that can be read again, and ${path} is none.`);
       }
       this.#descriptor = openSync(path, "r");
     } catch (error) {
       throw unreadable(path, error);
     }
-    this.file = this.#identityOf(fstatSync(this.#descriptor).size);
+    this.file = this.#fingerprintOf(fstatSync(this.#descriptor).size);
   }
 
   /** Whether all that this file was is there, at its beginning. */
-  beginsWith({ size, digest }: FileIdentity): boolean {
-    return this.file.size >= size && this.#identityOf(size).digest === digest;
+  beginsWith({ size, digest }: FileFingerprint): boolean {
+    return this.file.size >= size && this.#fingerprintOf(size).digest === digest;
   }
 
   /** @param from an earlier part of the same file, whose blocks are not read again */
-  frontPart(bytes: number, from: FrontPart = NO_PART): FrontPart {
+  prefixDigest(bytes: number, from: PrefixDigest = EMPTY_PREFIX): PrefixDigest {
     let at = from.bytes - (from.bytes % BLOCK_BYTES);
     let { blocks } = from;
     for (; at + BLOCK_BYTES <= bytes; at += BLOCK_BYTES) {
@@ -151,7 +151,7 @@ export class BulkSource {
     closeSync(this.#descriptor);
   }
 
-  #identityOf(size: number): FileIdentity {
+  #fingerprintOf(size: number): FileFingerprint {
     const length = Math.min(size, BLOCK_BYTES);
     const hash = createHash("sha256").update(`${size}:`);
     for (const at of [0, Math.max(0, size - BLOCK_BYTES)]) hash.update(this.#read(at, length));

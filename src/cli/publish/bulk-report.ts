@@ -6,7 +6,7 @@ import { progressBar, RecentRate } from "../io/progress.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 import type { Line } from "./bulk-input.ts";
 import type { BulkOutcome, BulkState } from "./bulk-run.ts";
 
@@ -18,7 +18,7 @@ export interface BulkFiles {
 }
 
 /** What came about since `from`. */
-export function behind<T extends BulkState>(from: BulkState, state: T): T {
+export function sinceCheckpoint<T extends BulkState>(from: BulkState, state: T): T {
   return {
     ...state,
     accepted: state.accepted - from.accepted,
@@ -31,7 +31,7 @@ export function behind<T extends BulkState>(from: BulkState, state: T): T {
  * Where a bulk goes on; `undefined` where it begins anew or has nothing left.
  * @param size of the file, in bytes
  */
-export function goesOn(
+export function resumeNote(
   { settledLine, settledBytes }: BulkState,
   size: number | undefined,
   { path, checkpoint }: BulkFiles,
@@ -55,7 +55,7 @@ export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState)
   if (end === "all") {
     const mend = refused === 0 ? "" : ` ${mending(files)}`;
     return settledLine === 0 || settledLine > from.settledLine
-      ? `${countsText(behind(from, outcome))}${before}${mend}`
+      ? `${countsText(sinceCheckpoint(from, outcome))}${before}${mend}`
       : `Nothing was left to publish: ${files.checkpoint} says that this file is done.${before}${mend}`;
   }
   if (end === "stopped") {
@@ -64,7 +64,9 @@ export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState)
       : `${countsText(outcome)} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: ${fromLine(settledLine, files)}`;
   }
   const place = `${end === "interrupted" ? "Interrupted" : "It came to an end"} behind line ${settledLine}.`;
-  return [`${countsText(behind(from, outcome))}${before}`, place, ...goingOn(outcome, files)].join(" ");
+  return [`${countsText(sinceCheckpoint(from, outcome))}${before}`, place, ...nextSteps(outcome, files)].join(
+    " ",
+  );
 }
 
 function countsText({ accepted, replayed, refused }: BulkState): string {
@@ -78,7 +80,10 @@ function mending({ rejects }: BulkFiles): string {
     : `Mend those and publish them by themselves; the lines: jq -r .text ${rejects}`;
 }
 
-function goingOn({ settledLine, doubtfulLine }: BulkOutcome, files: BulkFiles): string[] {
+function nextSteps(
+  { settledLine, lastUncertainLine: doubtfulLine }: BulkOutcome,
+  files: BulkFiles,
+): string[] {
   if (files.checkpoint !== undefined) {
     return [`The same command goes on from there, by ${files.checkpoint}; no line is stored twice.`];
   }
@@ -104,13 +109,13 @@ function many(count: number, noun: string): string {
 interface BulkProgress {
   update(state: BulkState): void;
   /** One line on stderr; with a bar shown, above it. */
-  tell(line: string): void;
+  log(line: string): void;
   stop(): void;
 }
 
-const withoutBar: BulkProgress = {
+const NO_BAR: BulkProgress = {
   update() {},
-  tell: (line) => void process.stderr.write(`${line}\n`),
+  log: (line) => void process.stderr.write(`${line}\n`),
   stop() {},
 };
 
@@ -129,7 +134,7 @@ export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): 
   const lines = new RecentRate(nowMs);
   const bytes = new RecentRate(nowMs);
   const shown = (state: BulkState) => {
-    const { settledBytes, accepted, replayed, refused } = behind(from, state);
+    const { settledBytes, accepted, replayed, refused } = sinceCheckpoint(from, state);
     return {
       published: accepted - replayed,
       there: replayed === 0 ? "" : `, ${replayed} already there`,
@@ -144,13 +149,13 @@ export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): 
   };
   note(from);
   const bar = await progressBar(format, shown(from));
-  if (bar === undefined) return withoutBar;
+  if (bar === undefined) return NO_BAR;
   return {
     update: (state) => {
       note(state);
       bar.update(state.settledBytes, size ?? 1, shown(state));
     },
-    tell: (line) => bar.tell(line),
+    log: (line) => bar.tell(line),
     stop: () => bar.stop(),
   };
 }
@@ -169,7 +174,7 @@ function timeLeft(bytes: number, bytesPerS: number): string {
  * `errors` are all the rules that a payload breaks, where `error` tells only the first. `text` is the line itself, so that
  * a mended one can be made of it; `text_base64` stands for one that is not UTF-8, and neither for one too long to be held.
  */
-export class Rejects {
+export class RejectFile {
   readonly #path: string;
   readonly #file: number;
   #bytes: number;
@@ -185,7 +190,7 @@ export class Rejects {
     } catch (error) {
       throw bytes > 0 && (error as NodeJS.ErrnoException).code === "ENOENT"
         ? tooShort(path)
-        : this.#unwritten(error, usage);
+        : this.#unwritten(error, usageError);
     }
     if (fstatSync(this.#file).size < bytes) throw tooShort(path);
     ftruncateSync(this.#file, bytes);
@@ -240,7 +245,7 @@ export class Rejects {
 }
 
 function tooShort(path: string): Error {
-  return usage(
+  return usageError(
     `--rejects: ${path} is not there or shorter than the checkpoint says. Give the file of the run before, or begin anew with another --checkpoint.`,
   );
 }
@@ -251,14 +256,14 @@ function textOf(bytes: Uint8Array): object {
 }
 
 /** Files that are written must not be the one that is read, nor each other. */
-export function mustDiffer(files: Readonly<Record<string, string | undefined>>): void {
+export function assertDistinctPaths(files: Readonly<Record<string, string | undefined>>): void {
   const seen = new Map<string, string>();
   for (const [name, path] of Object.entries(files)) {
     if (path === undefined || path === "-") continue;
     const place = placeOf(path);
     const other = seen.get(place);
     if (other !== undefined)
-      throw usage(`${other} and ${name} name the same file, ${path}; give each its own.`);
+      throw usageError(`${other} and ${name} name the same file, ${path}; give each its own.`);
     seen.set(place, name);
   }
 }
@@ -272,39 +277,39 @@ function placeOf(path: string): string {
 }
 
 /** So many lines that are refused for the same reason are told each; it is known by then. */
-const TOLD_EACH = 5;
+const SHOWN_EACH = 5;
 /** Lines with more reasons than these are told each, however many: the tally must not grow with the file. */
-const MOST_REASONS = 1_000;
+const MAX_REASONS = 1_000;
 
-interface Alike {
+interface Reason {
   lines: number;
   lastLine: number;
 }
 
 /** Keeps a file of a million lines, all refused alike, from filling the screen with one sentence. */
-export class RefusalTally {
-  readonly #alike = new Map<string, Alike>();
+export class ErrorSummary {
+  readonly #alike = new Map<string, Reason>();
 
   /** Notes a refused line; answers whether it is to be told by itself. */
   add(line: number, reason: string): boolean {
     const known = this.#alike.get(reason);
     if (known === undefined) {
-      if (this.#alike.size < MOST_REASONS) this.#alike.set(reason, { lines: 1, lastLine: line });
+      if (this.#alike.size < MAX_REASONS) this.#alike.set(reason, { lines: 1, lastLine: line });
       return true;
     }
     known.lines += 1;
     known.lastLine = line;
-    return known.lines <= TOLD_EACH;
+    return known.lines <= SHOWN_EACH;
   }
 
   /**
    * A sentence for each reason that was not told for all of its lines, and how to see them.
    * @param rejects the file that holds each of them, if one does
    */
-  untold(rejects: string | undefined): readonly string[] {
+  remaining(rejects: string | undefined): readonly string[] {
     const sums: string[] = [];
     for (const [reason, { lines, lastLine }] of this.#alike) {
-      const more = lines - TOLD_EACH;
+      const more = lines - SHOWN_EACH;
       if (more < 1) continue;
       const subject = more === 1 ? "1 more line" : `${more.toLocaleString("en")} more lines`;
       sums.push(`${subject}, up to line ${lastLine}: ${reason}`);

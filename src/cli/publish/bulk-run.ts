@@ -5,11 +5,11 @@ import {
   itemOn,
   itemsOf,
   MAX_LINE_BYTES,
-  type Pending,
+  type BatchEntry,
   type PublishItems,
-  publishPending,
-  type Settled,
-  settledBy,
+  publishEntries,
+  type BatchOutcome,
+  batchOutcome,
 } from "./bulk-batch.ts";
 import type { Line } from "./bulk-input.ts";
 
@@ -63,7 +63,7 @@ export interface BulkOutcome extends BulkState {
   /** What went wrong with the target, not with a line. */
   readonly failure?: unknown;
   /** The last of the lines behind the settled ones that may be published or not. */
-  readonly doubtfulLine?: number;
+  readonly lastUncertainLine?: number;
 }
 
 /** Publishes NDJSON lines, holding one batch more than there are requests under way. */
@@ -74,14 +74,14 @@ export function publishLines(options: BulkOptions, from: BulkState = NOTHING_SET
 class BulkRun {
   readonly #options: BulkOptions;
   #state: BulkState;
-  #batch: Pending[] = [];
+  #batch: BatchEntry[] = [];
   #batchBytes = 0;
   /** Settles batches one after the other, in the order of the lines; the first is the next to be settled. */
-  readonly #underWay: Promise<void>[] = [];
+  readonly #inFlight: Promise<void>[] = [];
   /** No batch is sent any more. */
   #end: "stopped" | "interrupted" | "failed" | undefined;
   #failure: unknown;
-  #doubtfulLine = 0;
+  #lastUncertainLine = 0;
   #isInputPaused = false;
 
   constructor(options: BulkOptions, from: BulkState) {
@@ -91,17 +91,17 @@ class BulkRun {
 
   async run(): Promise<BulkOutcome> {
     const read = await this.#readAll().catch((error: unknown) => ({ error }));
-    while (this.#underWay.length > 0) await this.#underWay[0];
+    while (this.#inFlight.length > 0) await this.#inFlight[0];
     const isOver = this.#end !== undefined || this.#options.signal.aborted;
     const isCut = typeof read === "object" && isOver && isAbort(read.error);
     if (typeof read === "object" && !isCut) this.#fail(read.error);
     const end = this.#end ?? (read === true ? "all" : "interrupted");
-    const isDoubtful = this.#doubtfulLine > this.#state.settledLine;
+    const isDoubtful = this.#lastUncertainLine > this.#state.settledLine;
     return {
       ...this.#state,
       end,
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
-      ...(isDoubtful ? { doubtfulLine: this.#doubtfulLine } : {}),
+      ...(isDoubtful ? { lastUncertainLine: this.#lastUncertainLine } : {}),
     };
   }
 
@@ -114,7 +114,7 @@ class BulkRun {
         if (signal.aborted) return false;
         const size = line.bytes?.length ?? 0;
         if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
-          if (!(await this.#sendInTurn())) return false;
+          if (!(await this.#sendWhenRoom())) return false;
         }
         this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
@@ -122,12 +122,12 @@ class BulkRun {
       this.#sendIfRoom();
       this.#isInputPaused = true;
     }
-    return !signal.aborted && (await this.#sendInTurn());
+    return !signal.aborted && (await this.#sendWhenRoom());
   }
 
   /** Waits until a request may begin. Answers whether to go on. */
-  async #sendInTurn(): Promise<boolean> {
-    while (this.#underWay.length >= this.#options.concurrency) await this.#underWay[0];
+  async #sendWhenRoom(): Promise<boolean> {
+    while (this.#inFlight.length >= this.#options.concurrency) await this.#inFlight[0];
     if (this.#end !== undefined || this.#options.signal.aborted) return false;
     this.#send();
     return true;
@@ -135,7 +135,7 @@ class BulkRun {
 
   #sendIfRoom(): void {
     const { concurrency, signal } = this.#options;
-    if (this.#end === undefined && !signal.aborted && this.#underWay.length < concurrency) this.#send();
+    if (this.#end === undefined && !signal.aborted && this.#inFlight.length < concurrency) this.#send();
   }
 
   #send(): void {
@@ -144,37 +144,41 @@ class BulkRun {
     if (last === undefined) return;
     this.#batch = [];
     this.#batchBytes = 0;
-    const before = this.#underWay.at(-1);
-    const settling = this.#carry(batch, last.line, before).finally(() => {
-      void this.#underWay.shift();
+    const before = this.#inFlight.at(-1);
+    const settling = this.#sendBatch(batch, last.line, before).finally(() => {
+      void this.#inFlight.shift();
       // Lines of a producer that has paused do not wait for its next ones.
       if (this.#isInputPaused) this.#sendIfRoom();
     });
-    this.#underWay.push(settling);
+    this.#inFlight.push(settling);
   }
 
   /** Never rejects. @param before the batch before this one, settled first */
-  async #carry(batch: readonly Pending[], last: Line, before: Promise<void> | undefined): Promise<void> {
+  async #sendBatch(
+    batch: readonly BatchEntry[],
+    last: Line,
+    before: Promise<void> | undefined,
+  ): Promise<void> {
     const { publish, onError, accepted } = this.#options;
     try {
-      const publishing = publishPending(batch, publish, { onError, minimal: accepted === undefined });
+      const publishing = publishEntries(batch, publish, { onError, minimal: accepted === undefined });
       await Promise.allSettled([publishing, before]);
       await this.#settle(await publishing, last);
     } catch (error) {
-      if (!isCertain(error)) this.#doubtfulLine = last.number;
+      if (!isCertain(error)) this.#lastUncertainLine = last.number;
       this.#fail(error);
     }
   }
 
-  async #settle({ accepted, events, replayed, refused }: Settled, last: Line): Promise<void> {
+  async #settle({ accepted, events, replayed, refused }: BatchOutcome, last: Line): Promise<void> {
     if (this.#end !== undefined) {
       // Behind a batch that failed nothing counts as settled, even where it is published.
-      this.#doubtfulLine = last.number;
+      this.#lastUncertainLine = last.number;
       return;
     }
     const { onError, settled } = this.#options;
     const stopAt = onError === "stop" ? refused[0]?.line : undefined;
-    if (stopAt !== undefined) this.#over("stopped");
+    if (stopAt !== undefined) this.#stop("stopped");
     const { number, endsAt } = stopAt ?? last;
     this.#state = {
       accepted: this.#state.accepted + accepted,
@@ -191,11 +195,11 @@ class BulkRun {
   #fail(error: unknown): void {
     if (this.#end !== undefined) return;
     // An interruption ends the wait for a server that cannot now by that server's failure.
-    this.#over(this.#options.signal.aborted ? "interrupted" : "failed");
+    this.#stop(this.#options.signal.aborted ? "interrupted" : "failed");
     this.#failure = error;
   }
 
-  #over(end: "stopped" | "interrupted" | "failed"): void {
+  #stop(end: "stopped" | "interrupted" | "failed"): void {
     this.#end = end;
     this.#options.stopReading();
   }
@@ -210,14 +214,14 @@ function isAbort(error: unknown): boolean {
  * @throws EvregError `too_large` when the lines do not fit into one batch
  */
 export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
-  const batch: Pending[] = [];
+  const batch: BatchEntry[] = [];
   let bytes = 0;
   try {
     for await (const lines of options.lines) {
       for (const line of lines) {
         batch.push({ line, item: itemOn(line) });
         bytes += line.bytes?.length ?? 0;
-        if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooMany();
+        if (batch.length > EVENT_LIMITS.batchItems || bytes > MAX_LINE_BYTES) throw tooManyLines();
       }
     }
   } catch (error) {
@@ -227,7 +231,7 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   const last = batch.at(-1)?.line;
   if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
   const how = { atomic: true, minimal: options.accepted === undefined };
-  const settled = settledBy(batch, await options.publish(itemsOf(batch), how));
+  const settled = batchOutcome(batch, await options.publish(itemsOf(batch), how));
   for (const { line, error } of settled.refused) options.refused(line, error);
   if (settled.refused.length > 0)
     return { ...NOTHING_SETTLED, refused: settled.refused.length, end: "stopped" };
@@ -237,7 +241,7 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
   return { accepted, replayed, refused: 0, ...end };
 }
 
-function tooMany(): EvregError {
+function tooManyLines(): EvregError {
   const items = EVENT_LIMITS.batchItems.toLocaleString("en");
   return new EvregError(
     "too_large",

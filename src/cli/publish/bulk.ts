@@ -5,22 +5,22 @@ import type { Evreg } from "../../evreg.ts";
 import { chunksOf, type Input, openInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
-import { printableJson, printableLine } from "../io/text.ts";
+import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
-import { deprecationNote, tellWhenWaiting } from "../notes.ts";
+import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { brokenRules } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
-import { EXIT, usage } from "../usage-errors.ts";
-import { MAX_LINE_BYTES, patiently, type PublishItems } from "./bulk-batch.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
+import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { BulkSource, readLines } from "./bulk-input.ts";
 import {
-  behind,
+  sinceCheckpoint,
   type BulkFiles,
   bulkProgress,
-  goesOn,
-  mustDiffer,
-  RefusalTally,
-  Rejects,
+  resumeNote,
+  assertDistinctPaths,
+  ErrorSummary,
+  RejectFile,
   summary,
 } from "./bulk-report.ts";
 import {
@@ -33,7 +33,7 @@ import {
 } from "./bulk-run.ts";
 import { Checkpoint } from "./checkpoint.ts";
 
-interface PublishBulk extends BulkFiles {
+interface BulkPublishOptions extends BulkFiles {
   readonly atomic: boolean;
   readonly concurrency: number;
   readonly onError: "continue" | "stop";
@@ -45,7 +45,7 @@ interface Opened {
   readonly input: Input;
   readonly from: BulkState;
   readonly checkpoint: Checkpoint | undefined;
-  readonly rejects: Rejects | undefined;
+  readonly rejects: RejectFile | undefined;
   readonly publish: PublishItems;
 }
 
@@ -54,23 +54,23 @@ const nowMs = () => performance.now();
 /** A bulk whose file is open. */
 interface Bulk {
   /** Publishes it and tells how far it came. */
-  readonly publish: (evreg: Evreg, target: Pick<Target, "place">) => Promise<number>;
+  readonly publish: (evreg: Evreg, target: Pick<Target, "dataKey">) => Promise<number>;
   /** To be called in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
 
 /** Opens the file first, so that a wrong name is told before anything else. */
-export async function openBulk(options: PublishBulk): Promise<Bulk> {
+export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
   const { path, checkpoint, rejects, output } = options;
-  mustDiffer({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
-  const { open, close } = await opening(options);
-  const publish: Bulk["publish"] = async (evreg, { place }) => {
+  assertDistinctPaths({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
+  const { open, close } = await prepare(options);
+  const publish: Bulk["publish"] = async (evreg, { dataKey: place }) => {
     const opened = await open(evreg, place);
-    const told = goesOn(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
-    if (told !== undefined) note(printableLine(told));
+    const told = resumeNote(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
+    if (told !== undefined) note(escapeControl(told));
     const outcome = await publishOpened(opened, options);
     if (output.format === "table") {
-      await tellWhenWaiting(
+      await noteUndelivered(
         evreg,
         "Deliveries",
         async () => outcome.accepted > 0 && (await hasPending(evreg)),
@@ -81,13 +81,16 @@ export async function openBulk(options: PublishBulk): Promise<Bulk> {
   return { publish, close };
 }
 
-async function opening({
+async function prepare({
   path,
   checkpoint: checkpointPath,
   rejects: rejectsPath,
-}: PublishBulk): Promise<{ open: (evreg: Evreg, target: string) => Promise<Opened>; close: () => void }> {
+}: BulkPublishOptions): Promise<{
+  open: (evreg: Evreg, target: string) => Promise<Opened>;
+  close: () => void;
+}> {
   const rejectsFrom = (bytes: number) =>
-    rejectsPath === undefined ? undefined : new Rejects(rejectsPath, bytes);
+    rejectsPath === undefined ? undefined : new RejectFile(rejectsPath, bytes);
   if (checkpointPath === undefined) {
     const input = await openInput(path);
     const begun = { input, from: NOTHING_SETTLED, checkpoint: undefined };
@@ -107,7 +110,7 @@ async function opening({
       from,
       checkpoint,
       rejects: rejectsFrom(rejectsBytes),
-      publish: onlyTo(dataId, batchesOf(evreg)),
+      publish: pinDataId(dataId, batchesOf(evreg)),
     };
   };
   return { open, close: () => source.close() };
@@ -122,7 +125,7 @@ async function hasPending(evreg: Evreg): Promise<boolean> {
   return (pending?.data.length ?? 0) > 0;
 }
 
-async function publishOpened(opened: Opened, options: PublishBulk): Promise<BulkOutcome> {
+async function publishOpened(opened: Opened, options: BulkPublishOptions): Promise<BulkOutcome> {
   const { path, atomic, concurrency, onError, output } = options;
   const { input, from, checkpoint, rejects, publish } = opened;
   const { stream, size } = input;
@@ -130,18 +133,18 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
   const over = new AbortController();
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
   const progress = await bulkProgress({ size, from, nowMs });
-  const tally = new RefusalTally();
+  const tally = new ErrorSummary();
   const toldOf = new Set<string>();
   const bulk: BulkOptions = {
     lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, {
       number: from.settledLine,
       endsAt: from.settledBytes,
     }),
-    publish: patiently(
+    publish: withRetry(
       async (items, how) => {
         const result = await publish(items, how);
         for (const deprecation of result.meta.deprecated ?? []) {
-          if (!toldOf.has(deprecation.action)) progress.tell(deprecationNote(deprecation));
+          if (!toldOf.has(deprecation.action)) progress.log(deprecationNote(deprecation));
           toldOf.add(deprecation.action);
         }
         return result;
@@ -150,7 +153,7 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
         signal,
         nowMs,
         sleep: (delayMs) => sleep(delayMs, undefined, { signal }),
-        tell: (line) => progress.tell(line),
+        tell: (line) => progress.log(line),
       },
     ),
     concurrency,
@@ -162,8 +165,8 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
     refused: (line, error) => {
       rejects?.add(line, error);
       const { number } = line;
-      if (output.format !== "table") progress.tell(refusalRecord(number, error));
-      else if (tally.add(number, error.error)) progress.tell(refusalText(number, error));
+      if (output.format !== "table") progress.log(refusalRecord(number, error));
+      else if (tally.add(number, error.error)) progress.log(refusalText(number, error));
     },
     settled: (state) => {
       checkpoint?.note(state, rejects);
@@ -182,11 +185,11 @@ async function publishOpened(opened: Opened, options: PublishBulk): Promise<Bulk
     progress.stop();
     stream.destroy();
     rejects?.close();
-    for (const text of tally.untold(options.rejects)) note(printableLine(text));
+    for (const text of tally.remaining(options.rejects)) note(escapeControl(text));
   }
 }
 
-function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | undefined): void {
+function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: RejectFile | undefined): void {
   try {
     checkpoint?.save(rejects);
   } catch {
@@ -194,15 +197,15 @@ function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: Rejects | u
   }
 }
 
-async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishBulk): Promise<number> {
+async function exitCode(outcome: BulkOutcome, from: BulkState, options: BulkPublishOptions): Promise<number> {
   const { atomic, output } = options;
   const { end } = outcome;
-  const ofThisRun = behind(from, outcome);
+  const ofThisRun = sinceCheckpoint(from, outcome);
   if (output.format === "json") {
-    const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...counted(from) } };
-    await output.document({ meta: { ...counted(ofThisRun), ...before } });
+    const before = from.settledLine === 0 ? {} : { before: { line: from.settledLine, ...countsOf(from) } };
+    await output.document({ meta: { ...countsOf(ofThisRun), ...before } });
   }
-  if (output.format === "table" || end !== "all") note(printableLine(summary(outcome, options, from)));
+  if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
   // What a run before was refused has been told by that one, and may have been mended since.
@@ -211,25 +214,25 @@ async function exitCode(outcome: BulkOutcome, from: BulkState, options: PublishB
 }
 
 /** Of a batch's answer, with what a person is told: `published` is what is new among the accepted. */
-function counted({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
+function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
   return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
 
 /** Rules told of a refused line beside the first. */
-const RULES_TOLD = 3;
+const MAX_RULES = 3;
 
 /** A refused line for a person. */
 function refusalText(number: number, { error, details }: ErrorBody): string {
   const rules = brokenRules(details);
-  const more = rules.length - RULES_TOLD;
-  const lines = rules.slice(0, RULES_TOLD).map((rule) => `  - ${rule}`);
+  const more = rules.length - MAX_RULES;
+  const lines = rules.slice(0, MAX_RULES).map((rule) => `  - ${rule}`);
   if (more > 0) lines.push(`  - and ${more} more`);
-  return [`Line ${number}: ${printableLine(error)}`, ...lines].join("\n");
+  return [`Line ${number}: ${escapeControl(error)}`, ...lines].join("\n");
 }
 
 /** A refused line for a program: the API's error with the line's number. */
 function refusalRecord(number: number, error: ErrorBody): string {
-  return printableJson(encodeJson({ line: number, ...error }));
+  return escapeControlInJson(encodeJson({ line: number, ...error }));
 }
 
 /**
@@ -240,7 +243,7 @@ function refusalRecord(number: number, error: ErrorBody): string {
 async function dataIdOf(evreg: Pick<Evreg, "whoami">, target: string): Promise<string> {
   const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };
   if (id !== undefined) return id;
-  throw usage(
+  throw usageError(
     `--checkpoint: the server at ${target} does not tell which data it has, as one of an older evreg. Update that one, or leave --checkpoint out.`,
   );
 }
@@ -250,7 +253,7 @@ async function dataIdOf(evreg: Pick<Evreg, "whoami">, target: string): Promise<s
  * checkpoint counts is not.
  * @throws EvregError also `usage` when it has
  */
-export function onlyTo(dataId: string, publish: PublishItems): PublishItems {
+export function pinDataId(dataId: string, publish: PublishItems): PublishItems {
   return (items, how) =>
     publish(items, { ...how, data_id: dataId }).catch((error: unknown) => {
       if (error instanceof EvregError && error.code === "conflict" && error.details["field"] === "data_id") {
@@ -261,7 +264,7 @@ export function onlyTo(dataId: string, publish: PublishItems): PublishItems {
 }
 
 function hasChanged(): EvregError {
-  return usage(
+  return usageError(
     "The server has other data than before: another data folder, or the one from before a restore. Nothing more was published. The same command tells how to go on.",
   );
 }

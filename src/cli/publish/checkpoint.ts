@@ -2,15 +2,21 @@ import { readFile } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import { unreadable } from "../io/input.ts";
 import { replaceFile } from "../../runtime/files.ts";
-import { usage } from "../usage-errors.ts";
-import { type BulkSource, type FileIdentity, type FrontPart, type Line, NO_PART } from "./bulk-input.ts";
-import type { Rejects } from "./bulk-report.ts";
+import { usageError } from "../usage-errors.ts";
+import {
+  type BulkSource,
+  type FileFingerprint,
+  type PrefixDigest,
+  type Line,
+  EMPTY_PREFIX,
+} from "./bulk-input.ts";
+import type { RejectFile } from "./bulk-report.ts";
 import type { BulkState } from "./bulk-run.ts";
 
-const SAVED_EVERY_MS = 500;
+const SAVE_EVERY_MS = 500;
 /** Digits of a line's number in its key. With zeros before it, keys grow as lines do, which an index likes. */
 const LINE_DIGITS = 9;
-export interface CheckpointOptions extends Publishing {
+export interface CheckpointOptions extends CheckpointTarget {
   readonly path: string;
   readonly nowMs: () => number;
 }
@@ -23,12 +29,12 @@ export class Checkpoint {
   readonly path: string;
   /** Whether the file has grown since it was noted. */
   readonly hasGrown: boolean;
-  #kept: Kept;
+  #kept: CheckpointFile;
   readonly #source: BulkSource;
   readonly #nowMs: () => number;
   #savedAtMs: number;
 
-  private constructor({ path, source, nowMs }: CheckpointOptions, kept: Kept, hasGrown: boolean) {
+  private constructor({ path, source, nowMs }: CheckpointOptions, kept: CheckpointFile, hasGrown: boolean) {
     this.path = path;
     this.hasGrown = hasGrown;
     this.#kept = kept;
@@ -45,7 +51,7 @@ export class Checkpoint {
     const none = {
       line: 0,
       byte: 0,
-      counted: NO_PART,
+      counted: EMPTY_PREFIX,
       accepted: 0,
       replayed: 0,
       refused: 0,
@@ -53,8 +59,8 @@ export class Checkpoint {
     };
     const kept =
       found === undefined
-        ? { evreg_checkpoint: FORM, file, keys: keysOf(file), data_id: dataId, target, ...none }
-        : { ...found, file, target, byte: mustGoOn(found, path, options) };
+        ? { evreg_checkpoint: FORMAT_VERSION, file, keys: keysOf(file), data_id: dataId, target, ...none }
+        : { ...found, file, target, byte: assertResumable(found, path, options) };
     const checkpoint = new Checkpoint(options, kept, found !== undefined && found.file.size !== file.size);
     // That it cannot be written is told before anything is published.
     checkpoint.save();
@@ -76,20 +82,20 @@ export class Checkpoint {
     `bulk:${this.#kept.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Keeps what has come about, and writes it now and then. @throws EvregError `unavailable` */
-  note({ accepted, replayed, refused, settledLine, settledBytes }: BulkState, rejects?: Rejects): void {
+  note({ accepted, replayed, refused, settledLine, settledBytes }: BulkState, rejects?: RejectFile): void {
     const counts = { accepted, replayed, refused, line: settledLine, byte: settledBytes };
     const { rejects_bytes: before } = this.#kept;
     this.#kept = { ...this.#kept, ...counts, rejects_bytes: rejects?.bytes ?? before };
-    if (this.#nowMs() - this.#savedAtMs >= SAVED_EVERY_MS) this.save(rejects);
+    if (this.#nowMs() - this.#savedAtMs >= SAVE_EVERY_MS) this.save(rejects);
   }
 
   /** @throws EvregError `unavailable` */
-  save(rejects?: Rejects): void {
+  save(rejects?: RejectFile): void {
     // Nothing is counted that a power cut could still take away.
     rejects?.sync();
     const { byte, counted } = this.#kept;
     if (byte !== counted.bytes)
-      this.#kept = { ...this.#kept, counted: this.#source.frontPart(byte, counted) };
+      this.#kept = { ...this.#kept, counted: this.#source.prefixDigest(byte, counted) };
     try {
       replaceFile(this.path, `${JSON.stringify(this.#kept, null, 2)}\n`, { durable: true });
     } catch (error) {
@@ -102,12 +108,12 @@ export class Checkpoint {
 }
 
 /** The form before had no `data_id`. */
-const FORM = 2;
+const FORMAT_VERSION = 2;
 
 /** The checkpoint as it is written. */
-interface Kept {
+interface CheckpointFile {
   readonly evreg_checkpoint: number;
-  readonly file: FileIdentity;
+  readonly file: FileFingerprint;
   /** What the keys of its lines are made of: they stay when the file grows. */
   readonly keys: string;
   /** Of the data that it is published to. */
@@ -117,7 +123,7 @@ interface Kept {
   readonly line: number;
   readonly byte: number;
   /** The bytes up to there. */
-  readonly counted: FrontPart;
+  readonly counted: PrefixDigest;
   readonly accepted: number;
   readonly replayed: number;
   readonly refused: number;
@@ -126,7 +132,7 @@ interface Kept {
 }
 
 /** What a checkpoint must fit. */
-interface Publishing {
+interface CheckpointTarget {
   /** The file that is published. */
   readonly source: BulkSource;
   /** Of the data that it is published to. */
@@ -135,7 +141,7 @@ interface Publishing {
   readonly target: string;
 }
 
-function keysOf({ digest }: FileIdentity): string {
+function keysOf({ digest }: FileFingerprint): string {
   return digest.slice(0, 16);
 }
 
@@ -143,7 +149,7 @@ function keysOf({ digest }: FileIdentity): string {
  * The checkpoint in a file; `undefined` where there is no such file.
  * @throws EvregError `usage` for what is no checkpoint, or one of an older form
  */
-async function readCheckpoint(path: string, source: BulkSource): Promise<Kept | undefined> {
+async function readCheckpoint(path: string, source: BulkSource): Promise<CheckpointFile | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -153,21 +159,21 @@ async function readCheckpoint(path: string, source: BulkSource): Promise<Kept | 
   }
   const kept = parsed(text);
   if (kept === undefined) {
-    throw usage(
+    throw usageError(
       `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
     );
   }
-  if (kept.evreg_checkpoint < FORM) {
-    throw usage(
-      `The checkpoint ${path} is of an older evreg, and does not tell which data it is of. Name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
+  if (kept.evreg_checkpoint < FORMAT_VERSION) {
+    throw usageError(
+      `The checkpoint ${path} is of an older evreg, and does not tell which data it is of. Name another file with --checkpoint: ${restartAdvice(kept, source)}`,
     );
   }
   return kept;
 }
 
-function parsed(text: string): Kept | undefined {
+function parsed(text: string): CheckpointFile | undefined {
   try {
-    const kept = JSON.parse(text) as Kept;
+    const kept = JSON.parse(text) as CheckpointFile;
     const { evreg_checkpoint: form, file, counted } = kept;
     const counts = [kept.line, kept.byte, kept.accepted, kept.replayed, kept.refused, kept.rejects_bytes];
     const areCounts = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
@@ -175,7 +181,7 @@ function parsed(text: string): Kept | undefined {
     if (form === 1) return { ...kept, keys: keysOf(file) };
     const texts = [kept.keys, kept.data_id, kept.target, counted.blocks, counted.digest];
     const isWhole = texts.every((one) => typeof one === "string") && counted.bytes === kept.byte;
-    return form === FORM && isWhole ? kept : undefined;
+    return form === FORMAT_VERSION && isWhole ? kept : undefined;
   } catch {
     return undefined;
   }
@@ -186,11 +192,15 @@ function parsed(text: string): Kept | undefined {
  * @param path of the checkpoint
  * @throws EvregError `usage` for one of another file or other data
  */
-function mustGoOn(kept: Kept, path: string, { source, dataId, target }: Publishing): number {
+function assertResumable(
+  kept: CheckpointFile,
+  path: string,
+  { source, dataId, target }: CheckpointTarget,
+): number {
   const { file } = source;
-  const place = placeIn(kept, source);
+  const place = resumeOffset(kept, source);
   if (place === undefined) {
-    throw usage(
+    throw usageError(
       `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(kept.file, file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to begin anew. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
     );
   }
@@ -199,29 +209,29 @@ function mustGoOn(kept: Kept, path: string, { source, dataId, target }: Publishi
       kept.target === target
         ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
         : `is of the data at ${kept.target}, and at ${target} there is other data`;
-    throw usage(
-      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${fromItsBeginning(kept, source)}`,
+    throw usageError(
+      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(kept, source)}`,
     );
   }
   return place;
 }
 
 /** `undefined` for a file that was changed otherwise than by growing: all that was counted is looked at. */
-function placeIn({ file, byte, counted }: Kept, source: BulkSource): number | undefined {
+function resumeOffset({ file, byte, counted }: CheckpointFile, source: BulkSource): number | undefined {
   const isSame = file.digest === source.file.digest;
   const hasGrown = source.file.size > file.size && source.beginsWith(file);
   if (!isSame && !hasGrown) return undefined;
-  if (source.frontPart(byte).digest !== counted.digest) return undefined;
+  if (source.prefixDigest(byte).digest !== counted.digest) return undefined;
   return isSame ? byte : source.lineEnd(byte);
 }
 
-function difference(before: FileIdentity, now: FileIdentity): string {
+function difference(before: FileFingerprint, now: FileFingerprint): string {
   if (before.size === now.size) return "its length is the same, and what it says is not";
   const lengths = `it has ${inBytes(now.size)} now, and had ${inBytes(before.size)}`;
   return now.size < before.size ? lengths : `${lengths}, which are not as they were`;
 }
 
-function fromItsBeginning({ keys }: Kept, { path, file }: BulkSource): string {
+function restartAdvice({ keys }: CheckpointFile, { path, file }: BulkSource): string {
   const published = `${path} is then published from its first line on.`;
   return keys === keysOf(file)
     ? `${published} What of it is there already is not stored twice; what a restore has lost is stored again.`

@@ -8,19 +8,19 @@ import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
-import { followLine, progressOf } from "../io/progress.ts";
-import { printableLine } from "../io/text.ts";
+import { liveLine, progressOf } from "../io/progress.ts";
+import { escapeControl } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
-import { blocksBefore, deprecationNote, pausedFor, tellWhenWaiting } from "../notes.ts";
+import { blockingNotes, deprecationNote, pausedSubscriptionNotes, noteUndelivered } from "../notes.ts";
 import { shortDetail } from "../report-error.ts";
 import { DELIVERY_LIST } from "../../resources/deliveries.ts";
 import { EVENT_RECORD, PUBLISHED_RECORD } from "../../resources/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
-import { EXIT, usage } from "../usage-errors.ts";
-import { followDeliveries, type Followed } from "./wait.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
+import { pollDeliveries, type PollResult } from "./wait.ts";
 
-interface PublishOne {
+interface PublishOneOptions {
   readonly action: string | undefined;
   readonly payload: string | undefined;
   readonly file: string | undefined;
@@ -34,9 +34,10 @@ interface PublishOne {
 }
 
 /** Reads the payload first, so that a folder is not held while a person is still typing it; then publishes. */
-export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) => Promise<number>> {
+export async function publishOne(options: PublishOneOptions): Promise<(evreg: Evreg) => Promise<number>> {
   const { action, key, output } = options;
-  if (action === undefined) throw usage("Name the action to publish, or give a file of events with --batch.");
+  if (action === undefined)
+    throw usageError("Name the action to publish, or give a file of events with --batch.");
   const payloadFor = await payloadSource(action, options);
   return async (evreg) => {
     const payload = await payloadFor(evreg);
@@ -45,9 +46,9 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
     if (deprecation !== undefined) note(deprecationNote(deprecation));
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
     if (options.wait) return report(evreg, data, options);
-    await output.record({ data }, columnsFor(options));
+    await output.record({ data }, eventLines(options));
     if (output.format === "table")
-      await tellWhenWaiting(evreg, "Its deliveries", () => hasDeliveries(evreg, data));
+      await noteUndelivered(evreg, "Its deliveries", () => hasDeliveries(evreg, data));
     return EXIT.done;
   };
 }
@@ -55,7 +56,7 @@ export async function publishOne(options: PublishOne): Promise<(evreg: Evreg) =>
 /** What answers the payload once the target is there: a payload that is made up needs its schema. */
 async function payloadSource(
   action: string,
-  options: PublishOne,
+  options: PublishOneOptions,
 ): Promise<(evreg: Evreg) => Promise<RawJson>> {
   if (!options.sample) {
     const bytes = await payloadBytes(options);
@@ -63,7 +64,7 @@ async function payloadSource(
     const payload = payloadIn(bytes, options.payload);
     return () => Promise.resolve(payload);
   }
-  if (options.payload !== undefined) throw usage("With --sample the payload is made up; leave it out.");
+  if (options.payload !== undefined) throw usageError("With --sample the payload is made up; leave it out.");
   return async (evreg) => {
     const { data } = await evreg.actions.get(action);
     const { anySeed, samplePayloads } = await import("../sample-payload.ts");
@@ -90,17 +91,17 @@ function payloadIn(bytes: Uint8Array, typed: string | undefined): RawJson {
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */
-function columnsFor({ sample }: PublishOne): typeof EVENT_RECORD {
+function eventLines({ sample }: PublishOneOptions): typeof EVENT_RECORD {
   return sample ? EVENT_RECORD : PUBLISHED_RECORD;
 }
 
-async function payloadBytes({ payload, file }: PublishOne): Promise<Uint8Array> {
+async function payloadBytes({ payload, file }: PublishOneOptions): Promise<Uint8Array> {
   if (payload !== undefined && file !== undefined)
-    throw usage("Give the payload as an argument or by --file, not both.");
+    throw usageError("Give the payload as an argument or by --file, not both.");
   if (payload !== undefined && payload !== "-") return Buffer.from(payload);
   const path = payload ?? file;
   if (path === undefined)
-    throw usage(
+    throw usageError(
       "Give the payload: as an argument, by --file FILE, - to read it from stdin, or made up with --sample.",
     );
   return readInput(path);
@@ -115,28 +116,28 @@ async function hasDeliveries(evreg: Evreg, { rowid }: Event): Promise<boolean> {
 const NO_DELIVERY_SEEN =
   "No delivery to be seen: the action had no active subscription, or none that this token may read.";
 
-async function report(evreg: Evreg, event: Event, options: PublishOne): Promise<number> {
-  let followed: Followed;
+async function report(evreg: Evreg, event: Event, options: PublishOneOptions): Promise<number> {
+  let followed: PollResult;
   try {
-    followed = await follow(evreg, event, options);
+    followed = await pollOutcome(evreg, event, options);
   } catch (error) {
-    return showUnknown(error, event, options);
+    return reportUnknown(error, event, options);
   }
-  return show(evreg, followed, event, options);
+  return reportOutcome(evreg, followed, event, options);
 }
 
 /**
  * What keeps from looking at deliveries, such as a token that may only publish, is no failure of the publish: with its own
  * exit code a script would take it for one, and publish once more.
  */
-async function showUnknown(
+async function reportUnknown(
   failure: unknown,
   event: Event,
-  { output, ...options }: PublishOne,
+  { output, ...options }: PublishOneOptions,
 ): Promise<number> {
   const outcome: PublishOutcome = "unknown";
   const meta = output.format === "table" ? {} : { meta: { outcome } };
-  await output.record({ data: event, ...meta }, columnsFor({ output, ...options }));
+  await output.record({ data: event, ...meta }, eventLines({ output, ...options }));
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
   const words = `events deliveries ${event.rowid}`;
@@ -145,14 +146,14 @@ async function showUnknown(
       ? `Look at them with one: ${commandWithOtherToken(words)}`
       : `Look at them later: ${nextCommand(words)}`;
   note(
-    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${printableLine(error.message)} ${look}`,
+    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
   );
   return EXIT.failed;
 }
 
-async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Promise<Followed> {
-  const line = followLine();
-  return followDeliveries(evreg.events, event.rowid, {
+async function pollOutcome(evreg: Evreg, event: Event, { timeoutS }: PublishOneOptions): Promise<PollResult> {
+  const line = liveLine();
+  return pollDeliveries(evreg.events, event.rowid, {
     signal: interruption(),
     timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
     nowMs: () => systemClock.now(),
@@ -161,21 +162,27 @@ async function follow(evreg: Evreg, event: Event, { timeoutS }: PublishOne): Pro
   }).finally(() => line.clear());
 }
 
-async function show(evreg: Evreg, followed: Followed, event: Event, options: PublishOne): Promise<number> {
+async function reportOutcome(
+  evreg: Evreg,
+  followed: PollResult,
+  event: Event,
+  options: PublishOneOptions,
+): Promise<number> {
   const { deliveries } = followed;
   const { output } = options;
   if (output.format === "table") {
-    await output.record({ data: event }, columnsFor(options));
+    await output.record({ data: event }, eventLines(options));
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERY_LIST, NO_DELIVERY_SEEN);
   } else {
     await output.record(
       { data: event, meta: { outcome: outcomeOf(followed), deliveries } },
-      columnsFor(options),
+      eventLines(options),
     );
   }
-  if (deliveries.length === 0) for (const text of await pausedFor(evreg, event.action)) note(text);
-  const blocks = followed.end === "timeout" ? await blocksBefore(evreg, deliveries) : [];
+  if (deliveries.length === 0)
+    for (const text of await pausedSubscriptionNotes(evreg, event.action)) note(text);
+  const blocks = followed.end === "timeout" ? await blockingNotes(evreg, deliveries) : [];
   return verdict(followed, event.rowid, { timeoutS: options.timeoutS, blocks });
 }
 
@@ -186,10 +193,10 @@ async function show(evreg: Evreg, followed: Followed, event: Event, options: Pub
 type PublishOutcome = KnownOutcome | "unknown";
 type KnownOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
 
-function outcomeOf({ deliveries, end }: Followed): KnownOutcome {
+function outcomeOf({ deliveries, end }: PollResult): KnownOutcome {
   if (end !== "final") return end;
   if (deliveries.length === 0) return "none";
-  return deliveries.every(isWell) ? "delivered" : "failed";
+  return deliveries.every(isSuccess) ? "delivered" : "failed";
 }
 
 /** What was waited by, and what is known of deliveries that wait behind another. */
@@ -200,7 +207,7 @@ interface Waited {
 }
 
 /** Says what the person should know of it, and answers the exit code. */
-function verdict(followed: Followed, eventId: number, { timeoutS, blocks }: Waited): number {
+function verdict(followed: PollResult, eventId: number, { timeoutS, blocks }: Waited): number {
   const { deliveries } = followed;
   const later = `See how it goes on: ${nextCommand(`events deliveries ${eventId}`)}`;
   const outcome = outcomeOf(followed);
@@ -220,11 +227,11 @@ function verdict(followed: Followed, eventId: number, { timeoutS, blocks }: Wait
     }
     case "held":
       note(
-        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${heldBy(deliveries)} --active`)}. ${later}`,
+        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${heldSubscription(deliveries)} --active`)}. ${later}`,
       );
       return EXIT.failed;
     case "failed": {
-      const missed = deliveries.filter((delivery) => !isWell(delivery));
+      const missed = deliveries.filter((delivery) => !isSuccess(delivery));
       note(
         `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: ${nextCommand(`deliveries get ${missed[0]?.rowid}`)}. Send it again: ${nextCommand(`deliveries retry ${missed[0]?.rowid}`)}`,
       );
@@ -236,10 +243,10 @@ function verdict(followed: Followed, eventId: number, { timeoutS, blocks }: Wait
 }
 
 /** One that its subscription's filter kept back is where it should be. */
-function isWell({ status }: Delivery): boolean {
+function isSuccess({ status }: Delivery): boolean {
   return status === "delivered" || status === "filtered";
 }
 
-function heldBy(deliveries: readonly Delivery[]): number | undefined {
+function heldSubscription(deliveries: readonly Delivery[]): number | undefined {
   return deliveries.find(({ status }) => status === "held")?.subscription_id;
 }

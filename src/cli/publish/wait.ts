@@ -5,21 +5,21 @@ import type { EventsPort, Evreg, ReplaysPort } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
-import { printableLine } from "../io/text.ts";
-import { tellWhenPaused } from "../notes.ts";
+import { escapeControl } from "../io/text.ts";
+import { notePaused } from "../notes.ts";
 import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "../../resources/replays.ts";
 import { nextCommand, serveCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 
-const LONGEST_WAIT_MS = 1_000;
-const SLOWER_EACH_LOOK = 1.6;
+const MAX_POLL_MS = 1_000;
+const POLL_BACKOFF = 1.6;
 
 /** How long to wait after a look when the wait before it was so long: soon about once a second. */
-function longerWaitMs(waitMs: number): number {
-  return Math.min(LONGEST_WAIT_MS, waitMs * SLOWER_EACH_LOOK);
+function nextPollMs(waitMs: number): number {
+  return Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
 }
 
-interface FollowOptions {
+interface PollOptions {
   readonly signal: AbortSignal;
   /** `undefined`: as long as it takes. */
   readonly timeoutMs: number | undefined;
@@ -30,7 +30,7 @@ interface FollowOptions {
   readonly waiting?: (deliveries: readonly Delivery[]) => void;
 }
 
-export interface Followed {
+export interface PollResult {
   readonly deliveries: readonly Delivery[];
   /** `held`: what is left waits for a paused subscription, so nothing more happens by itself. */
   readonly end: "final" | "held" | "timeout" | "interrupted";
@@ -39,11 +39,11 @@ export interface Followed {
 const FIRST_DELIVERY_POLL_MS = 25;
 
 /** Looks at an event's deliveries until each has come to its end: often at first, then about once a second. */
-export async function followDeliveries(
+export async function pollDeliveries(
   events: Pick<EventsPort, "deliveries">,
   eventId: number,
-  options: FollowOptions,
-): Promise<Followed> {
+  options: PollOptions,
+): Promise<PollResult> {
   const { signal, timeoutMs, nowMs, sleep } = options;
   const endsAtMs = timeoutMs === undefined ? Infinity : nowMs() + timeoutMs;
   let waitMs = FIRST_DELIVERY_POLL_MS;
@@ -60,14 +60,14 @@ export async function followDeliveries(
     } catch {
       return { deliveries, end: "interrupted" };
     }
-    waitMs = longerWaitMs(waitMs);
+    waitMs = nextPollMs(waitMs);
   }
 }
 
 const FIRST_REPLAY_POLL_MS = 50;
 
 /** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
-async function followReplay(
+async function pollReplay(
   replays: Pick<ReplaysPort, "get">,
   begun: Replay,
   signal: AbortSignal,
@@ -83,7 +83,7 @@ async function followReplay(
       } catch {
         return replay;
       }
-      waitMs = longerWaitMs(waitMs);
+      waitMs = nextPollMs(waitMs);
       replay = (await replays.get(replay.rowid)).data;
     }
   } finally {
@@ -96,7 +96,7 @@ function countsOf({ queued, total }: Replay): string {
   return `${queued.toLocaleString("en")} of ${total.toLocaleString("en")} handed to delivery`;
 }
 
-interface ReplayMany {
+interface ReplayOptions {
   readonly subscription: number;
   readonly input: NewReplay;
   readonly dryRun: boolean;
@@ -104,7 +104,7 @@ interface ReplayMany {
   readonly output: Output;
 }
 
-export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<number> {
+export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<number> {
   const { subscription, input, dryRun, wait, output } = options;
   if (dryRun) {
     await output.record(await evreg.replays.count(subscription, input), REPLAY_COUNT_RECORD);
@@ -118,7 +118,7 @@ export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<num
     return EXIT.done;
   }
   const signal = interruption();
-  const last = await followReplay(evreg.replays, begun, signal).catch((error: unknown) => {
+  const last = await pollReplay(evreg.replays, begun, signal).catch((error: unknown) => {
     note(`Replay ${begun.rowid} has begun; only it cannot be followed. ${look(begun)}`);
     throw error;
   });
@@ -133,7 +133,7 @@ export async function replayMany(evreg: Evreg, options: ReplayMany): Promise<num
   const why =
     last.reason === null
       ? ". What was not sent, another one sends: evreg subscriptions replay --help"
-      : `: ${printableLine(last.reason)}`;
+      : `: ${escapeControl(last.reason)}`;
   note(`Replay ${last.rowid} did not get to its end${why}`);
   return EXIT.failed;
 }
@@ -143,7 +143,7 @@ async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay)
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
     note(`It begins with the next server on this data folder: ${serveCommand()}`);
-  await tellWhenPaused(evreg, [id]);
+  await notePaused(evreg, [id]);
 }
 
 function look({ rowid }: Replay): string {

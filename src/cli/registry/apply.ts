@@ -1,23 +1,23 @@
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, writeOut } from "../io/output.ts";
-import { agreed, canAsk } from "../io/prompts.ts";
-import { EXIT, usage } from "../usage-errors.ts";
-import { type Declarations, mistakes } from "./declarations.ts";
-import { type ApplyOptions, carryOut, judged } from "./execute.ts";
+import { confirm, canAsk } from "../io/prompts.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
+import { type Declarations, problemsError } from "./declarations.ts";
+import { type ApplyOptions, executePlan, withBreaks } from "./execute.ts";
 import { registryOf } from "./export.ts";
 import { type Plan, planFor } from "./plan.ts";
-import { exitCodeOf, planText, type Run, SecretsOut, tellResult, tellUndeclared } from "./report.ts";
+import { exitCodeOf, planText, type Run, SecretSink, printResult, printUndeclared } from "./report.ts";
 
 /** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
   const registry = await registryOf(evreg);
   const planned = planFor(declared, registry, options);
-  if (planned.problems.length > 0) throw mistakes(planned.problems);
-  const plan = await judged(planned, registry, evreg.actions);
+  if (planned.problems.length > 0) throw problemsError(planned.problems);
+  const plan = await withBreaks(planned, registry, evreg.actions);
   if (options.output.format === "table") {
     await writeOut(planText(plan, options));
-    tellUndeclared(plan, options);
+    printUndeclared(plan, options);
   }
   const isToRun = isToBeCarriedOut(plan, options);
   if (isToRun && !options.yes) {
@@ -25,7 +25,7 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
     if (refusal !== undefined) return refusal;
   }
   const run = isToRun ? await runOf(evreg, plan, options) : undefined;
-  await tellResult(plan, run, options);
+  await printResult(plan, run, options);
   return exitCodeOf(plan, run, options);
 }
 
@@ -41,11 +41,11 @@ async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
   if (count === 0) return undefined;
   const what = `${count.toLocaleString("en")} subscription${count === 1 ? "" : "s"}`;
   if (!canAsk()) {
-    throw usage(
+    throw usageError(
       `This deletes ${what}, and there is no terminal to ask at; say so with --yes. Nothing was changed.`,
     );
   }
-  const answer = await agreed(`Delete ${what}, with the deliveries not finished yet?`);
+  const answer = await confirm(`Delete ${what}, with the deliveries not finished yet?`);
   if (answer === "yes") return undefined;
   note("Nothing was changed.");
   return answer === "no" ? EXIT.failed : EXIT.interrupted;
@@ -54,11 +54,11 @@ async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
 async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<Run> {
   const { steps } = plan;
   const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
-  const secrets = creates ? secretsOut(options) : undefined;
+  const secrets = creates ? openSecretSink(options) : undefined;
   const signal = interruption();
   try {
     const { force, keepGoing } = options;
-    const outcomes = await carryOut(evreg, plan, {
+    const outcomes = await executePlan(evreg, plan, {
       force,
       keepGoing,
       signal,
@@ -71,11 +71,11 @@ async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<R
 }
 
 /** A pipe is mostly a log, where secrets must not be by accident. */
-function secretsOut({ secretsFile, output }: ApplyOptions): SecretsOut {
+function openSecretSink({ secretsFile, output }: ApplyOptions): SecretSink {
   if (secretsFile === undefined && !process.stdout.isTTY) {
-    throw usage(
+    throw usageError(
       "This creates subscriptions, whose secrets are told only once. Say where to with --secrets-file FILE (mode 0600), or --secrets-file - for the output. Nothing was changed.",
     );
   }
-  return new SecretsOut(secretsFile ?? "-", output);
+  return new SecretSink(secretsFile ?? "-", output);
 }

@@ -5,7 +5,7 @@ import { parseDurationMs } from "../../domain/formats.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import { readRegularFile } from "../io/input.ts";
 import { type FieldPath, pathNamed } from "../../schema/pointers.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 import {
   type ParsedDocument,
   parseDocuments,
@@ -16,8 +16,8 @@ import {
 } from "./documents.ts";
 import {
   ACTION,
-  type Declarable,
-  memberMistakes,
+  type DeclaredKind,
+  validateMembers,
   memberNames,
   SUBSCRIPTION,
   unknownMember,
@@ -37,13 +37,13 @@ export async function loadDeclarations(
     bearerTokenDir === undefined ? {} : { bearerTokenFolder: await folderOf(bearerTokenDir) };
   const declared = await readDeclarations(files, references);
   const all = [...problems, ...declared.problems];
-  if (all.length > 0) throw mistakes(all);
+  if (all.length > 0) throw problemsError(all);
   return declared;
 }
 
 async function folderOf(path: string): Promise<string> {
   return realpath(path).catch(() => {
-    throw usage(`--bearer-token-dir: there is no folder ${path}.`);
+    throw usageError(`--bearer-token-dir: there is no folder ${path}.`);
   });
 }
 
@@ -55,7 +55,7 @@ export interface Declarations {
 }
 
 /** Members at the top of a file that are for whoever writes it, such as anchors to be taken up below. */
-const FOR_THE_WRITER = /^x-/;
+const IGNORED_MEMBER = /^x-/;
 
 /** All that the files declare, each record held to what the service takes, and none twice. */
 export async function readDeclarations(
@@ -76,7 +76,7 @@ export async function readDeclarations(
       }
     }
   }
-  problems.push(...doubles(records));
+  problems.push(...duplicates(records));
   return {
     actions: records.filter(({ kind }) => kind === ACTION),
     subscriptions: records.filter(({ kind }) => kind === SUBSCRIPTION),
@@ -85,18 +85,18 @@ export async function readDeclarations(
 }
 
 /** The name of a record for a person: `order.created`, `billing/invoices to order.created`. */
-export function nameOf({ noun }: Pick<Declarable, "noun">, values: Values): string {
+export function nameOf({ noun }: Pick<DeclaredKind, "noun">, values: Values): string {
   if (noun === "action") return String(values["action"]);
   return `${String(values["application"])}/${String(values["subscription"])} to ${String(values["action"])}`;
 }
 
 /** What tells a record from all others of its noun. */
-export function keyOf({ identity }: Declarable, values: Values): string {
+export function keyOf({ identity }: DeclaredKind, values: Values): string {
   return JSON.stringify(identity.map((name) => values[name]));
 }
 
 interface Found {
-  readonly kind: Declarable;
+  readonly kind: DeclaredKind;
   readonly index: number;
   readonly value: unknown;
 }
@@ -116,7 +116,7 @@ function recordsIn(document: ParsedDocument, problems: Problem[]): Found[] {
   for (const [name, list] of Object.entries(value)) {
     const kind = [ACTION, SUBSCRIPTION].find((one) => one.list === name);
     if (kind === undefined) {
-      if (!FOR_THE_WRITER.test(name))
+      if (!IGNORED_MEMBER.test(name))
         problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
     } else if (Array.isArray(list)) {
       found.push(...list.map((item: unknown, index) => ({ kind, index, value: item })));
@@ -148,7 +148,7 @@ function actionsOf(value: unknown): readonly unknown[] {
   return Array.isArray(list) ? (list as unknown[]) : [];
 }
 
-function doubles(records: readonly Declared[]): Problem[] {
+function duplicates(records: readonly Declared[]): Problem[] {
   const first = new Map<string, Declared>();
   const problems: Problem[] = [];
   for (const record of records) {
@@ -167,14 +167,14 @@ function doubles(records: readonly Declared[]): Problem[] {
 }
 
 /** Mistakes told at a time; who has more has mostly made the same one many times. */
-const MOST_TOLD = 50;
+const MAX_PROBLEMS = 50;
 
 /** The mistakes in one error. */
-export function mistakes(problems: readonly Problem[]): EvregError {
-  const lines = problems.slice(0, MOST_TOLD).map(({ place, message }) => `${place}: ${message}`);
+export function problemsError(problems: readonly Problem[]): EvregError {
+  const lines = problems.slice(0, MAX_PROBLEMS).map(({ place, message }) => `${place}: ${message}`);
   const count = problems.length.toLocaleString("en");
-  if (problems.length > MOST_TOLD)
-    lines.push(`and ${(problems.length - MOST_TOLD).toLocaleString("en")} more`);
+  if (problems.length > MAX_PROBLEMS)
+    lines.push(`and ${(problems.length - MAX_PROBLEMS).toLocaleString("en")} more`);
   const [only = ""] = lines;
   const message = lines.length === 1 ? only : `The files have ${count} mistakes:\n  ${lines.join("\n  ")}`;
   return new EvregError("usage", `${message}\nNothing was changed.`);
@@ -182,7 +182,7 @@ export function mistakes(problems: readonly Problem[]): EvregError {
 
 /** A record as a file declares it. */
 export interface Declared {
-  readonly kind: Declarable;
+  readonly kind: DeclaredKind;
   /** The members that were given, as the service will have them. */
   readonly values: Values;
   /** What `bearer_token_file` holds. It is sent, and never shown. */
@@ -198,7 +198,7 @@ export interface References {
 }
 
 interface Raw {
-  readonly kind: Declarable;
+  readonly kind: DeclaredKind;
   readonly value: unknown;
   readonly place: (path: FieldPath) => string;
   readonly file: RegistryFile;
@@ -223,7 +223,7 @@ async function checkRecord(raw: Raw, references: References): Promise<CheckedRec
     };
   }
   const known = memberNames(kind);
-  const problems = strangers(raw, value);
+  const problems = unknownMembers(raw, value);
   // Without the members that are not known, so that those do not hide the mistakes in the others.
   const values = Object.fromEntries<unknown>(Object.entries(value).filter(([name]) => known.includes(name)));
   let placeOf = place;
@@ -251,7 +251,7 @@ async function checkRecord(raw: Raw, references: References): Promise<CheckedRec
   delete values["bearer_token_file"];
   for (const member of ["timeout_ms", "retry_schedule"]) await trying(() => readDurations(values, member));
   const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
-  problems.push(...memberMistakes(kind, values, meant).map((error) => problemOf(error, placeOf)));
+  problems.push(...validateMembers(kind, values, meant).map((error) => problemOf(error, placeOf)));
   const record = { kind, values, place: placeOf };
   return { record: bearerToken === undefined ? record : { ...record, bearerToken }, problems };
 }
@@ -292,7 +292,7 @@ class PlacedError extends EvregError {
   }
 }
 
-function strangers({ kind, place }: Raw, value: object): Problem[] {
+function unknownMembers({ kind, place }: Raw, value: object): Problem[] {
   const known = memberNames(kind);
   return Object.keys(value)
     .filter((name) => !known.includes(name))

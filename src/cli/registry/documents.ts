@@ -21,7 +21,7 @@ import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { type FieldPath, pointerSteps } from "../../schema/pointers.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 
 /** One document of a file: a JSON value, and where in the file each part of it stands. */
 export interface ParsedDocument {
@@ -190,7 +190,7 @@ export async function readFiles(
   for (const start of typed) {
     const isFolder = start !== "-" && (await isDirectory(start));
     const names = isFolder ? await filesIn(start) : [start];
-    if (names.length === 0) throw usage(`There is no .yaml, .yml or .json file in ${start}.`);
+    if (names.length === 0) throw usageError(`There is no .yaml, .yml or .json file in ${start}.`);
     for (const name of names) {
       const path = name === "-" ? process.cwd() : await realpath(name).catch(() => resolve(name));
       const folder = name === "-" ? path : dirname(resolve(name));
@@ -231,9 +231,9 @@ async function filesIn(folder: string): Promise<string[]> {
 export async function referredFile(path: string, from: string, within: string): Promise<string> {
   const wanted = resolve(from, path);
   const real = await realpath(wanted).catch(() => undefined);
-  if (real === undefined) throw usage(`There is no file ${path} in ${from}.`);
+  if (real === undefined) throw usageError(`There is no file ${path} in ${from}.`);
   if (real !== within && !real.startsWith(within.endsWith(sep) ? within : within + sep)) {
-    throw usage(`${path} lies outside ${within}; a file may only refer to those in there.`);
+    throw usageError(`${path} lies outside ${within}; a file may only refer to those in there.`);
   }
   return real;
 }

@@ -34,7 +34,7 @@ export type Outcome =
   | { readonly result: "failed"; readonly error: EvregError }
   | { readonly result: "not_tried" };
 
-export interface CarryOutOptions {
+export interface ExecuteOptions {
   /** Applies schemas that break someone as well; else their steps are not tried. */
   readonly force: boolean;
   readonly keepGoing: boolean;
@@ -46,16 +46,16 @@ export interface CarryOutOptions {
 /** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
 const CONCURRENT_CALLS = 8;
 /** After one of these every further call would fail alike. */
-const HOPELESS = new Set(["unreachable", "unauthorized", "unavailable"]);
+const FATAL_CODES = new Set(["unreachable", "unauthorized", "unavailable"]);
 
 /**
  * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
  * else is done. Whether actions go on is told when all of them are there. Carried out again after whatever end, a new plan leads to the same.
  */
-export async function carryOut(
+export async function executePlan(
   evreg: Evreg,
   { steps }: Plan,
-  options: CarryOutOptions,
+  options: ExecuteOptions,
 ): Promise<ReadonlyMap<Step, Outcome>> {
   const outcomes = new Map<Step, Outcome>(steps.map((step) => [step, { result: "not_tried" }]));
   /** What is done but for the state, without which it is not. */
@@ -64,14 +64,14 @@ export async function carryOut(
   const fail = (step: Step, thrown: unknown): void => {
     const error = asEvregError(thrown);
     outcomes.set(step, { result: "failed", error });
-    if (!options.keepGoing || HOPELESS.has(error.code)) stopped = true;
+    if (!options.keepGoing || FATAL_CODES.has(error.code)) stopped = true;
   };
   const inTurn = async (queue: Iterator<Step>): Promise<void> => {
     for (let next = queue.next(); next.done !== true; next = queue.next()) {
       if (stopped || options.signal.aborted) return;
       const step = next.value;
       try {
-        const done = await carryOutOne(evreg, step, options);
+        const done = await executeStep(evreg, step, options);
         if (Object.keys(step.state).length > 0) stateless.set(step, done);
         else outcomes.set(step, { result: "done", ...done });
       } catch (thrown) {
@@ -119,10 +119,10 @@ function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[]
   return [steps.filter(is), steps.filter((step) => !is(step))];
 }
 
-async function carryOutOne(
+async function executeStep(
   { actions, subscriptions }: Evreg,
   step: Step,
-  { force, created }: CarryOutOptions,
+  { force, created }: ExecuteOptions,
 ): Promise<Done> {
   const { noun, operation, body, bearerToken } = step;
   if (noun === "action") {
@@ -149,7 +149,7 @@ async function carryOutOne(
 const CONCURRENT_CHECKS = 8;
 
 /** The plan, with what each changed schema would break and under which free name it would not, before anything is done. */
-export async function judged(
+export async function withBreaks(
   plan: Plan,
   { actions }: Pick<Registry, "actions">,
   port: Pick<ActionsPort, "check">,
@@ -159,12 +159,12 @@ export async function judged(
   const steps: Step[] = [];
   for (let at = 0; at < plan.steps.length; at += CONCURRENT_CHECKS) {
     const some = plan.steps.slice(at, at + CONCURRENT_CHECKS);
-    steps.push(...(await Promise.all(some.map((step) => judgedStep(step, taken, port)))));
+    steps.push(...(await Promise.all(some.map((step) => stepWithBreaks(step, taken, port)))));
   }
   return { ...plan, steps };
 }
 
-async function judgedStep(
+async function stepWithBreaks(
   step: Step,
   taken: ReadonlySet<string>,
   port: Pick<ActionsPort, "check">,

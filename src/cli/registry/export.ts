@@ -10,11 +10,11 @@ import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import { writeThrough } from "../io/files.ts";
 import { note, writeOut } from "../io/output.ts";
-import { printableJson, printableLine } from "../io/text.ts";
+import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { makeFolder } from "../../runtime/files.ts";
-import { usage } from "../usage-errors.ts";
+import { usageError } from "../usage-errors.ts";
 import { keyOf } from "./declarations.ts";
-import { ACTION, AS_NEW, type Declarable, SUBSCRIPTION, type Values } from "./members.ts";
+import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
 import type { Registry } from "./plan.ts";
 
 /** What files can declare, as a document that `apply` reads. */
@@ -67,7 +67,7 @@ function isDeclarable({ action, application }: Action): boolean {
   return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
-function recordsOf(kind: Declarable, records: Registry["actions"] | Registry["subscriptions"]): Values[] {
+function recordsOf(kind: DeclaredKind, records: Registry["actions"] | Registry["subscriptions"]): Values[] {
   return records
     .map((record): readonly [string, Values] => {
       const values = record as unknown as Values;
@@ -77,13 +77,13 @@ function recordsOf(kind: Declarable, records: Registry["actions"] | Registry["su
     .map(([, declaration]) => declaration);
 }
 
-function declarationOf({ identity, members }: Declarable, values: Values): Values {
+function declarationOf({ identity, members }: DeclaredKind, values: Values): Values {
   const declaration: Record<string, unknown> = {};
   for (const name of identity) declaration[name] = values[name];
   for (const [name, unlessSaid] of members) {
     const value = values[name];
     // A file that said `active: true` would undo each pause.
-    const usual = Object.hasOwn(AS_NEW, name) ? AS_NEW[name] : unlessSaid(values);
+    const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name) ? NEW_RECORD_DEFAULTS[name] : unlessSaid(values);
     const isUsual = isDeepStrictEqual(value, usual);
     if (!isUsual) declaration[name] = value;
   }
@@ -99,7 +99,7 @@ const LONGEST_NAME = 200;
 
 /** What acts on a terminal stands as its escape, which changes no value. */
 export function exportText(registry: ExportedRegistry, format: ExportFormat): string {
-  if (format === "json") return printableJson(`${JSON.stringify(registry, null, 2)}\n`);
+  if (format === "json") return escapeControlInJson(`${JSON.stringify(registry, null, 2)}\n`);
   // No anchors for what happens to be equal, and no line breaks inside of texts.
   const document = new Document(registry, { aliasDuplicateObjects: false });
   visit(document, {
@@ -110,10 +110,10 @@ export function exportText(registry: ExportedRegistry, format: ExportFormat): st
     Scalar(_, scalar) {
       const { value } = scalar;
       // Only between these has YAML the escapes of JSON.
-      if (typeof value === "string" && printableJson(value) !== value) scalar.type = "QUOTE_DOUBLE";
+      if (typeof value === "string" && escapeControlInJson(value) !== value) scalar.type = "QUOTE_DOUBLE";
     },
   });
-  return printableJson(document.toString({ lineWidth: 0 }));
+  return escapeControlInJson(document.toString({ lineWidth: 0 }));
 }
 
 /** @throws `usage` naming what cannot be written */
@@ -181,7 +181,7 @@ function isEdited(folder: string, names: readonly string[]): EvregError {
   const which = more.length === 0 ? first : `${first} and ${more.length} more`;
   return new EvregError(
     "conflict",
-    `${printableLine(folder)} holds ${printableLine(which)} with other contents. Nothing was written. Name another folder, or replace what differs with --force.`,
+    `${escapeControl(folder)} holds ${escapeControl(which)} with other contents. Nothing was written. Name another folder, or replace what differs with --force.`,
   );
 }
 
@@ -206,7 +206,7 @@ async function withWriteError<T>(path: string, act: () => T | Promise<T>): Promi
     return await act();
   } catch (error) {
     const [why] = (error as Error).message.split(", ");
-    throw usage(`${path} cannot be written (${why}).`);
+    throw usageError(`${path} cannot be written (${why}).`);
   }
 }
 
@@ -233,10 +233,10 @@ export async function writeRegistry(
     const { written, unchanged, others } = await writeExports(folder, byApplication, { format, force });
     const kept = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
     const names = written.length === 0 ? "nothing" : written.join(", ");
-    note(`Wrote ${printableLine(names)} in ${printableLine(folder)}${kept}.`);
+    note(`Wrote ${escapeControl(names)} in ${escapeControl(folder)}${kept}.`);
     if (others.length > 0) {
       note(
-        `${printableLine(folder)} also holds ${printableLine(others.join(", "))}, which evreg apply reads too.`,
+        `${escapeControl(folder)} also holds ${escapeControl(others.join(", "))}, which evreg apply reads too.`,
       );
     }
     return true;

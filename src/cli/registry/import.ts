@@ -2,14 +2,14 @@ import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { checkActionName, checkLabel, NAME_LENGTH } from "../../domain/names.ts";
 import { actionsIn, type ImportedAction } from "../../import/actions.ts";
-import { type Omitted, readCatalogue } from "../../import/catalogue.ts";
+import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
 import { note } from "../io/output.ts";
-import { flagWords, printableLine } from "../io/text.ts";
+import { flagWords, escapeControl } from "../io/text.ts";
 import { pathOf } from "../../schema/pointers.ts";
 import { nextCommand } from "../target/next-command.ts";
-import { usage } from "../usage-errors.ts";
-import { mistakes } from "./declarations.ts";
+import { usageError } from "../usage-errors.ts";
+import { problemsError } from "./declarations.ts";
 import { type ParsedDocument, parseDocuments } from "./documents.ts";
 import { type ExportFormat, type RegistryTarget, writeRegistry } from "./export.ts";
 
@@ -22,7 +22,7 @@ export interface ImportChoices {
 }
 
 /** Omissions told in an error. */
-const MOST_TOLD = 50;
+const MAX_OMISSIONS = 50;
 
 /**
  * Writes registry files of what a document declares, and tells on stderr what is different there.
@@ -35,7 +35,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const prefix = choices.prefix === undefined ? undefined : prefixOf(choices.prefix);
   const into = target["output-file"];
   if (path !== "-" && into !== undefined && resolve(into) === resolve(path)) {
-    throw usage(`--output-file: ${path} is the document itself; name another file.`);
+    throw usageError(`--output-file: ${path} is the document itself; name another file.`);
   }
   const document = parsed(name, await readInput(path));
   const catalogue = readCatalogue(document.value, name);
@@ -43,8 +43,8 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const { actions, omitted } = actionsIn(catalogue, { prefix, loosen });
   const placeOf = placesIn(document);
   const omissions = omissionsOf(omitted, placeOf);
-  if (actions.length === 0) throw nothingIn(name, omissions);
-  for (const action of actions) tellNotes(action, placeOf);
+  if (actions.length === 0) throw nothingImported(name, omissions);
+  for (const action of actions) printNotes(action, placeOf);
   for (const line of omissions) note(`Left out: ${line}`);
   const declared = actions.map(({ action, schemata, deprecated }) => ({
     action,
@@ -58,24 +58,24 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
     const count = actions.length === 1 ? "1 action" : `${actions.length.toLocaleString("en")} actions`;
     const file = target["output-dir"] ?? target["output-file"];
     const next = nextCommand(`apply${flagWords({ file })} --dry-run`);
-    note(`${count} of ${printableLine(application)}. What they would change: ${next}`);
+    note(`${count} of ${escapeControl(application)}. What they would change: ${next}`);
   }
   return omissions.length === 0;
 }
 
 function parsed(name: string, bytes: Uint8Array): ParsedDocument {
   const { documents, problems } = parseDocuments(name, bytes);
-  if (problems.length > 0) throw mistakes(problems);
+  if (problems.length > 0) throw problemsError(problems);
   const [document, ...more] = documents;
   if (document !== undefined && more.length === 0) return document;
-  throw usage(`${name} must hold one document, not ${documents.length}.`);
+  throw usageError(`${name} must hold one document, not ${documents.length}.`);
 }
 
-function nothingIn(name: string, omissions: readonly string[]): EvregError {
+function nothingImported(name: string, omissions: readonly string[]): EvregError {
   if (omissions.length === 0) {
     return new EvregError("invalid", `${name} declares no webhooks (OpenAPI 3.1) or messages (AsyncAPI 3).`);
   }
-  const lines = omissions.slice(0, MOST_TOLD);
+  const lines = omissions.slice(0, MAX_OMISSIONS);
   const more = omissions.length - lines.length;
   if (more > 0) lines.push(`and ${more.toLocaleString("en")} more`);
   return new EvregError(
@@ -92,7 +92,7 @@ function applicationOf(typed: string | undefined, title: string | undefined): st
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     const why = `${said} ${String(error.details["message"])}`;
-    throw usage(
+    throw usageError(
       typed === undefined ? `Name the owner with --application NAME: ${why}.` : `--application: ${why}.`,
     );
   }
@@ -103,12 +103,12 @@ function prefixOf(typed: string): string {
     return checkActionName("prefix", typed.replace(/\.$/, ""));
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    throw usage(`--prefix: it ${String(error.details["message"])}.`);
+    throw usageError(`--prefix: it ${String(error.details["message"])}.`);
   }
 }
 
 /** Further lines of the same note that are named before they are only counted. */
-const MOST_LINES = 4;
+const MAX_LINES = 4;
 
 /** Finds the places in the file that JSON pointers lead to: `shop.yaml:12`. */
 export function placesIn({ value, place }: ParsedDocument): (pointer: string) => string {
@@ -116,22 +116,25 @@ export function placesIn({ value, place }: ParsedDocument): (pointer: string) =>
 }
 
 /** What is different in an action from the document, each note once with all its lines. */
-function tellNotes({ action, notes }: ImportedAction, placeOf: (pointer: string) => string): void {
+function printNotes({ action, notes }: ImportedAction, placeOf: (pointer: string) => string): void {
   const byMessage = Map.groupBy(notes, ({ message }) => message);
   for (const [message, all] of byMessage) {
     const [first = "", ...more] = new Set(all.map(({ pointer }) => placeOf(pointer)));
-    const lines = more.slice(0, MOST_LINES).map((place) => place.slice(place.lastIndexOf(":") + 1));
+    const lines = more.slice(0, MAX_LINES).map((place) => place.slice(place.lastIndexOf(":") + 1));
     const rest = more.length - lines.length;
     if (rest > 0) lines.push(`${rest.toLocaleString("en")} more`);
     const also = lines.length === 0 ? "" : ` (also ${lines.join(", ")})`;
-    note(printableLine(`${first}: ${action}: ${message}${also}`));
+    note(escapeControl(`${first}: ${action}: ${message}${also}`));
   }
 }
 
 /** A line for each message there is no action for. */
-export function omissionsOf(omitted: readonly Omitted[], placeOf: (pointer: string) => string): string[] {
+export function omissionsOf(
+  omitted: readonly SkippedMessage[],
+  placeOf: (pointer: string) => string,
+): string[] {
   return omitted.map(({ name, place, message }) => {
     const shown = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH).toWellFormed()}…` : name;
-    return printableLine(`${placeOf(place)}: ${shown}: ${message}`);
+    return escapeControl(`${placeOf(place)}: ${shown}: ${message}`);
   });
 }

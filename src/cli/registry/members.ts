@@ -22,7 +22,7 @@ export type Values = Readonly<Record<string, unknown>>;
 type Default = (declared: Values) => unknown;
 
 /** What registry files can declare of one noun. */
-export interface Declarable {
+export interface DeclaredKind {
   readonly noun: "action" | "subscription";
   /** Its list in a file. */
   readonly list: "actions" | "subscriptions";
@@ -36,25 +36,25 @@ export interface Declarable {
   readonly body: BodySchema;
 }
 
-const asItIs: Default = () => undefined;
-const always =
+const keep: Default = () => undefined;
+const defaultTo =
   (value: unknown): Default =>
   () =>
     value;
 
-export const ACTION: Declarable = {
+export const ACTION: DeclaredKind = {
   noun: "action",
   list: "actions",
   identity: ["action"],
   members: new Map([
-    ["application", asItIs],
-    ["schemata", asItIs],
-    ["compatibility", always(DEFAULT_RULE.compatibility)],
-    ["compatibility_against", always(DEFAULT_RULE.compatibility_against)],
+    ["application", keep],
+    ["schemata", keep],
+    ["compatibility", defaultTo(DEFAULT_RULE.compatibility)],
+    ["compatibility_against", defaultTo(DEFAULT_RULE.compatibility_against)],
     // Who deprecates or retires an action is not overruled by a file that says nothing of it.
-    ["deprecated", asItIs],
-    ["retired", asItIs],
-    ["successor", asItIs],
+    ["deprecated", keep],
+    ["retired", keep],
+    ["successor", keep],
   ]),
   references: [],
   body: DECLARED_ACTION,
@@ -63,18 +63,18 @@ export const ACTION: Declarable = {
 /** Every setting of subscriptions can be declared, so one that is added to `NO_SETTINGS` is here already. */
 const settings: readonly (readonly [string, Default])[] = Object.entries({
   ...NO_SETTINGS,
-} satisfies SubscriptionSettings).map(([name, none]) => [name, always(none)]);
+} satisfies SubscriptionSettings).map(([name, none]) => [name, defaultTo(none)]);
 
-export const SUBSCRIPTION: Declarable = {
+export const SUBSCRIPTION: DeclaredKind = {
   noun: "subscription",
   list: "subscriptions",
   identity: ["application", "subscription", "action"],
   members: new Map<string, Default>([
-    ["handler", asItIs],
+    ["handler", keep],
     ["max_retries", (declared) => retriesUnlessSaid(declared)],
     // Who pauses a subscription, or a handler that asked for no more, is not overruled by a file that says nothing of it.
-    ["active", asItIs],
-    ["bearer", always("secret")],
+    ["active", keep],
+    ["bearer", defaultTo("secret")],
     ...settings,
     ["on_exhausted", ({ ordered }) => (ordered === true ? "block" : null)],
   ]),
@@ -83,10 +83,15 @@ export const SUBSCRIPTION: Declarable = {
 };
 
 /** Of the members that stay as they are unless a file says them, how a new record has them. */
-export const AS_NEW: Values = { active: true, deprecated: false, retired: false, successor: null };
+export const NEW_RECORD_DEFAULTS: Values = {
+  active: true,
+  deprecated: false,
+  retired: false,
+  successor: null,
+};
 
 /** The names a file may give a record of the noun. */
-export function memberNames({ identity, members, references }: Declarable): readonly string[] {
+export function memberNames({ identity, members, references }: DeclaredKind): readonly string[] {
   return [...identity, ...members.keys(), ...references];
 }
 
@@ -109,8 +114,8 @@ const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>>
  * @param values names come out trimmed
  * @param meant members that stand there by another name, which is told already; they are not missed
  */
-export function memberMistakes(
-  kind: Declarable,
+export function validateMembers(
+  kind: DeclaredKind,
   values: Record<string, unknown>,
   meant: ReadonlySet<string | undefined>,
 ): readonly EvregError[] {
@@ -130,7 +135,7 @@ export function memberMistakes(
       if (typeof checked === "string") values[member] = checked;
     });
   }
-  for (const error of [...missing(kind, values, meant), ...misshapen(kind, values)]) {
+  for (const error of [...missingMembers(kind, values, meant), ...schemaErrors(kind, values)]) {
     const [member] = pathNamed(String(error.details["field"]));
     trying(String(member), () => {
       throw error;
@@ -147,8 +152,8 @@ export function memberMistakes(
   return [...wrong.values()];
 }
 
-function missing(
-  { body }: Declarable,
+function missingMembers(
+  { body }: DeclaredKind,
   values: Values,
   meant: ReadonlySet<string | undefined>,
 ): readonly EvregError[] {
@@ -159,7 +164,7 @@ function missing(
 }
 
 /** A validator stops at the first mistake, so it is asked again without that member. */
-function misshapen(kind: Declarable, values: Values): readonly EvregError[] {
+function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[] {
   const found: EvregError[] = [];
   const left: Record<string, unknown> = { ...values };
   for (;;) {
@@ -172,10 +177,10 @@ function misshapen(kind: Declarable, values: Values): readonly EvregError[] {
   }
 }
 
-const validators = new Map<Declarable, Validator>();
+const validators = new Map<DeclaredKind, Validator>();
 
 /** Of the members that are there; which must be is not for it to say. */
-function validatorOf(kind: Declarable): Validator {
+function validatorOf(kind: DeclaredKind): Validator {
   let validator = validators.get(kind);
   if (validator === undefined) {
     validators.set(kind, (validator = compileSchema({ ...kind.body, required: [] })));

@@ -12,7 +12,7 @@ import { checkSchema } from "../../schema/check.ts";
 import { pathNamed } from "../../schema/pointers.ts";
 import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";
-import { ACTION, AS_NEW, type Declarable, SUBSCRIPTION, type Values } from "./members.ts";
+import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
 
 /** What there is. */
 export interface Registry {
@@ -30,7 +30,7 @@ export interface Change {
 /** One record that is not as declared, and what makes it so. */
 export interface Step {
   readonly operation: "create" | "change" | "delete";
-  readonly noun: Declarable["noun"];
+  readonly noun: DeclaredKind["noun"];
   /** For a person: `billing/invoices to order.created`. */
   readonly name: string;
   /** The members of its identity. */
@@ -92,8 +92,8 @@ export function planFor(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
   );
   const left = {
-    actions: strangers(ACTION, declared.actions, registry.actions, named),
-    subscriptions: strangers(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, named),
+    actions: undeclaredRecords(ACTION, declared.actions, registry.actions, named),
+    subscriptions: undeclaredRecords(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, named),
   };
   const deletions = prune ? left.subscriptions.map((record) => deletionOf(record)) : [];
   const changing = [...actions, ...subscriptions];
@@ -113,7 +113,7 @@ function actionOf(record: object): unknown {
 }
 
 function stepsFor(
-  kind: Declarable,
+  kind: DeclaredKind,
   declared: readonly Declared[],
   there: readonly (Action | Subscription)[],
   problems: Problem[],
@@ -156,7 +156,9 @@ function differences({ kind, values }: Declared, there: Values): Change[] {
 
 /** Of a new action's state what is not so anyway. */
 function differing(state: Values): Values {
-  return Object.fromEntries(Object.entries(state).filter(([name, value]) => value !== AS_NEW[name]));
+  return Object.fromEntries(
+    Object.entries(state).filter(([name, value]) => value !== NEW_RECORD_DEFAULTS[name]),
+  );
 }
 
 function changed(changes: readonly Change[]): Values {
@@ -193,7 +195,7 @@ function deletionOf(present: Values): Step {
 }
 
 function stepOf(
-  kind: Declarable,
+  kind: DeclaredKind,
   operation: Step["operation"],
   values: Values,
 ): Pick<Step, "operation" | "noun" | "name" | "identity" | "state" | "breaks" | "warnings"> {
@@ -209,8 +211,8 @@ function stepOf(
   };
 }
 
-function strangers(
-  kind: Declarable,
+function undeclaredRecords(
+  kind: DeclaredKind,
   declared: readonly Declared[],
   there: readonly (Action | Subscription)[],
   applications: ReadonlySet<unknown>,

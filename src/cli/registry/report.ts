@@ -3,11 +3,11 @@ import { styleText } from "node:util";
 import { EvregError, EXIT_CODE } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
-import { printableLine } from "../io/text.ts";
-import { breakLines } from "../report-error.ts";
+import { escapeControl } from "../io/text.ts";
+import { breakDetails } from "../report-error.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
-import { EXIT, usage } from "../usage-errors.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
 import { nameOf } from "./declarations.ts";
 import type { ApplyOptions, Outcome } from "./execute.ts";
 import { SUBSCRIPTION, type Values } from "./members.ts";
@@ -16,7 +16,7 @@ import type { Change, Plan, Step } from "./plan.ts";
 /** Longest value shown on a line; of a longer one only that it changes. */
 const LONGEST_VALUE = 60;
 
-const TONES = { "+": "green", "~": "yellow", "-": "red", "!": "red" } as const;
+const COLORS = { "+": "green", "~": "yellow", "-": "red", "!": "red" } as const;
 
 /** One step a line, with what changes; a breaking one with each break and the way out. */
 export function planText({ steps, unchanged }: Plan, { force }: { readonly force: boolean }): string {
@@ -25,28 +25,28 @@ export function planText({ steps, unchanged }: Plan, { force }: { readonly force
 }
 
 /** What a step is in one character: `+ ~ -`, and `!` for one that breaks someone. */
-function signOf({ operation, breaks }: Step): keyof typeof TONES {
+function signOf({ operation, breaks }: Step): keyof typeof COLORS {
   if (breaks.length > 0) return "!";
   return ({ create: "+", change: "~", delete: "-" } as const)[operation];
 }
 
 /** A step without what it changes: `~ action order.created`. */
 function stepTitle(step: Step): string {
-  return `${signOf(step)} ${step.noun} ${printableLine(step.name)}`;
+  return `${signOf(step)} ${step.noun} ${escapeControl(step.name)}`;
 }
 
 function stepLines(step: Step, force: boolean): string[] {
-  const tone = TONES[signOf(step)];
+  const tone = COLORS[signOf(step)];
   const what = step.operation === "change" ? `: ${step.changes.map(shown).join(", ")}` : "";
   const title = styleText(tone, stepTitle(step), { stream: process.stdout }) + what;
   const breaks = step.breaks.flatMap((broken) => [
-    `    ${printableLine(broken.pointer || "(root)")}: ${printableLine(broken.message)}`,
-    ...breakLines(broken).map((line) => `      ${line}`),
+    `    ${escapeControl(broken.pointer || "(root)")}: ${escapeControl(broken.message)}`,
+    ...breakDetails(broken).map((line) => `      ${line}`),
   ]);
-  return breaks.length === 0 ? [title] : [title, ...breaks, `    ${wayOut(step, force)}`];
+  return breaks.length === 0 ? [title] : [title, ...breaks, `    ${breakAdvice(step, force)}`];
 }
 
-function wayOut({ name, suggestion = name }: Step, force: boolean): string {
+function breakAdvice({ name, suggestion = name }: Step, force: boolean): string {
   if (force) return "Applied all the same, as --compatibility none says.";
   return `This would break someone. Declare it as ${suggestion} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
 }
@@ -54,7 +54,7 @@ function wayOut({ name, suggestion = name }: Step, force: boolean): string {
 function shown({ member, from, to }: Change): string {
   const texts = [from, to].map((value) => JSON.stringify(value) ?? "");
   if (texts.some((text) => text.length > LONGEST_VALUE || /^[{[]/.test(text))) return member;
-  return `${member} ${texts.map(printableLine).join(" → ")}`;
+  return `${member} ${texts.map(escapeControl).join(" → ")}`;
 }
 
 function summary(steps: readonly Step[], unchanged: number): string {
@@ -85,7 +85,7 @@ export interface Run {
 }
 
 /** Lines of one sort before the rest is only counted. */
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 /** 5 for what breaks, 7 where some was done and some failed, and each failure's own where nothing was. */
 export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptions): number {
@@ -105,16 +105,16 @@ export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptio
 }
 
 /** What there is beside the declarations, on stderr. */
-export function tellUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
+export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
   const { actions, subscriptions } = undeclared;
-  if (actions.length > 0) tellMany("Not declared, and left alone as actions always are:", actions);
+  if (actions.length > 0) printList("Not declared, and left alone as actions always are:", actions);
   if (subscriptions.length > 0 && !prune) {
-    tellMany("Not declared, and left alone without --prune:", subscriptions);
+    printList("Not declared, and left alone without --prune:", subscriptions);
   }
 }
 
 /** For a person what was done and what was not, on stderr; for a program the whole plan with its results, on stdout. */
-export async function tellResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
+export async function printResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
   const { output } = options;
   if (output.format === "jsonl") return output.lines(plan.steps.map((step) => record(step, run)));
   if (output.format === "json") {
@@ -122,8 +122,8 @@ export async function tellResult(plan: Plan, run: Run | undefined, options: Appl
     const data = plan.steps.map((step) => record(step, run));
     return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
   }
-  if (run !== undefined) return tellRun(run, options);
-  if (options.dryRun) for (const step of plan.steps) tellWarnings(step);
+  if (run !== undefined) return printRun(run, options);
+  if (options.dryRun) for (const step of plan.steps) printWarnings(step);
   if (options.dryRun || plan.steps.length === 0) return;
   note("Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.");
 }
@@ -148,29 +148,29 @@ function record(step: Step, run: Run | undefined): object {
   };
 }
 
-function tellWarnings({ name, warnings }: Step): void {
+function printWarnings({ name, warnings }: Step): void {
   for (const { place, pointer, message } of warnings) {
-    note(`Warning: ${printableLine(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
+    note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
   }
 }
 
-function tellRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
+function printRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
   const done = { create: 0, change: 0, delete: 0 };
   const failed: string[] = [];
   const notTried: string[] = [];
   for (const [step, outcome] of outcomes) {
     if (outcome.result === "not_tried") notTried.push(stepTitle(step));
     else if (outcome.result === "failed") {
-      failed.push(`${stepTitle(step)}: ${printableLine(outcome.error.message)}`);
+      failed.push(`${stepTitle(step)}: ${escapeControl(outcome.error.message)}`);
     } else {
       done[step.operation] += 1;
       for (const { pointer, message } of outcome.warnings) {
-        note(`Warning: ${printableLine(`${step.name} ${pointer}`.trim())}: ${printableLine(message)}`);
+        note(`Warning: ${escapeControl(`${step.name} ${pointer}`.trim())}: ${escapeControl(message)}`);
       }
     }
   }
-  if (failed.length > 0) tellMany("Failed:", failed);
-  if (notTried.length > 0) tellMany(interrupted ? "Interrupted. Not tried:" : "Not tried:", notTried);
+  if (failed.length > 0) printList("Failed:", failed);
+  if (notTried.length > 0) printList(interrupted ? "Interrupted. Not tried:" : "Not tried:", notTried);
   const counts = `${done.create} created, ${done.change} changed, ${done.delete} deleted`;
   const rest = failed.length + notTried.length;
   if (rest === 0) return note(`Done: ${counts}.`);
@@ -183,10 +183,10 @@ function tellRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void 
   note(`${counts}. That stays${next === "" ? "." : `;${next}`}${left}`);
 }
 
-function tellMany(title: string, lines: readonly string[]): void {
+function printList(title: string, lines: readonly string[]): void {
   note(title);
-  for (const line of lines.slice(0, MOST_LINES)) note(`  ${printableLine(line)}`);
-  const more = lines.length - MOST_LINES;
+  for (const line of lines.slice(0, MAX_LINES)) note(`  ${escapeControl(line)}`);
+  const more = lines.length - MAX_LINES;
   if (more > 0) note(`  and ${more.toLocaleString("en")} more`);
 }
 
@@ -194,7 +194,7 @@ function tellMany(title: string, lines: readonly string[]): void {
  * Where the secrets of created subscriptions go. No other answer holds one, so each is on the disk before anything else
  * happens: what a kill or a cut of the power loses is at most the few under way.
  */
-export class SecretsOut {
+export class SecretSink {
   /** By the rowid; those that the document of `--json` is to hold. */
   readonly shown = new Map<number, string>();
   readonly #output: Output;
@@ -215,7 +215,7 @@ export class SecretsOut {
       if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
     } catch (error) {
       const [why] = (error as Error).message.split(", ");
-      throw usage(`--secrets-file: ${path} cannot be written (${why}). Nothing was changed.`);
+      throw usageError(`--secrets-file: ${path} cannot be written (${why}). Nothing was changed.`);
     }
   }
 
@@ -242,7 +242,7 @@ export class SecretsOut {
       syncFile(this.#file, this.#path);
     } else if (this.#output.format === "table") {
       const name = nameOf(SUBSCRIPTION, created as unknown as Values);
-      await writeOut(`secret of ${printableLine(name)}: ${secret}\n`);
+      await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
     } else this.shown.set(rowid, secret);
   }
 

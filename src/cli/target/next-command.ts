@@ -1,10 +1,10 @@
-import { flagWords, printableLine } from "../io/text.ts";
+import { flagWords, escapeControl } from "../io/text.ts";
 import type { TargetFlags } from "./place.ts";
 
 /** What the command that runs was told about where to act. A process runs one. */
 let typed: TargetFlags = {};
 
-export function rememberTarget(flags: TargetFlags): void {
+export function setTarget(flags: TargetFlags): void {
   const { url, context: named, token, "token-file": tokenFile, data, config } = flags;
   typed = { url, context: named, token, "token-file": tokenFile, data, config };
   context = undefined;
@@ -13,14 +13,14 @@ export function rememberTarget(flags: TargetFlags): void {
 /** The context that led to a server, and its address there. */
 let context: { readonly name: string; readonly url: string } | undefined;
 
-export function rememberContext(name: string, url: string): void {
+export function setContext(name: string, url: string): void {
   context = { name, url };
 }
 
 let schema: string | undefined;
 
 /** What is read from stdin cannot be read again. */
-export function rememberSchemaFile(path: string): void {
+export function setSchemaFile(path: string): void {
   schema = path === "-" ? undefined : path;
 }
 
@@ -32,7 +32,7 @@ export function schemaFile(): string | undefined {
 /** The command that gives the context this one acted on another token; `undefined` where it acted on none. */
 export function renewContextCommand(): string | undefined {
   if (context === undefined) return undefined;
-  return printableLine(
+  return escapeControl(
     `evreg context add ${context.name}${flagWords({ url: context.url })} --token-file FILE --replace`,
   );
 }
@@ -43,17 +43,17 @@ export function renewContextCommand(): string | undefined {
  * @param words without `evreg`
  */
 export function nextCommand(words: string): string {
-  return printableLine(`evreg ${words}${flagWords(typed)}`);
+  return escapeControl(`evreg ${words}${flagWords(typed)}`);
 }
 
 /** As `nextCommand`, where the token that was used cannot do it. */
 export function commandWithOtherToken(words: string): string {
   const { token: _token, "token-file": _file, ...rest } = typed;
-  return printableLine(`evreg ${words}${flagWords(rest)} --token-file FILE`);
+  return escapeControl(`evreg ${words}${flagWords(rest)} --token-file FILE`);
 }
 
 /** The command that starts a server on the data folder this one acted on. */
 export function serveCommand(): string {
   const { data, config } = typed;
-  return printableLine(`evreg serve${flagWords({ data, config })}`);
+  return escapeControl(`evreg serve${flagWords({ data, config })}`);
 }

@@ -1,10 +1,10 @@
 import { type Context, Contexts } from "../../config/contexts.ts";
 import { type ConfigFlags, loadConfig, type LoadedConfig } from "../../config/load.ts";
 import { note } from "../io/output.ts";
-import { printableLines } from "../io/text.ts";
-import { usage } from "../usage-errors.ts";
+import { escapeControlKeepingLines } from "../io/text.ts";
+import { usageError } from "../usage-errors.ts";
 
-interface PlaceFlags {
+interface LocationFlags {
   readonly url?: string | undefined;
   readonly data?: string | undefined;
   readonly context?: string | undefined;
@@ -25,7 +25,7 @@ export function contextInUse(configFolder: string): string | undefined {
  * @param configFolder that of this user's settings for evreg
  */
 export function contextFor(
-  flags: PlaceFlags,
+  flags: LocationFlags,
   { places, contextName }: Pick<LoadedConfig, "places" | "contextName">,
   configFolder: string,
 ): Context | undefined {
@@ -35,7 +35,7 @@ export function contextFor(
   const url = places.get("remote.url");
   if (contextName !== undefined) {
     if (url?.source !== "environment") return contexts.get(contextName);
-    throw usage(
+    throw usageError(
       `EVREG_CONTEXT and ${url.place} both name a server; unset one of them, or give --context or --url.`,
     );
   }
@@ -58,6 +58,6 @@ export async function readSettings(
   flags: ConfigFlags & { config?: string | undefined },
 ): Promise<LoadedConfig> {
   const loaded = await loadConfig({ flags, env: process.env, cwd: process.cwd(), configFile: flags.config });
-  for (const warning of loaded.warnings) note(`Warning: ${printableLines(warning)}`);
+  for (const warning of loaded.warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);
   return loaded;
 }

@@ -6,9 +6,9 @@ import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
 import { stderrLogger } from "../io/output.ts";
-import { agreed, canAsk, readHidden } from "../io/prompts.ts";
+import { confirm, canAsk, readHidden } from "../io/prompts.ts";
 import { findServer, readTokenFile } from "../../runtime/find-server.ts";
-import { EXIT, usage } from "../usage-errors.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
 import { nextCommand, serveCommand } from "./next-command.ts";
 import { contextFor, contextInUse, readSettings, type TargetFlags } from "./place.ts";
 
@@ -16,9 +16,9 @@ export interface Target {
   readonly evreg: Evreg;
   readonly kind: "remote" | "local";
   /** The address or the data folder, for a person. */
-  readonly where: string;
+  readonly location: string;
   /** The same from run to run: a data folder is itself, whether a server has it or not and whatever that one's port. */
-  readonly place: string;
+  readonly dataKey: string;
   /** The name of the context that led there, if one did. */
   readonly context?: string;
 }
@@ -78,7 +78,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const { command, version } = needs;
   const needsData = needs.creates === undefined;
   const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
-  return { evreg, kind: "local", where: config.data, place: realpathSync(config.data) };
+  return { evreg, kind: "local", location: config.data, dataKey: realpathSync(config.data) };
 }
 
 /** The same without opening a data folder. */
@@ -86,7 +86,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
   const tokenFile = flags["token-file"];
   const token = tokenFile === undefined ? flags.token : await tokenIn(tokenFile);
   const loaded = await readSettings({ ...flags, token });
-  const server = await serverFor({ ...flags, token }, loaded, configFolder, isMeant);
+  const server = await serverFor({ ...flags, token }, loaded, configFolder, confirmTarget);
   if (server !== undefined) return connected(server);
   return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
 }
@@ -113,7 +113,7 @@ export async function serverFor(
     if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
       const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`;
       const found = `Only ${unnamedUrlPlace} names the server ${url}`;
-      await mustBeMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
+      await assertMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
     }
     return { url, token: configured, allowInsecureToken };
   }
@@ -121,7 +121,7 @@ export async function serverFor(
   if (inUse !== undefined) {
     const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
     const found = `Only ${unnamedDataPlace} names the data folder ${config.data}`;
-    await mustBeMeant({ found, inUse, remedy }, mayBeMeant);
+    await assertMeant({ found, inUse, remedy }, mayBeMeant);
   }
 
   const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
@@ -148,7 +148,7 @@ function isKnown(url: string, configFolder: string): boolean {
   return names.some((name) => contexts.get(name).url === url);
 }
 
-interface FoundPlace {
+interface FoundTarget {
   /** Where it was found and what it is, as the beginning of a sentence. */
   readonly found: string;
   /** The context in use. */
@@ -157,20 +157,20 @@ interface FoundPlace {
   readonly remedy: string;
 }
 
-async function mustBeMeant(
-  { found, inUse, remedy }: FoundPlace,
+async function assertMeant(
+  { found, inUse, remedy }: FoundTarget,
   mayBeMeant: (question: string) => Promise<boolean>,
 ): Promise<void> {
   const told = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
   if (await mayBeMeant(`${told}. Act on it this once?`)) return;
-  throw usage(
+  throw usageError(
     `${told}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
   );
 }
 
-async function isMeant(question: string): Promise<boolean> {
+async function confirmTarget(question: string): Promise<boolean> {
   if (!canAsk()) return false;
-  const answer = await agreed(question);
+  const answer = await confirm(question);
   if (answer === "interrupted") process.exit(EXIT.interrupted);
   return answer === "yes";
 }
@@ -199,7 +199,7 @@ async function connected({ token, context, folder, ...address }: Address): Promi
   const { connect } = await import("../../client/client.ts");
   const evreg = connect(token === undefined ? address : { ...address, token });
   const place = folder === undefined ? address.url : realpathSync(folder);
-  const target: Target = { evreg, kind: "remote", where: address.url, place };
+  const target: Target = { evreg, kind: "remote", location: address.url, dataKey: place };
   return context === undefined ? target : { ...target, context };
 }
 
@@ -211,7 +211,7 @@ function noFolder(data: string): EvregError {
 }
 
 function noServer(flag: string, data: string): Error {
-  return usage(
+  return usageError(
     `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`, name another with --url, or leave ${flag} out.`,
   );
 }
@@ -219,12 +219,12 @@ function noServer(flag: string, data: string): Error {
 /** `usage` for a file that cannot be read or holds nothing. */
 export async function tokenIn(path: string): Promise<string> {
   const asked = path === "-" && process.stdin.isTTY;
-  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await fileText(path);
+  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await readText(path);
   const token = text.trim();
-  if (token === "") throw usage(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
+  if (token === "") throw usageError(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
   return token;
 }
 
-async function fileText(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   return Buffer.from(await readInput(path)).toString("utf8");
 }

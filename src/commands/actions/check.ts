@@ -1,16 +1,16 @@
 import { Flags } from "@oclif/core";
 import { relative, resolve, sep } from "node:path";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { writeOut } from "../../cli/io/output.ts";
-import { printableLine } from "../../cli/io/text.ts";
-import { breakLines } from "../../cli/report-error.ts";
+import { escapeControl } from "../../cli/io/text.ts";
+import { breakDetails } from "../../cli/report-error.ts";
 import { readSchemaSource } from "../../cli/schema-file.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 
-export default class ActionsCheck extends EvregCommand {
+export default class ActionsCheck extends TargetCommand {
   static override summary = "Tell what a schema would break of an action, and change nothing.";
   static override description =
     "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file, named from the root of the repository, and a notice where all is well.";
@@ -47,11 +47,11 @@ export default class ActionsCheck extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsCheck);
-    const { schemata, lineOf } = await this.annotating(flags, () => readSchemaSource(flags.schema));
+    const { schemata, lineOf } = await this.annotateErrors(flags, () => readSchemaSource(flags.schema));
     const candidate = { schemata, ...definedOnly({ mode: flags.mode, replay: flags.replay }) };
     const { mode: asked } = flags;
-    const { answer, own } = await this.withEvreg(flags, async ({ actions }) => ({
-      answer: await this.annotating(flags, () => actions.check(args.name, candidate), lineOf),
+    const { answer, own } = await this.withTarget(flags, async ({ actions }) => ({
+      answer: await this.annotateErrors(flags, () => actions.check(args.name, candidate), lineOf),
       own: asked === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
     }));
     const verdict = answer.data;
@@ -59,7 +59,7 @@ export default class ActionsCheck extends EvregCommand {
     if (output.format === "json") await output.document(answer);
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
-      const file = shownFile(flags);
+      const file = fileForReader(flags);
       const modes = asked === undefined || own === undefined || own === asked ? undefined : { asked, own };
       const judged = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
       const write = flags.format === "github" ? verdictAnnotations : verdictText;
@@ -69,7 +69,7 @@ export default class ActionsCheck extends EvregCommand {
   }
 
   /** A workflow shows what it reads in annotations, so what is no schema is one too. */
-  private async annotating<T>(
+  private async annotateErrors<T>(
     { format, schema }: { readonly format?: string | undefined; readonly schema: string },
     act: () => Promise<T>,
     lineOf?: () => Promise<(pointer: string) => number>,
@@ -79,7 +79,7 @@ export default class ActionsCheck extends EvregCommand {
     } catch (error) {
       if (format === "github" && error instanceof EvregError) {
         await writeOut(
-          faultAnnotation(error, shownFile({ format, schema }), (await lineOf?.()) ?? (() => 1)),
+          errorAnnotation(error, fileForReader({ format, schema }), (await lineOf?.()) ?? (() => 1)),
         );
       }
       throw error;
@@ -88,7 +88,7 @@ export default class ActionsCheck extends EvregCommand {
 }
 
 /** The file as its reader knows it; `undefined` for stdin. */
-function shownFile({
+function fileForReader({
   format,
   schema,
 }: {
@@ -100,7 +100,7 @@ function shownFile({
 }
 
 /** What was judged, and where its text stands. */
-interface Judged {
+interface CheckedSchema {
   readonly action: string;
   /** Of the file; `undefined` for stdin. */
   readonly file: string | undefined;
@@ -110,21 +110,21 @@ interface Judged {
 }
 
 /** Failures that an annotation tells; a log shows few, and `--json` has them all. */
-const TOLD_FAILURES = 10;
+const MAX_FAILURE_LINES = 10;
 /** Of events that fail for the same reason. */
-const TOLD_EVENTS = 5;
+const MAX_EVENTS_NAMED = 5;
 
 /** For a person: a line for each break, warning and failure, then the verdict. */
-function verdictText(verdict: SchemaVerdict, judged: Judged): string {
+function verdictText(verdict: SchemaVerdict, judged: CheckedSchema): string {
   const place = (pointer: string) =>
-    `${printableLine(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${printableLine(pointer || "(root)")}`;
+    `${escapeControl(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
   const lines = [
     ...verdict.breaks.flatMap((broken) => [
-      `${place(broken.pointer)}: ${printableLine(broken.message)}`,
-      ...breakLines(broken).map((line) => `  ${line}`),
+      `${place(broken.pointer)}: ${escapeControl(broken.message)}`,
+      ...breakDetails(broken).map((line) => `  ${line}`),
     ]),
     ...verdict.warnings.map(
-      ({ pointer, message }) => `${place(pointer)}: Warning: ${printableLine(message)}`,
+      ({ pointer, message }) => `${place(pointer)}: Warning: ${escapeControl(message)}`,
     ),
     ...failureLines(verdict.replay),
     summary(verdict, judged),
@@ -133,7 +133,7 @@ function verdictText(verdict: SchemaVerdict, judged: Judged): string {
 }
 
 /** For the log of a GitHub workflow. */
-function verdictAnnotations(verdict: SchemaVerdict, judged: Judged): string {
+function verdictAnnotations(verdict: SchemaVerdict, judged: CheckedSchema): string {
   const { action, file, lineOf } = judged;
   const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
     annotationLine({
@@ -155,14 +155,14 @@ function verdictAnnotations(verdict: SchemaVerdict, judged: Judged): string {
   return [...breaks, ...warnings, ...events, ...passed].join("");
 }
 
-function passedAnnotation(verdict: SchemaVerdict, judged: Judged): string {
+function passedAnnotation(verdict: SchemaVerdict, judged: CheckedSchema): string {
   const { action, file } = judged;
   const message = summary(verdict, judged);
   return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
 }
 
 /** What keeps a file from being a schema that can be judged, or it from being judged. */
-function faultAnnotation(
+function errorAnnotation(
   { message, details }: EvregError,
   file: string | undefined,
   lineOf: (pointer: string) => number,
@@ -174,8 +174,8 @@ function faultAnnotation(
 
 function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
   const lines = failureLines(replay);
-  const more = lines.length - TOLD_FAILURES;
-  const told = more > 0 ? [...lines.slice(0, TOLD_FAILURES), `and ${more} lines more`] : lines;
+  const more = lines.length - MAX_FAILURE_LINES;
+  const told = more > 0 ? [...lines.slice(0, MAX_FAILURE_LINES), `and ${more} lines more`] : lines;
   const message = [eventsSummary(replay), ...told].join("\n");
   return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
 }
@@ -185,7 +185,7 @@ function failureLines(replay: CheckedEvents | null): string[] {
   if (replay === null) return [];
   const alike = new Map<string, number[]>();
   for (const { event, field, message } of replay.failures) {
-    const reason = printableLine(`${field === "" ? "the payload" : field} ${message}`);
+    const reason = escapeControl(`${field === "" ? "the payload" : field} ${message}`);
     alike.set(reason, [...(alike.get(reason) ?? []), event]);
   }
   const lines = [...alike].map(([reason, events]) => `${eventsNamed(events)}: ${reason}`);
@@ -198,12 +198,12 @@ function failureLines(replay: CheckedEvents | null): string[] {
 function eventsNamed(events: readonly number[]): string {
   const [first, ...others] = events;
   if (others.length === 0) return `Event ${first}`;
-  const more = events.length - TOLD_EVENTS;
-  const shown = events.slice(0, TOLD_EVENTS).join(", ");
+  const more = events.length - MAX_EVENTS_NAMED;
+  const shown = events.slice(0, MAX_EVENTS_NAMED).join(", ");
   return `Events ${shown}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: Judged): string {
+function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: CheckedSchema): string {
   const count = `${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}`;
   let verdict = compatible
     ? `Compatible: an update of ${action} with it would be applied.`
@@ -254,7 +254,7 @@ export function annotationLine({ level, file, line, title, message }: Annotation
 
 /** Names in a schema come from outside, and the log is read on terminals as well. */
 function data(text: string): string {
-  return printableLine(text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A"));
+  return escapeControl(text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A"));
 }
 
 function property(text: string): string {

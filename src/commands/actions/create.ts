@@ -1,11 +1,11 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { againstFlag, definedOnly, modeFlag, textArg } from "../../cli/flags.ts";
 import { readSchema } from "../../cli/schema-file.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { ACTION_CHANGED } from "../../resources/actions.ts";
 
-export default class ActionsCreate extends EvregCommand {
+export default class ActionsCreate extends TargetCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
   static override description =
     "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
@@ -40,14 +40,14 @@ export default class ActionsCreate extends EvregCommand {
     const schemata = await readSchema(flags.schema);
     const { application, mode: compatibility, against: compatibility_against } = flags;
     const rule = definedOnly({ compatibility, compatibility_against });
-    const answer = await this.withEvreg(
+    const answer = await this.withTarget(
       flags,
       (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),
       { creates: "folder" },
     );
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_CHANGED);
-    this.tellWarnings(answer.meta, output);
+    this.printWarnings(answer.meta, output);
     return EXIT.done;
   }
 }

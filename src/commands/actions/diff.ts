@@ -1,9 +1,9 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { optionalArg, textArg } from "../../cli/flags.ts";
 import { writeOut } from "../../cli/io/output.ts";
-import { printableLine } from "../../cli/io/text.ts";
+import { escapeControl } from "../../cli/io/text.ts";
 import { readSchema } from "../../cli/schema-file.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import type { Schemata } from "../../domain/action.ts";
 import type { Evreg } from "../../evreg.ts";
 import { differenceLine } from "../../resources/actions.ts";
@@ -16,7 +16,7 @@ interface Side {
   readonly schemata: Schemata;
 }
 
-export default class ActionsDiff extends EvregCommand {
+export default class ActionsDiff extends TargetCommand {
   static override summary = "Show how two schemas of an action differ.";
   static override description =
     "A whole number is a revision, anything else a file with a schema (JSON or YAML; - is stdin). With one of them it is compared with the schema in force, with none the last revision with the one before. + is what was added, - what was removed, ~ what was changed.";
@@ -50,14 +50,14 @@ export default class ActionsDiff extends EvregCommand {
     const { args, flags } = await this.parse(ActionsDiff);
     const { from, to } = args;
     if (from !== undefined && to !== undefined && revisionIn(from) === undefined) {
-      throw usage(
+      throw usageError(
         `${from} is no revision; of two, the first is a whole number and only the second may be a file.`,
       );
     }
     // Read before anything is opened: a folder is not held while a person types.
     const path = [from, to].find((word) => word !== undefined && revisionIn(word) === undefined);
     const file = path === undefined ? undefined : fileSide(path, await readSchema(path));
-    const [before, after] = await this.withEvreg(flags, (evreg) => sidesOf(evreg, args, file));
+    const [before, after] = await this.withTarget(flags, (evreg) => sidesOf(evreg, args, file));
     const differences = differencesOf(before.schemata, after.schemata);
     const output = this.outputFor(flags);
     if (output.format === "json") {
@@ -66,7 +66,7 @@ export default class ActionsDiff extends EvregCommand {
     } else if (output.format === "jsonl") await output.lines(differences);
     else {
       const lines = differences.length === 0 ? ["No difference."] : differences.map(differenceLine);
-      const head = `${printableLine(args.name)}: ${before.name} → ${after.name}`;
+      const head = `${escapeControl(args.name)}: ${before.name} → ${after.name}`;
       await writeOut([head, ...lines].map((line) => `${line}\n`).join(""));
     }
     return EXIT.done;
@@ -89,7 +89,7 @@ async function sidesOf(
   const last = async () => (await evreg.actions.get(name)).data.revision;
   if (from === undefined) {
     const number = await last();
-    if (number === 1) throw usage(`${name} has had one schema only; name a file to compare it with.`);
+    if (number === 1) throw usageError(`${name} has had one schema only; name a file to compare it with.`);
     return [await revision(number - 1), await revision(number)];
   }
   const first = revisionIn(from);
@@ -99,7 +99,7 @@ async function sidesOf(
 }
 
 function fileSide(path: string, schemata: Schemata): Side {
-  const name = path === "-" ? "stdin" : printableLine(path);
+  const name = path === "-" ? "stdin" : escapeControl(path);
   return { name, told: { file: path }, schemata };
 }
 

@@ -1,9 +1,9 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { textArg } from "../../cli/flags.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { ACTION_RECORD } from "../../resources/actions.ts";
 
-export default class ActionsGet extends EvregCommand {
+export default class ActionsGet extends TargetCommand {
   static override summary = "Show one action with its schema.";
   static override examples = [
     "<%= config.bin %> actions get order.created",
@@ -16,7 +16,7 @@ export default class ActionsGet extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsGet);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.get(args.name));
+    const answer = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
     await this.outputFor(flags).record(answer, ACTION_RECORD);
     return EXIT.done;
   }

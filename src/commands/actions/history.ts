@@ -1,4 +1,4 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { definedOnly, numberFlag, textArg } from "../../cli/flags.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import type { ActionRevision } from "../../domain/action.ts";
@@ -6,7 +6,7 @@ import type { Evreg } from "../../evreg.ts";
 import { differencesInShort, revisionColumns } from "../../resources/actions.ts";
 import { differencesOf } from "../../schema/pointers.ts";
 
-export default class ActionsHistory extends EvregCommand {
+export default class ActionsHistory extends TargetCommand {
   static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
@@ -28,7 +28,7 @@ export default class ActionsHistory extends EvregCommand {
     const { args, flags } = await this.parse(ActionsHistory);
     const output = this.outputFor(flags);
     const query = definedOnly({ limit: flags.limit, after: flags.after });
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withTarget(flags, async (evreg) => {
       const answer = await evreg.actions.revisions(args.name, query);
       const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
       await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);

@@ -1,11 +1,11 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { definedOnly, isNarrowed } from "../../cli/flags.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
+import { definedOnly, hasFilters } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { ACTION_LIST } from "../../resources/actions.ts";
 
-export default class ActionsList extends EvregCommand {
+export default class ActionsList extends TargetCommand {
   static override aliases = ["actions"];
   static override usage = "<%= command.id %> [--application NAME]";
   static override summary = "List the actions: what can be published, and by which schema.";
@@ -21,11 +21,11 @@ export default class ActionsList extends EvregCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(ActionsList);
     const query = definedOnly({ application: flags.application });
-    const answer = await this.withEvreg(flags, (evreg) => evreg.actions.list(query));
+    const answer = await this.withTarget(flags, (evreg) => evreg.actions.list(query));
     await this.outputFor(flags).list(
       answer,
       ACTION_LIST,
-      isNarrowed(query)
+      hasFilters(query)
         ? "No action matches."
         : `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
     );

@@ -1,16 +1,16 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { numberFlag, textArg } from "../../cli/flags.ts";
 import { note, type Output, writeOut } from "../../cli/io/output.ts";
-import { printableJson } from "../../cli/io/text.ts";
+import { escapeControlInJson } from "../../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../../cli/sample-payload.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import type { Action } from "../../domain/action.ts";
 import { RawJson } from "../../json/raw-json.ts";
 
 /** More than this is no sample, and would be held in memory whole. */
 const MOST = 1_000;
 
-export default class ActionsSample extends EvregCommand {
+export default class ActionsSample extends TargetCommand {
   static override usage = "actions sample NAME [--count NUMBER] [--seed NUMBER]";
   static override summary = "Make up payloads that conform to an action's schema.";
   static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
@@ -37,8 +37,8 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsSample);
     const { count = 1 } = flags;
-    if (count < 1 || count > MOST) throw usage(`--count: takes a number from 1 to 1,000, not ${count}.`);
-    const { data: action } = await this.withEvreg(flags, (evreg) => evreg.actions.get(args.name));
+    if (count < 1 || count > MOST) throw usageError(`--count: takes a number from 1 to 1,000, not ${count}.`);
+    const { data: action } = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
     const seed = flags.seed ?? anySeed();
     const output = this.outputFor(flags);
     await show(action, seed, count, output);
@@ -50,7 +50,7 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
 async function show(action: Action, seed: number, count: number, output: Output): Promise<void> {
   // Made up, so that no bytes of anybody's are changed by their escapes.
   const payloads = samplePayloads(action, seed, count).map((payload) =>
-    RawJson.fromText(printableJson(payload.text())),
+    RawJson.fromText(escapeControlInJson(payload.text())),
   );
   const events = payloads.map((payload) => ({ action: action.action, payload }));
   if (output.format === "json") {
@@ -58,5 +58,5 @@ async function show(action: Action, seed: number, count: number, output: Output)
   }
   if (output.format === "jsonl") return output.lines(events);
   const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
-  return writeOut(printableJson(text));
+  return writeOut(escapeControlInJson(text));
 }

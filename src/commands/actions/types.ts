@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { writeFile } from "../../cli/io/files.ts";
 import { note, writeOut } from "../../cli/io/output.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
@@ -8,7 +8,7 @@ import type { Evreg } from "../../evreg.ts";
 import { declarationsFor } from "../../schema/typescript/declarations.ts";
 import { stringLiteral } from "../../schema/typescript/print.ts";
 
-export default class ActionsTypes extends EvregCommand {
+export default class ActionsTypes extends TargetCommand {
   static override summary =
     "Print the types of payloads and deliveries, for code that publishes or receives.";
   static override description = `One file with a type for each payload, and Delivery: what a handler receives, told apart by its action. The same schemas give the same file, so that it can be kept beside the code and compared.
@@ -48,7 +48,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsTypes);
-    const actions = await this.withEvreg(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
+    const actions = await this.withTarget(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
     if (actions.length === 0) note("No actions yet, or none that this token may read: no type to declare.");
     const source = typesFile(actions);
     const output = this.outputFor(flags);

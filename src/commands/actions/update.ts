@@ -1,13 +1,13 @@
 import { Flags } from "@oclif/core";
 import { isDeepStrictEqual } from "node:util";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { againstFlag, definedOnly, modeFlag, numberFlag, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
 import { readSchema } from "../../cli/schema-file.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import { ACTION_CHANGED } from "../../resources/actions.ts";
 
-export default class ActionsUpdate extends EvregCommand {
+export default class ActionsUpdate extends TargetCommand {
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
     "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused (exit code 5): each break is told with its place in the schema, a payload that shows it and what could be done instead. Create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
@@ -56,17 +56,17 @@ export default class ActionsUpdate extends EvregCommand {
     const settings = definedOnly({ compatibility, compatibility_against });
     if (schema === undefined && number === undefined) {
       if (Object.keys(settings).length === 0) {
-        throw usage("Nothing to change: give --schema, --from-revision, --mode or --against.");
+        throw usageError("Nothing to change: give --schema, --from-revision, --mode or --against.");
       }
       if (flags.compatibility !== undefined) {
-        throw usage(
+        throw usageError(
           "--compatibility is for a schema: give --schema or --from-revision, or set --mode for good.",
         );
       }
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
     const options = definedOnly({ compatibility: flags.compatibility });
-    const { answer, before } = await this.withEvreg(flags, async ({ actions }) => {
+    const { answer, before } = await this.withTarget(flags, async ({ actions }) => {
       // Whoever may write need not be allowed to read.
       const found = await actions.get(args.name).catch(() => undefined);
       const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
@@ -76,7 +76,7 @@ export default class ActionsUpdate extends EvregCommand {
     });
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_CHANGED);
-    this.tellWarnings(answer.meta, output);
+    this.printWarnings(answer.meta, output);
     if (isDeepStrictEqual(before, answer.data)) {
       note(
         `Nothing changed: ${answer.data.action} was like this already (revision ${answer.data.revision}).`,

@@ -1,16 +1,16 @@
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { optionalArg } from "../../cli/flags.ts";
 import { readInput } from "../../cli/io/input.ts";
 import { note } from "../../cli/io/output.ts";
 import type { Column } from "../../cli/io/table.ts";
-import { printableLines } from "../../cli/io/text.ts";
+import { escapeControlKeepingLines } from "../../cli/io/text.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { EvregError } from "../../domain/error.ts";
 import { readCertificate } from "../../runtime/certificate.ts";
 
-export default class ConfigCheck extends PlainCommand {
+export default class ConfigCheck extends BaseCommand {
   static override summary = "Check a configuration file, or the configuration a start here would have.";
   static override description =
     "A file is checked alone, without flags and variables, so that the answer is the same on every machine. Every mistake is named with its line, and the command then ends with 2.";
@@ -40,7 +40,7 @@ export default class ConfigCheck extends PlainCommand {
     const output = this.outputFor(flags);
     await output.record({ data }, COLUMNS);
     if (output.format === "table") {
-      for (const warning of warnings) note(`Warning: ${printableLines(warning)}`);
+      for (const warning of warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);
       note(warnings.length === 0 ? "No mistakes." : "No mistakes beside that.");
     }
     return EXIT.done;
@@ -76,6 +76,6 @@ interface Checked {
 }
 
 const COLUMNS: readonly Column<Checked>[] = [
-  { title: "File", of: ({ file }) => file ?? "none" },
-  { title: "Sets", of: ({ keys }) => keys.join(", ") || "nothing" },
+  { title: "File", value: ({ file }) => file ?? "none" },
+  { title: "Sets", value: ({ keys }) => keys.join(", ") || "nothing" },
 ];

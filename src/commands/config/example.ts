@@ -1,13 +1,13 @@
 import { Flags } from "@oclif/core";
 import { existsSync, readFileSync } from "node:fs";
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { writeFile } from "../../cli/io/files.ts";
 import { writeOut } from "../../cli/io/output.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { exampleConfig } from "../../config/shown.ts";
 import { EvregError } from "../../domain/error.ts";
 
-export default class ConfigExample extends PlainCommand {
+export default class ConfigExample extends BaseCommand {
   static override usage = "config example [--output-file FILE]";
   static override summary = "Write a configuration file with every key, its default and what it is for.";
   static override description = "As it is, it changes nothing. With --json the text is the member `data`.";

@@ -1,8 +1,8 @@
 import { Flags } from "@oclif/core";
-import { BaseCommand } from "../../cli/base-command.ts";
+import { ConfigCommand } from "../../cli/base-command.ts";
 import { note } from "../../cli/io/output.ts";
 import type { Column } from "../../cli/io/table.ts";
-import { printableLine } from "../../cli/io/text.ts";
+import { escapeControl } from "../../cli/io/text.ts";
 import { contextFor, readSettings } from "../../cli/target/place.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { CONFIG_KEYS } from "../../config/schema.ts";
@@ -17,7 +17,7 @@ const KEY_FLAGS = Object.fromEntries(
   ),
 );
 
-export default class ConfigShow extends BaseCommand {
+export default class ConfigShow extends ConfigCommand {
   static override aliases = ["config"];
   static override usage =
     "<%= command.id %> [--host VALUE] [--port VALUE] [--log-level VALUE] [--log-format VALUE] [--url VALUE]";
@@ -46,25 +46,25 @@ export default class ConfigShow extends BaseCommand {
     if (output.format !== "table") return EXIT.done;
     const context = contextFor(flags, loaded, this.config.configDir);
     if (context !== undefined) {
-      note(`Commands act on the context ${context.name} (${printableLine(context.url)}); see evreg context.`);
+      note(`Commands act on the context ${context.name} (${escapeControl(context.url)}); see evreg context.`);
     }
     return EXIT.done;
   }
 }
 
 const COLUMNS: readonly Column<ShownKey>[] = [
-  { title: "KEY", of: ({ key }) => key },
+  { title: "KEY", value: ({ key }) => key },
   {
     title: "VALUE",
-    of: ({ value }) => (Array.isArray(value) ? value.join(" ") : String(value ?? "")),
+    value: ({ value }) => (Array.isArray(value) ? value.join(" ") : String(value ?? "")),
     shrinkTo: 12,
   },
   {
     title: "SOURCE",
-    of: ({ source }) => source,
-    tone: ({ source }) => (source === "default" ? "dim" : undefined),
+    value: ({ source }) => source,
+    color: ({ source }) => (source === "default" ? "dim" : undefined),
     // The place tells it too.
-    spare: 1,
+    dropOrder: 1,
   },
-  { title: "PLACE", of: ({ place }) => place, shrinkTo: 24, cut: "start" },
+  { title: "PLACE", value: ({ place }) => place, shrinkTo: 24, cut: "start" },
 ];

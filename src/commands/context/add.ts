@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
 import { tokenIn } from "../../cli/target/target.ts";
@@ -10,7 +10,7 @@ import type { Identity } from "../../domain/token.ts";
 import { CONTEXT_RECORD, shownContext } from "../../resources/contexts.ts";
 import { identityColumns } from "../../resources/tokens.ts";
 
-export default class ContextAdd extends PlainCommand {
+export default class ContextAdd extends BaseCommand {
   static override summary = "Keep a server's address and token under a name.";
   static override description =
     "The server is asked who you are with the token; when it refuses or is not there, nothing is kept, unless --no-check is given. The token comes from a file or stdin, never from the command line, and is kept in a file that only you can read.";
@@ -79,7 +79,7 @@ export default class ContextAdd extends PlainCommand {
     else {
       await output.record(
         { data: you },
-        identityColumns({ kind: "remote", where: data.url, place: data.url, context: name }),
+        identityColumns({ kind: "remote", location: data.url, dataKey: data.url, context: name }),
       );
     }
     if (!data.in_use) note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);

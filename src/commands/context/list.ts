@@ -1,11 +1,11 @@
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { note } from "../../cli/io/output.ts";
-import { printableLine } from "../../cli/io/text.ts";
+import { escapeControl } from "../../cli/io/text.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
 import { CONTEXT_LIST, shownContext } from "../../resources/contexts.ts";
 
-export default class ContextList extends PlainCommand {
+export default class ContextList extends BaseCommand {
   static override aliases = ["context"];
   static override summary = "List the contexts: servers under names of your own, each with its token.";
   static override description =
@@ -30,7 +30,7 @@ export default class ContextList extends PlainCommand {
     );
     if (inUse !== undefined && !contexts.has(inUse)) {
       note(
-        `The context in use, ${printableLine(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
+        `The context in use, ${escapeControl(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
       );
     }
     return EXIT.done;

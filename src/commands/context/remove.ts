@@ -1,11 +1,11 @@
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
 import { REMOVED_CONTEXT, shownContext } from "../../resources/contexts.ts";
 
-export default class ContextRemove extends PlainCommand {
+export default class ContextRemove extends BaseCommand {
   static override summary = "Forget a context, with its token.";
   static override description =
     "The token itself stays valid; evreg tokens revoke ends it. When the context was in use, none is from then on.";

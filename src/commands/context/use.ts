@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
-import { PlainCommand } from "../../cli/base-command.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
 import { optionalArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import { Contexts } from "../../config/contexts.ts";
 import { CONTEXT_RECORD, shownContext } from "../../resources/contexts.ts";
 
-export default class ContextUse extends PlainCommand {
+export default class ContextUse extends BaseCommand {
   static override usage = "context use NAME | --none";
   static override summary = "Choose the context that commands act on from now on.";
   static override examples = [
@@ -30,7 +30,7 @@ export default class ContextUse extends PlainCommand {
     const contexts = new Contexts(this.config.configDir);
     const both = args.name !== undefined && flags.none;
     const neither = args.name === undefined && !flags.none;
-    if (both || neither) throw usage("Name the context to use, or give --none.");
+    if (both || neither) throw usageError("Name the context to use, or give --none.");
     const output = this.outputFor(flags);
     if (args.name === undefined) {
       contexts.useNone();

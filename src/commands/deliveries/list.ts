@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand, noMatch } from "../../cli/base-command.ts";
-import { definedOnly, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
-import { checkWalk, tellPage, walk } from "../../cli/resource-command.ts";
+import { TargetCommand, emptyListHint } from "../../cli/base-command.ts";
+import { definedOnly, hasFilters, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { checkAllFlag, notePagination, printAllPages } from "../../cli/resource-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import { DELIVERY_LIST } from "../../resources/deliveries.ts";
 
-export default class DeliveriesList extends EvregCommand {
+export default class DeliveriesList extends TargetCommand {
   static override aliases = ["deliveries"];
   static override usage =
     "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]";
@@ -46,21 +46,22 @@ export default class DeliveriesList extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(DeliveriesList);
-    checkWalk(flags);
+    checkAllFlag(flags);
     const { event, subscription, action, status, from, to, limit, after } = flags;
     const output = this.outputFor(flags);
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withTarget(flags, async (evreg) => {
       const query = definedOnly({ event, subscription, action, status, from, to, limit, after });
-      if (flags.all) return walk((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
-      const empty = isNarrowed(query)
-        ? () => noMatch("No delivery matches.", evreg, query)
+      if (flags.all)
+        return printAllPages((next) => evreg.deliveries.list({ ...query, ...next }), output, after);
+      const empty = hasFilters(query)
+        ? () => emptyListHint("No delivery matches.", evreg, query)
         : "No deliveries yet.";
       const { data } = await evreg.deliveries.list(query);
       await output.list({ data }, DELIVERY_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> =>
         (await evreg.deliveries.list({ ...query, limit: 1, after: last })).data.length > 0;
       const shown = { command: "deliveries", flags, nouns: ["delivery", "deliveries"] as const, hasMore };
-      await tellPage({ ...shown, records: data, limit: limit ?? DELIVERY_LIMITS.listDefault }, output);
+      await notePagination({ ...shown, records: data, limit: limit ?? DELIVERY_LIMITS.listDefault }, output);
     });
     return EXIT.done;
   }

@@ -1,12 +1,12 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
-import { tellWhenWaiting } from "../../cli/notes.ts";
+import { noteUndelivered } from "../../cli/notes.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { DELIVERY_RECORD } from "../../resources/deliveries.ts";
 
-export default class DeliveriesRetry extends EvregCommand {
+export default class DeliveriesRetry extends TargetCommand {
   static override summary = "Send a delivery again now, with all its retries, also one that was delivered.";
   static override description =
     "It goes before all others of its subscription, also while that is slowed because its handler asked for it. The subscription's filter is asked anew, also for one that it kept back.";
@@ -16,7 +16,7 @@ export default class DeliveriesRetry extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(DeliveriesRetry);
     const output = this.outputFor(flags);
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withTarget(flags, async (evreg) => {
       const answer = await evreg.deliveries.retry(args.id);
       await output.record(answer, DELIVERY_RECORD);
       if (output.format === "json") return;
@@ -25,7 +25,7 @@ export default class DeliveriesRetry extends EvregCommand {
         note(
           `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: ${nextCommand(`subscriptions update ${subscription} --active`)}`,
         );
-      } else await tellWhenWaiting(evreg, "Deliveries", () => true);
+      } else await noteUndelivered(evreg, "Deliveries", () => true);
     });
     return EXIT.done;
   }

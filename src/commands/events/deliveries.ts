@@ -1,9 +1,9 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { DELIVERY_LIST } from "../../resources/deliveries.ts";
 
-export default class EventsDeliveries extends EvregCommand {
+export default class EventsDeliveries extends TargetCommand {
   static override summary = "Show where one event went: its delivery to each subscription.";
   static override examples = [
     "<%= config.bin %> events deliveries 42",
@@ -16,7 +16,7 @@ export default class EventsDeliveries extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(EventsDeliveries);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.events.deliveries(args.id));
+    const answer = await this.withTarget(flags, (evreg) => evreg.events.deliveries(args.id));
     await this.outputFor(flags).list(
       answer,
       DELIVERY_LIST,

@@ -1,14 +1,14 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand, noMatch } from "../../cli/base-command.ts";
-import { definedOnly, isNarrowed, numberFlag, timeFlag } from "../../cli/flags.ts";
+import { TargetCommand, emptyListHint } from "../../cli/base-command.ts";
+import { definedOnly, hasFilters, numberFlag, timeFlag } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
-import { checkWalk, tellPage, walk } from "../../cli/resource-command.ts";
+import { checkAllFlag, notePagination, printAllPages } from "../../cli/resource-command.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { EVENT_LIMITS, type EventQuery, type PageMeta } from "../../domain/event.ts";
 import { EVENT_LIST } from "../../resources/events.ts";
 
-export default class EventsList extends EvregCommand {
+export default class EventsList extends TargetCommand {
   static override aliases = ["events"];
   static override usage =
     "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]";
@@ -44,21 +44,21 @@ export default class EventsList extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(EventsList);
-    checkWalk(flags);
+    checkAllFlag(flags);
     const { action, from, to, order, limit, page, after } = flags;
     const output = this.outputFor(flags);
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withTarget(flags, async (evreg) => {
       const query = definedOnly({ action, from, to, order, limit, page, after });
       const read = async (next: EventQuery): ReturnType<typeof evreg.events.list> => {
         const answer = await evreg.events.list({ ...query, ...next });
         tellDamaged(answer.meta);
         return answer;
       };
-      if (flags.all) return walk(read, output, after);
+      if (flags.all) return printAllPages(read, output, after);
       const answer = await read({});
       const beyond = pastTheLastPage({ page, limit, total: answer.meta.total });
-      const empty = isNarrowed(query)
-        ? async () => beyond ?? (await noMatch("No event matches.", evreg, query))
+      const empty = hasFilters(query)
+        ? async () => beyond ?? (await emptyListHint("No event matches.", evreg, query))
         : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
       await output.list(answer, EVENT_LIST, empty);
       const hasMore = async (last: number): Promise<boolean> => {
@@ -67,7 +67,7 @@ export default class EventsList extends EvregCommand {
       };
       const shown = { command: "events", flags, nouns: ["event", "events"] as const, hasMore };
       const { listDefault } = EVENT_LIMITS;
-      await tellPage(
+      await notePagination(
         { ...shown, records: answer.data, limit: limit ?? listDefault, total: answer.meta.total },
         output,
       );

@@ -1,10 +1,10 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { rowidArg } from "../../cli/flags.ts";
-import { tellWhenPaused } from "../../cli/notes.ts";
+import { notePaused } from "../../cli/notes.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { REPLAY_RECORD } from "../../resources/replays.ts";
 
-export default class ReplaysGet extends EvregCommand {
+export default class ReplaysGet extends TargetCommand {
   static override summary = "Show one replay and how far it has come.";
   static override examples = ["<%= config.bin %> replays get 2"];
   static override args = { id: rowidArg("replay") };
@@ -12,11 +12,11 @@ export default class ReplaysGet extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ReplaysGet);
     const output = this.outputFor(flags);
-    await this.withEvreg(flags, async (evreg) => {
+    await this.withTarget(flags, async (evreg) => {
       const answer = await evreg.replays.get(args.id);
       await output.record(answer, REPLAY_RECORD);
       const { status, subscription_id: subscription } = answer.data;
-      if (output.format === "table" && status === "running") await tellWhenPaused(evreg, [subscription]);
+      if (output.format === "table" && status === "running") await notePaused(evreg, [subscription]);
     });
     return EXIT.done;
   }

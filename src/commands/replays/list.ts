@@ -1,13 +1,13 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand, noMatch } from "../../cli/base-command.ts";
-import { definedOnly, isNarrowed, numberFlag } from "../../cli/flags.ts";
-import { tellWhenPaused } from "../../cli/notes.ts";
+import { TargetCommand, emptyListHint } from "../../cli/base-command.ts";
+import { definedOnly, hasFilters, numberFlag } from "../../cli/flags.ts";
+import { notePaused } from "../../cli/notes.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { REPLAY_STATUSES } from "../../domain/replay.ts";
 import { REPLAY_LIST } from "../../resources/replays.ts";
 
-export default class ReplaysList extends EvregCommand {
+export default class ReplaysList extends TargetCommand {
   static override aliases = ["replays"];
   static override usage =
     "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]";
@@ -32,15 +32,15 @@ export default class ReplaysList extends EvregCommand {
     const { subscription, status, limit, after } = flags;
     const query = definedOnly({ subscription, status, limit, after });
     const output = this.outputFor(flags);
-    await this.withEvreg(flags, async (evreg) => {
-      const empty = isNarrowed(query)
-        ? () => noMatch("No replay matches.", evreg, query)
+    await this.withTarget(flags, async (evreg) => {
+      const empty = hasFilters(query)
+        ? () => emptyListHint("No replay matches.", evreg, query)
         : `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`;
       const answer = await evreg.replays.list(query);
       await output.list(answer, REPLAY_LIST, empty);
       if (output.format !== "table") return;
       const running = answer.data.filter((replay) => replay.status === "running");
-      await tellWhenPaused(
+      await notePaused(
         evreg,
         running.map((replay) => replay.subscription_id),
       );

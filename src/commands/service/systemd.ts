@@ -1,14 +1,14 @@
 import { Flags } from "@oclif/core";
 import { resolve } from "node:path";
-import { BaseCommand } from "../../cli/base-command.ts";
+import { ConfigCommand } from "../../cli/base-command.ts";
 import { definedOnly, numberFlag } from "../../cli/flags.ts";
 import { note, writeOut } from "../../cli/io/output.ts";
-import { flagWords, printableLine } from "../../cli/io/text.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { flagWords, escapeControl } from "../../cli/io/text.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import { defaultConfig } from "../../config/load.ts";
 import { programWords } from "../../runtime/process.ts";
 
-export default class Systemd extends BaseCommand {
+export default class Systemd extends ConfigCommand {
   static override usage =
     "service systemd [--host ADDRESS] [--port NUMBER] [--user NAME [--data FOLDER]] [--config FILE] [--encryption-key FILE] [--program FILE]";
   static override summary = "Print a unit with which systemd runs the server.";
@@ -44,12 +44,14 @@ export default class Systemd extends BaseCommand {
     const { flags } = await this.parse(Systemd);
     const { host, port, user, data, program } = flags;
     if (data !== undefined && user === undefined) {
-      throw usage("--data needs --user: a user that exists only while the server runs can own no folder.");
+      throw usageError(
+        "--data needs --user: a user that exists only while the server runs can own no folder.",
+      );
     }
     if (user !== undefined && !/^[A-Za-z_][\w-]*$/.test(user)) {
-      throw usage(`--user: ${JSON.stringify(user)} is no name of a user.`);
+      throw usageError(`--user: ${JSON.stringify(user)} is no name of a user.`);
     }
-    if (port !== undefined && port > 65_535) throw usage("--port takes a number up to 65535.");
+    if (port !== undefined && port > 65_535) throw usageError("--port takes a number up to 65535.");
     const words = definedOnly({ host: host === undefined ? undefined : plain("--host", host), port });
     const paths = definedOnly({
       data: path("--data", data),
@@ -89,7 +91,7 @@ function isHidden(file: string): boolean {
 
 function warn(file: string, remedy: string): void {
   note(
-    `Warning: ${printableLine(file)} cannot be seen by the service, which has no homes and a /tmp of its own. ${remedy}`,
+    `Warning: ${escapeControl(file)} cannot be seen by the service, which has no homes and a /tmp of its own. ${remedy}`,
   );
 }
 
@@ -101,7 +103,7 @@ function path(flag: string, name: string | undefined): string | undefined {
 function plain(flag: string, value: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   if (value === "" || /[\u0000-\u001f\u007f]/.test(value)) {
-    throw usage(`${flag}: ${JSON.stringify(value)} cannot be meant.`);
+    throw usageError(`${flag}: ${JSON.stringify(value)} cannot be meant.`);
   }
   return value;
 }

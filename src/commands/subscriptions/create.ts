@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { definedOnly, numberFlag } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../../cli/subscription-flags.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { NEW_SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
-export default class SubscriptionsCreate extends EvregCommand {
+export default class SubscriptionsCreate extends TargetCommand {
   static override summary = "Subscribe a webhook handler to an action.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
@@ -63,12 +63,12 @@ export default class SubscriptionsCreate extends EvregCommand {
       ...bearer,
       ...(await settingsOf(flags)),
     };
-    const answer = await this.withEvreg(flags, (evreg) =>
+    const answer = await this.withTarget(flags, (evreg) =>
       evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
-    this.tellWarnings(answer.meta, output);
+    this.printWarnings(answer.meta, output);
     if (output.format === "table") {
       note("The secret is shown only now. The handler verifies each delivery's signature with it.");
     }

@@ -1,15 +1,15 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
-import { agreed, type Agreement, canAsk } from "../../cli/io/prompts.ts";
-import { printableLine } from "../../cli/io/text.ts";
+import { confirm, type Confirmation, canAsk } from "../../cli/io/prompts.ts";
+import { escapeControl } from "../../cli/io/text.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
-export default class SubscriptionsDelete extends EvregCommand {
+export default class SubscriptionsDelete extends TargetCommand {
   static override summary = "Delete a subscription.";
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
@@ -23,8 +23,8 @@ export default class SubscriptionsDelete extends EvregCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsDelete);
-    const answer = await this.withEvreg(flags, async (evreg) => {
-      const agreement = flags.yes || !canAsk() ? "yes" : await agreedToDelete(evreg, args.id);
+    const answer = await this.withTarget(flags, async (evreg) => {
+      const agreement = flags.yes || !canAsk() ? "yes" : await confirmDelete(evreg, args.id);
       return agreement === "yes" ? evreg.subscriptions.delete(args.id) : agreement;
     });
     if (typeof answer === "string") {
@@ -38,17 +38,17 @@ export default class SubscriptionsDelete extends EvregCommand {
   }
 }
 
-async function agreedToDelete(evreg: Evreg, id: number): Promise<Agreement> {
+async function confirmDelete(evreg: Evreg, id: number): Promise<Confirmation> {
   const named = await evreg.subscriptions.get(id).then(
     ({ data: { application, subscription, action } }) =>
-      printableLine(` (${application}/${subscription} to ${action})`),
+      escapeControl(` (${application}/${subscription} to ${action})`),
     (error: unknown) => {
       // A token may be allowed to delete, and not to look.
       if (error instanceof EvregError && error.code === "forbidden") return "";
       throw error;
     },
   );
-  return agreed(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
+  return confirm(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
 }
 
 /** @param cancelled `undefined` from a server that does not tell */

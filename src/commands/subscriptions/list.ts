@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand, noMatch } from "../../cli/base-command.ts";
-import { definedOnly, isNarrowed } from "../../cli/flags.ts";
+import { TargetCommand, emptyListHint } from "../../cli/base-command.ts";
+import { definedOnly, hasFilters } from "../../cli/flags.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import type { Evreg } from "../../evreg.ts";
 import { SUBSCRIPTION_LIST } from "../../resources/subscriptions.ts";
 
-export default class SubscriptionsList extends EvregCommand {
+export default class SubscriptionsList extends TargetCommand {
   static override aliases = ["subscriptions"];
   static override usage = "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]";
   static override summary = "List the subscriptions: who gets which events, and where.";
@@ -27,12 +27,12 @@ export default class SubscriptionsList extends EvregCommand {
     const { flags } = await this.parse(SubscriptionsList);
     const { application, action, active } = flags;
     const query = definedOnly({ application, action, active });
-    await this.withEvreg(flags, async (evreg, { kind }) => {
+    await this.withTarget(flags, async (evreg, { kind }) => {
       await this.outputFor(flags).list(
         await evreg.subscriptions.list(query),
         SUBSCRIPTION_LIST,
-        isNarrowed(query)
-          ? () => noMatch("No subscription matches.", evreg, query)
+        hasFilters(query)
+          ? () => emptyListHint("No subscription matches.", evreg, query)
           : async () =>
               `No subscriptions yet${kind === "remote" && (await isLimited(evreg)) ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
       );

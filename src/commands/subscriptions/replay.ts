@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { definedOnly, rowidArg, timeFlag } from "../../cli/flags.ts";
-import { replayMany } from "../../cli/publish/wait.ts";
+import { runReplay } from "../../cli/publish/wait.ts";
 import { REPLAY_SELECTIONS } from "../../domain/replay.ts";
 
-export default class SubscriptionsReplay extends EvregCommand {
+export default class SubscriptionsReplay extends TargetCommand {
   static override summary = "Send a subscription many events of the past.";
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it goes on as fast as the handler takes them, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 
@@ -56,6 +56,6 @@ export default class SubscriptionsReplay extends EvregCommand {
     const options = { subscription: args.id, input, dryRun: flags["dry-run"], wait };
     const output = this.outputFor(flags);
     const serverFor = wait ? "--wait" : undefined;
-    return this.withEvreg(flags, (evreg) => replayMany(evreg, { ...options, output }), { serverFor });
+    return this.withTarget(flags, (evreg) => runReplay(evreg, { ...options, output }), { serverFor });
   }
 }

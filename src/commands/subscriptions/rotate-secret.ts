@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
-import { durationWithin, rowidArg } from "../../cli/flags.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
+import { durationFlagMs, rowidArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { SUBSCRIPTION_LIMITS } from "../../domain/subscription.ts";
 import { NEW_SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
-export default class SubscriptionsRotateSecret extends EvregCommand {
+export default class SubscriptionsRotateSecret extends TargetCommand {
   static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed once, here.";
   static override description =
@@ -39,7 +39,7 @@ export default class SubscriptionsRotateSecret extends EvregCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
     const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
-    const answer = await this.withEvreg(flags, (evreg) =>
+    const answer = await this.withTarget(flags, (evreg) =>
       evreg.subscriptions.rotateSecret(args.id, rotation),
     );
     const output = this.outputFor(flags);
@@ -54,5 +54,5 @@ export default class SubscriptionsRotateSecret extends EvregCommand {
 function overlapOf(text: string | undefined): { overlap_ms?: number } {
   if (text === undefined) return {};
   const limits = { minMs: 0, maxMs: SUBSCRIPTION_LIMITS.overlapMaxMs, such: "30m, 12h or 2d" };
-  return { overlap_ms: durationWithin("overlap", text, limits) };
+  return { overlap_ms: durationFlagMs("overlap", text, limits) };
 }

@@ -1,11 +1,11 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { definedOnly, numberFlag, rowidArg } from "../../cli/flags.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../../cli/subscription-flags.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import { SUBSCRIPTION_RECORD } from "../../resources/subscriptions.ts";
 
-export default class SubscriptionsUpdate extends EvregCommand {
+export default class SubscriptionsUpdate extends TargetCommand {
   static override usage =
     "subscriptions update ID [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
   static override summary = "Change, pause or reactivate a subscription.";
@@ -52,14 +52,14 @@ export default class SubscriptionsUpdate extends EvregCommand {
       ...(await settingsOf(flags)),
     };
     if (Object.keys(change).length === 0) {
-      throw usage(
+      throw usageError(
         "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
-    const answer = await this.withEvreg(flags, (evreg) => evreg.subscriptions.update(args.id, change));
+    const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.update(args.id, change));
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTION_RECORD);
-    this.tellWarnings(answer.meta, output);
+    this.printWarnings(answer.meta, output);
     return EXIT.done;
   }
 }

@@ -1,16 +1,16 @@
 import { Flags } from "@oclif/core";
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { expiry, definedOnly, textArg } from "../../cli/flags.ts";
 import { note } from "../../cli/io/output.ts";
-import { printableLine } from "../../cli/io/text.ts";
+import { escapeControl } from "../../cli/io/text.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
-import { EXIT, usage } from "../../cli/usage-errors.ts";
+import { EXIT, usageError } from "../../cli/usage-errors.ts";
 import { parseScope, SCOPE_NAMES } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
 import { NEW_TOKEN_RECORD, SCOPE_MAY } from "../../resources/tokens.ts";
 import { systemClock } from "../../runtime/clock.ts";
 
-export default class TokensCreate extends EvregCommand {
+export default class TokensCreate extends TargetCommand {
   static override summary = "Create a token. It is printed once, here.";
   static override description = `A token may do what its scopes name and nothing else; admin alone holds the other three.
 
@@ -46,7 +46,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(TokensCreate);
     const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
-    const [answer, unknown] = await this.withEvreg(
+    const [answer, unknown] = await this.withTarget(
       flags,
       async (evreg) => {
         const created = await evreg.tokens.create({
@@ -65,7 +65,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
     await output.record(answer, NEW_TOKEN_RECORD);
     for (const application of unknown) {
       note(
-        `Warning: no action and no subscription has the application ${printableLine(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
+        `Warning: no action and no subscription has the application ${escapeControl(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
       );
     }
     if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
@@ -76,7 +76,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
 /** Checked here for a message that names the forms; the service checks it all the same. */
 function checkedScope(text: string): string {
   if (parseScope(text) !== undefined) return text;
-  throw usage(
+  throw usageError(
     `publish, read, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
   );
 }

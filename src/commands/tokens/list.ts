@@ -1,9 +1,9 @@
-import { EvregCommand } from "../../cli/base-command.ts";
+import { TargetCommand } from "../../cli/base-command.ts";
 import { nextCommand } from "../../cli/target/next-command.ts";
 import { EXIT } from "../../cli/usage-errors.ts";
 import { TOKEN_LIST } from "../../resources/tokens.ts";
 
-export default class TokensList extends EvregCommand {
+export default class TokensList extends TargetCommand {
   static override aliases = ["tokens"];
   static override summary = "List the tokens, without the tokens themselves.";
   static override description =
@@ -12,7 +12,7 @@ export default class TokensList extends EvregCommand {
 
   async run(): Promise<number> {
     const { flags } = await this.parse(TokensList);
-    const answer = await this.withEvreg(flags, (evreg) => evreg.tokens.list());
+    const answer = await this.withTarget(flags, (evreg) => evreg.tokens.list());
     await this.outputFor(flags).list(
       answer,
       TOKEN_LIST,

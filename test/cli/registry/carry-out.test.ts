@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { carryOut, type CarryOutOptions } from "../../../src/cli/registry/execute.ts";
+import { executePlan, type ExecuteOptions } from "../../../src/cli/registry/execute.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionWithSecret } from "../../../src/domain/subscription.ts";
@@ -22,13 +22,13 @@ async function created({ subscription, secret }: SubscriptionWithSecret): Promis
   secrets.push(`${subscription} ${secret}`);
 }
 
-function options(more: Partial<CarryOutOptions> = {}): CarryOutOptions {
+function options(more: Partial<ExecuteOptions> = {}): ExecuteOptions {
   return { force: false, keepGoing: false, signal: new AbortController().signal, created, ...more };
 }
 
 /** What became of each step, in the plan's order. */
-async function results(plan: Plan, more: Partial<CarryOutOptions> = {}, port = evreg): Promise<string[]> {
-  const outcomes = await carryOut(port, plan, options(more));
+async function results(plan: Plan, more: Partial<ExecuteOptions> = {}, port = evreg): Promise<string[]> {
+  const outcomes = await executePlan(port, plan, options(more));
   return plan.steps.map((step) => `${step.name}: ${outcomes.get(step)?.result}`);
 }
 

@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadDeclarations, mistakes } from "../../../src/cli/registry/declarations.ts";
+import { loadDeclarations, problemsError } from "../../../src/cli/registry/declarations.ts";
 import { ACTION, memberNames, SUBSCRIPTION } from "../../../src/cli/registry/members.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, lines, writeFiles } from "./setup.ts";
@@ -176,7 +176,7 @@ subscriptions:
 
 test("of very many, the first are told, and how many there are", async () => {
   const { problems } = await declaredBy(`actions:\n${"  - 1\n".repeat(1_234)}`);
-  const { message } = mistakes(problems);
+  const { message } = problemsError(problems);
   expect(message).toMatch(/^The files have 1,234 mistakes:\n {2}registry\.yaml:2: /);
   expect(message).toContain("registry.yaml:51: ");
   expect(message).not.toContain("registry.yaml:52: ");

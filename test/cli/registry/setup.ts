@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
 import { parseDocuments } from "../../../src/cli/registry/documents.ts";
-import { judged } from "../../../src/cli/registry/execute.ts";
+import { withBreaks } from "../../../src/cli/registry/execute.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
 import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
@@ -30,7 +30,7 @@ export async function planOf(
 ): Promise<Plan> {
   const { prune = false, name } = options;
   const registry = await registryOf(evreg);
-  return judged(planFor(await declaredBy(text, name), registry, { prune }), registry, evreg.actions);
+  return withBreaks(planFor(await declaredBy(text, name), registry, { prune }), registry, evreg.actions);
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */

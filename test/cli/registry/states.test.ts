@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { carryOut } from "../../../src/cli/registry/execute.ts";
+import { executePlan } from "../../../src/cli/registry/execute.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
@@ -25,7 +25,7 @@ async function apply(text: string, signal = new AbortController().signal, port =
   const plan = await planOf(evreg, text);
   expect(lines(plan)).toEqual([]);
   const options = { force: false, keepGoing: false, signal, created: async () => {} };
-  const outcomes = await carryOut(port, plan, options);
+  const outcomes = await executePlan(port, plan, options);
   return plan.steps.map((step) => `${step.operation} ${step.name}: ${outcomes.get(step)?.result}`);
 }
 
@@ -65,7 +65,7 @@ test("what an export says of it is as it was, and makes the same elsewhere", asy
   try {
     const plan = await planOf(elsewhere.evreg, text);
     const { signal } = new AbortController();
-    await carryOut(elsewhere.evreg, plan, {
+    await executePlan(elsewhere.evreg, plan, {
       force: false,
       keepGoing: false,
       signal,
