@@ -5,13 +5,13 @@ import { expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { compileExplainer, compileSchema, type Validator } from "../../src/schema/compile.ts";
 import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
-import { isLong, report, rounds } from "../faults/length.ts";
+import { isLong, lengthOf, report } from "../faults/length.ts";
 import { payloadFor, randomFrom } from "./compatibility/random-payloads.ts";
 import { anyDocument } from "./compatibility/random-schemas.ts";
 
 // evreg compiles with Ajv, but in parts, with keywords and patterns of its own. Ajv left alone is the judge of that.
 
-const RUNS = rounds(60, 5_000);
+const RUNS = lengthOf("schema/plain-ajv").schemas;
 const PAYLOADS = 8;
 
 /**

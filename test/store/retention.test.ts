@@ -7,7 +7,7 @@ import { OpenedSecrets } from "../../src/store/libsql/opened-secrets.ts";
 import type { Connection } from "../../src/store/libsql/connection.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { complete } from "../../src/store/libsql/read-steps.ts";
-import { rounds } from "../faults/length.ts";
+import { lengthOf, rounds } from "../faults/length.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { type Ending, RetentionWorld } from "./retention-world.ts";
@@ -110,10 +110,10 @@ describe("removing events", () => {
         world.expectRight(fromMs, toMs);
         removed += world.removed;
       }),
-      { numRuns: rounds(25, 60) },
+      { numRuns: lengthOf("store/retention").stories },
     );
     // The stories are about something.
-    expect(removed).toBeGreaterThan(rounds(40, 200));
+    expect(removed).toBeGreaterThan(rounds(24, 200));
   }, 60_000);
 
   it("leaves its room to the events that come after, so the file does not grow", () => {

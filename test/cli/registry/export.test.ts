@@ -13,10 +13,12 @@ import type { NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
 import { retriesUnlessSaid, type NewSubscription } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
-import { rounds } from "../../faults/length.ts";
+import { lengthOf } from "../../faults/length.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
+
+const lengths = lengthOf("cli/registry/export");
 
 /** Texts that YAML could take for something else, or that need quoting. */
 const oddText = fc.constantFrom(
@@ -210,7 +212,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
       };
       expect(exportText(exported(turned), format)).toBe(written);
     }),
-    { numRuns: rounds(100, 1_000) },
+    { numRuns: lengths.registries },
   );
 }, 60_000);
 
@@ -243,7 +245,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
         await Promise.all([here.close(), there.close()]);
       }
     }),
-    { numRuns: rounds(3, 20) },
+    { numRuns: lengths["real registries"] },
   );
   folder.remove();
 }, 120_000);

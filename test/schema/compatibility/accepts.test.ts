@@ -8,12 +8,14 @@ import { accepts } from "../../../src/schema/compatibility/accepts.ts";
 import { readingShape, ShapeIds } from "../../../src/schema/compatibility/read-shape.ts";
 import { readSchema } from "../../../src/schema/document.ts";
 import { finish } from "../../../src/schema/task.ts";
-import { rounds, someOf } from "../../faults/length.ts";
+import { lengthOf, someOf } from "../../faults/length.ts";
 import { githubTypes } from "../../support/github.ts";
 import { readerOf } from "./judge.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import { anyDocument } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
+
+const lengths = lengthOf("schema/compatibility/accepts");
 
 const shape = (schema: Json) => finish(readingShape(readSchema(schema), "old", new ShapeIds()));
 
@@ -41,11 +43,11 @@ test("a value is accepted exactly when the compiled schema accepts it", () => {
       expect(accepts(read, payload, true), told).toBe(lenient);
     }
   });
-  fc.assert(property, { numRuns: rounds(100, 3_000) });
+  fc.assert(property, { numRuns: lengths.schemas });
 });
 
 test("so it is with GitHub's schemas and recordings", () => {
-  for (const { schemata, payloads, name } of someOf(githubTypes(), 3)) {
+  for (const { schemata, payloads, name } of someOf(githubTypes(), lengths["event types"])) {
     const [validator, read] = [compileSchema(schemata), shape(schemata)];
     for (const payload of payloads) {
       const expected = validator.validate(payload) === undefined;
