@@ -38,9 +38,10 @@ async function rounds(count: number): Promise<readonly number[]> {
   return came;
 }
 
+const isSent = (): boolean => counts.inFlight() === receiver.requests.length - answered;
+
 /** Resolves when every attempt under way has reached the handler, and no more began while the store answered ten questions. */
 async function allSent(): Promise<void> {
-  const isSent = (): boolean => counts.inFlight() === receiver.requests.length - answered;
   for (let seen = -1; seen !== receiver.requests.length;) {
     await until("the handler to have every attempt under way", isSent);
     seen = receiver.requests.length;
