@@ -2,17 +2,14 @@ import { statfsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { LENGTHS } from "./test/faults/lengths.ts";
 import { storeThreadInOneFile } from "./test/support/store-thread.ts";
 
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
     "test/faults/*.test.ts",
-    "test/schema/compatibility/{accepts,certainty,formats,hunt,wide}.test.ts",
-    "test/schema/{pattern,plain-ajv,sample/sampler}.test.ts",
-    "test/{app/metrics,store/retention}.test.ts",
-    "test/cli/{output/contract,registry/export}.test.ts",
     "test/examples/receivers.test.ts",
-    "test/e2e/{apply,github,replay-kill}.test.ts",
+    ...Object.keys(LENGTHS).map((file) => `test/${file}.test.ts`),
   ],
   places: ["test/places/*.test.ts"],
   docs: ["test/docs/*.test.ts"],
@@ -33,16 +30,6 @@ function foldersPlace(): string {
 }
 
 /**
- * Folders whose tests leave a process as they found it. Their files run one after the other in the same processes, with
- * what they import loaded once; a process for each file takes 0.3 s of CPU before its first test.
- */
-const SHARING = "{bench,cli,config,delivery,domain,examples,house,json,schema,sdk}";
-const PROJECTS = [
-  { name: "sharing", include: [`test/${SHARING}/**/*.test.ts`], isolate: false },
-  { name: "apart", include: [`test/!(exe|places)/**/*.test.ts`], exclude: [`test/${SHARING}/**`] },
-];
-
-/**
  * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
  * executable, and the end-to-end ones with it in the place of the installed program; `--mode places` tries copies of this
  * checkout in other folders; `--mode docs` runs the examples of all documents, not of the front page alone.
@@ -50,9 +37,10 @@ const PROJECTS = [
 export default defineConfig(({ mode }) => ({
   plugins: [storeThreadInOneFile()],
   test: {
-    ...(TESTS[mode] === undefined
-      ? { projects: PROJECTS.map((test) => ({ extends: true as const, test })) }
-      : { include: TESTS[mode] }),
+    include: TESTS[mode] ?? ["test/!(exe|places)/**/*.test.ts"],
+    // Files run one after the other in the same processes, with what they import loaded once: a process for each takes
+    // 0.3 s of CPU before its first test. So each file leaves its process as it found it.
+    isolate: TESTS[mode] !== undefined,
     env: {
       FAULTS: mode === "faults" ? "long" : "short",
       EXAMPLES: mode === "docs" ? "all pages" : "front page",

@@ -6,7 +6,8 @@ import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 
 import { writeOlderFile } from "../support/older-file.ts";
-import { closing, configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { configFor } from "../support/server.ts";
+import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
   const surroundings = { config: configFor(data), version: "1.2.3", logger: silentLogger };

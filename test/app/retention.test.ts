@@ -4,7 +4,8 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
-import { configFor, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import { configFor } from "../support/server.ts";
+import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 const HOUR_MS = 3_600_000;
 

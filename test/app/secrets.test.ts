@@ -7,7 +7,8 @@ import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
-import { type Changes, closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+import type { Changes } from "../support/server.ts";
+import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 // Over HTTP, to a receiver that verifies as receivers do, with the Standard Webhooks library.
 

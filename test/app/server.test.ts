@@ -8,7 +8,8 @@ import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { closing, configFor, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
+import { configFor } from "../support/server.ts";
+import { closing, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
 describe("start and stop", () => {
   test("what was stored is there at the next start on the same folder", async () => {

@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
 import { type RunningServer, type StartOptions, startServer } from "../../src/app/server.ts";
-import { defaultConfig } from "../../src/config/load.ts";
-import type { Config } from "../../src/config/schema.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { type Changes, configFor } from "../support/server.ts";
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -18,28 +17,6 @@ export function dataFolder(): string {
   const parent = mkdtempSync(join(tmpdir(), "evreg-app-"));
   undo.push(() => rmSync(parent, { recursive: true, force: true }));
   return join(parent, "data");
-}
-
-export type Changes = {
-  readonly [K in keyof Config]?: Config[K] extends object ? Partial<Config[K]> : Config[K];
-};
-
-/** The defaults on any free port, with changes. */
-export function configFor(data: string, changes: Changes = {}): Config {
-  const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
-  const { auth, tls, encryption, limits, retention, delivery, log, remote, ...rest } = changes;
-  return {
-    ...base,
-    ...rest,
-    auth: { ...base.auth, ...auth },
-    tls: { ...base.tls, ...tls },
-    encryption: { ...base.encryption, ...encryption },
-    limits: { ...base.limits, ...limits },
-    retention: { ...base.retention, ...retention },
-    delivery: { ...base.delivery, ...delivery },
-    log: { ...base.log, ...log },
-    remote: { ...base.remote, ...remote },
-  };
 }
 
 /** Starts a server that is stopped after the test at the latest. */

@@ -8,20 +8,21 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
 const { run } = commandLine(folder.path, { EVREG_DATA: data });
 const at = (name: string): string => join(folder.path, name);
-let server: RunningProgram;
+let server: TestServer;
 let evreg: Evreg;
 
 beforeAll(async () => {
   mkdirSync(data, { mode: 0o700 });
-  server = await startProgram(data, ["--dev"]);
+  server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
   const schemata = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
   for (const action of ["kept", "cut"]) {
@@ -31,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await evreg.close();
-  await server.end("SIGTERM");
+  await server.stop();
   folder.remove();
 });
 
@@ -167,7 +168,7 @@ test("a file that grew is gone on with, and nothing of it is stored twice", asyn
 });
 
 test("a checkpoint is of the data, not of the address: another's is refused, and nothing is published", async () => {
-  await server.end("SIGTERM");
+  await server.stop();
   const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"];
   expect((await run([...words, "--data", data])).stderr).toMatch(/^Nothing was left to publish/);
   expect((await run(["backup", at("copy.db"), "--data", data])).code).toBe(0);
@@ -175,5 +176,5 @@ test("a checkpoint is of the data, not of the address: another's is refused, and
   const refused = await run([...words, "--data", data]);
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toContain("or the one from before a restore. Nothing was published.");
-  server = await startProgram(data, ["--dev"]);
+  server = await serveHere(data, { dev: true });
 });

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { commandLine } from "../support/command-line.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
-import { startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
+import { serveHere } from "../support/server.ts";
 
 const folder = temporaryFolder();
 const { run } = commandLine(folder.path, { EVREG_DATA: join(folder.path, "data") });
@@ -22,7 +23,7 @@ test("metrics are those of the server, else of the data folder itself", async ()
   expect(valueOf(alone, "evreg_backlog_deliveries", { state: "held" })).toBe(1);
   expect(valueOf(alone, "evreg_engine_running")).toBe(0);
 
-  const server = await startProgram(join(folder.path, "data"), ["--dev"]);
+  const server = await serveHere(join(folder.path, "data"), { dev: true });
   try {
     await run(["publish", "order.created", "{}"]);
     const asked = parseMetrics((await run(["metrics"])).stdout);
@@ -31,6 +32,6 @@ test("metrics are those of the server, else of the data folder itself", async ()
     const { data } = JSON.parse((await run(["metrics", "--json"])).stdout) as { data: string };
     expect([...parseMetrics(data).keys()]).toEqual([...asked.keys()]);
   } finally {
-    await server.end("SIGTERM");
+    await server.stop();
   }
 });

@@ -3,14 +3,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commandLine, type CommandOptions } from "../support/command-line.ts";
-import {
-  cleanEnv,
-  PROGRAM,
-  runProgram,
-  startProgram,
-  temporaryFolder,
-  type RunningProgram,
-} from "../support/program.ts";
+import { cleanEnv, PROGRAM, runProgram, temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 // Most command lines of the tests run in one process, after others. A process of its own must make no difference.
 
@@ -18,15 +12,15 @@ const folder = temporaryFolder();
 const served = join(folder.path, "served");
 const env = { EVREG_DATA: served };
 const { run } = commandLine(folder.path, env);
-let server: RunningProgram;
+let server: TestServer;
 
 beforeAll(async () => {
   mkdirSync(served);
-  server = await startProgram(served, ["--dev"]);
+  server = await serveHere(served, { dev: true });
   await run("actions create a.b --application shop --schema -".split(" "), { input: '{"type":"object"}' });
 });
 afterAll(async () => {
-  await server.end("SIGTERM");
+  await server.stop();
   folder.remove();
 });
 

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 const folder = temporaryFolder();
 const [served, local] = [join(folder.path, "served"), join(folder.path, "local")];
 const { run } = commandLine(folder.path, {});
-let server: RunningProgram;
+let server: TestServer;
 
 beforeAll(async () => {
   for (const data of [served, local]) mkdirSync(data);
-  server = await startProgram(served, ["--dev"]);
+  server = await serveHere(served, { dev: true });
   const evreg = connect({ url: server.url });
   const schemata = { type: "object", properties: { timeout: { type: "integer" } } };
   await evreg.actions.create({ action: "a", application: "shop", schemata });
@@ -23,7 +24,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await server.end("SIGTERM");
+  await server.stop();
   folder.remove();
 });
 

@@ -6,8 +6,9 @@ import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { commandLine } from "../support/command-line.ts";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
@@ -15,7 +16,7 @@ const data = join(folder.path, "data");
 const { run, json } = commandLine(folder.path, { EVREG_DATA: data });
 const FROM = "2020-01-01T00:00:00Z";
 const EVENTS = 300;
-let server: RunningProgram;
+let server: TestServer;
 let receiver: Receiver;
 let evreg: Evreg;
 
@@ -32,7 +33,7 @@ async function subscribe(name: string): Promise<number> {
 beforeAll(async () => {
   mkdirSync(data);
   receiver = await startReceiver();
-  server = await startProgram(data, ["--dev"]);
+  server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
   const schemata = { type: "object" };
   await evreg.actions.create({ action: "order.created", application: "shop", schemata });
@@ -42,7 +43,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await evreg.close();
-  await server.end("SIGTERM");
+  await server.stop();
   await receiver.close();
   folder.remove();
 });
@@ -193,11 +194,11 @@ test("in a folder without a server it is recorded, and goes on with the next one
   const id = await subscribe("later");
   const before = receiver.requests.length;
   await evreg.close();
-  await server.end("SIGTERM");
+  await server.stop();
   const begun = await run(replay(id, "missed"));
   expect(begun).toMatchObject({ code: 0 });
   expect(begun.stderr).toContain("It begins with the next server on this data folder: evreg serve");
-  server = await startProgram(data, ["--dev"]);
+  server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
   await receiver.received(before + EVENTS);
 });

@@ -4,14 +4,15 @@ import { afterAll, beforeAll } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { commandLine } from "../support/command-line.ts";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 /** A server that runs for all tests of a file, and commands that act on it, typed in a folder of their own. */
 export interface Served extends ReturnType<typeof commandLine> {
   readonly folder: string;
   /** The data folder, which the commands find by their environment. */
   readonly data: string;
-  readonly server: RunningProgram;
+  readonly server: TestServer;
   readonly evreg: Evreg;
 }
 
@@ -19,7 +20,7 @@ export interface Served extends ReturnType<typeof commandLine> {
 export function useServed(prepare: (served: Served) => Promise<unknown> = () => Promise.resolve()): Served {
   const folder = temporaryFolder();
   const data = join(folder.path, "data");
-  let server: RunningProgram;
+  let server: TestServer;
   let evreg: Evreg;
   const served: Served = {
     folder: folder.path,
@@ -34,13 +35,13 @@ export function useServed(prepare: (served: Served) => Promise<unknown> = () => 
   };
   beforeAll(async () => {
     mkdirSync(data, { mode: 0o700 });
-    server = await startProgram(data, ["--dev"]);
+    server = await serveHere(data, { dev: true });
     evreg = connect({ url: server.url });
     await prepare(served);
   });
   afterAll(async () => {
     await evreg?.close();
-    await server?.end("SIGTERM");
+    await server?.stop();
     folder.remove();
   });
   return served;

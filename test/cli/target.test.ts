@@ -3,18 +3,19 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
 const { run, json } = commandLine(folder.path, {});
-let server: RunningProgram;
+let server: TestServer;
 let token: string;
 
 beforeAll(async () => {
   mkdirSync(data, { mode: 0o700 });
-  server = await startProgram(data);
+  server = await serveHere(data);
   token = readFileSync(join(data, "token"), "utf8").trim();
   const evreg = connect({ url: server.url, token });
   await evreg.actions.create({ action: "on.server", application: "shop", schemata: { type: "object" } });
@@ -22,7 +23,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await server.end("SIGTERM");
+  await server.stop();
   folder.remove();
 });
 

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { textWidth } from "../../src/cli/io/text.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, STARTED_BY, startProgram, temporaryFolder } from "../support/program.ts";
+import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
+import { serveHere } from "../support/server.ts";
 import { startReceiver } from "../support/receiver.ts";
 
 /** util-linux's `script` gives a command a terminal of its own. */
@@ -179,13 +180,13 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     await run(create, { input: '{"type":"object"}' });
     const subscribe = "subscriptions create --application billing --name s --action order.awaited --handler";
     await run([...subscribe.split(" "), receiver.url, "--config", config]);
-    const server = await startProgram(join(folder.path, ".evreg"), ["--dev"]);
+    const server = await serveHere(join(folder.path, ".evreg"), { dev: true });
     const publish = ["publish", "order.awaited", "{}", "--wait"];
     const { code, text } = await onTerminal(60, publish, (shown) => {
       if (shown.includes("1 delivering; 1 attempt so far")) seen.resolve();
       return undefined;
     });
-    await server.end("SIGTERM");
+    await server.stop();
     await receiver.close();
     expect(code).toBe(0);
     expect(text).toContain("1 delivering; 1 attempt so far");
@@ -201,11 +202,11 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     await run(subscribe.split(" "));
     const [, id = ""] = /^ +(\d+) +billing +late /m.exec((await run(["subscriptions"])).stdout) ?? [];
     const replay = `subscriptions replay ${id} --from 2020-01-01T00:00:00Z --status missed --wait`;
-    const server = await startProgram(join(folder.path, ".evreg"), ["--dev"]);
+    const server = await serveHere(join(folder.path, ".evreg"), { dev: true });
     const { code, text } = await onTerminal(100, replay.split(" "), (seen) =>
       /0 of \d+ handed to delivery/.test(seen) ? "\u0003" : undefined,
     );
-    await server.end("SIGTERM");
+    await server.stop();
     expect(code).toBe(130);
     expect(text).toMatch(/ 0% \| 0 of \d+ handed to delivery/);
     expect(text).toMatch(/Interrupted; replay 1 is not: .*evreg replays cancel 1\r\n$/);

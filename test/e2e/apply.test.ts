@@ -2,15 +2,14 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isLong, report, rounds } from "../faults/length.ts";
+import { isLong, lengthOf, report } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
-const APPLICATIONS = rounds(2, 20);
+const { applications: APPLICATIONS, "subscriptions each": SUBSCRIPTIONS } = lengthOf("e2e/apply");
 const ACTIONS = 25;
-const SUBSCRIPTIONS = 100;
 const ALL = APPLICATIONS * (ACTIONS + SUBSCRIPTIONS);
 const TIMEOUT_MS = 240_000;
 
@@ -98,9 +97,9 @@ for (const where of ["data folder", "server"]) {
     { timeout: TIMEOUT_MS },
     async () => {
       const server = where === "server" ? await startProgram(data) : undefined;
-      await killedAfter(APPLICATIONS * 25);
+      await killedAfter((APPLICATIONS * SUBSCRIPTIONS) / 4);
       const before = secrets().length;
-      await killedAfter(before + APPLICATIONS * 20);
+      await killedAfter(before + (APPLICATIONS * SUBSCRIPTIONS) / 5);
       const exported = JSON.parse(await applied(where)) as { actions: object[]; subscriptions: object[] };
       expect(exported.actions).toHaveLength(APPLICATIONS * ACTIONS);
       expect(exported.subscriptions).toHaveLength(APPLICATIONS * SUBSCRIPTIONS);

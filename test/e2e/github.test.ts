@@ -2,7 +2,7 @@ import { Ajv } from "ajv";
 import addFormatsModule from "ajv-formats";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { someOf } from "../faults/length.ts";
+import { lengthOf, rounds, someOf } from "../faults/length.ts";
 import { githubDocument, githubTypes, loosened, type GitHubType } from "../support/github.ts";
 import { runProgram, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
 import { startReceiver, type ReceivedRequest, type Receiver } from "../support/receiver.ts";
@@ -11,8 +11,12 @@ import { startReceiver, type ReceivedRequest, type Receiver } from "../support/r
 
 // CommonJS: the function is the module's `default`.
 const addFormats = addFormatsModule.default;
-const types = githubTypes();
-const payloadCount = types.reduce((sum, type) => sum + type.payloads.length, 0);
+const allTypes = githubTypes();
+/** Most of the time goes into compiling the schemas, of up to 256 KiB each. */
+const types = someOf(allTypes, lengthOf("e2e/github")["event types"]);
+const payloadsOf = (some: readonly GitHubType[]): number =>
+  some.reduce((sum, type) => sum + type.payloads.length, 0);
+const payloadCount = payloadsOf(types);
 const folder = temporaryFolder();
 let server: RunningProgram;
 let receiver: Receiver;
@@ -77,23 +81,23 @@ async function publish(
   return { status: response.status, ...((await response.json()) as { data: any; details?: any }) };
 }
 
-describe("GitHub's 58 event types and 329 recorded payloads", () => {
+describe(`${types.length} of GitHub's event types, with the ${payloadCount} payloads GitHub recorded for them`, () => {
   const expected = new Map<string, { type: GitHubType; text: string }>();
   const refused: { type: GitHubType; payload: object }[] = [];
 
-  test("are all there", () => {
-    expect(types).toHaveLength(58);
-    expect(payloadCount).toBe(329);
+  test("GitHub recorded 329 payloads of 58 types", () => {
+    expect(allTypes).toHaveLength(58);
+    expect(payloadsOf(allTypes)).toBe(329);
   });
 
-  test("register as actions", async () => {
+  test("each type becomes an action", async () => {
     for (const type of types) {
       const action = { action: type.name, application: "github", schemata: type.schemata };
       expect(await call("POST", "/v1/actions", action)).toMatchObject({ status: 201 });
     }
   });
 
-  test("have one handler each", async () => {
+  test("each action gets a handler", async () => {
     for (const type of types) {
       const { status, data } = await call("POST", "/v1/subscriptions", {
         application: "tests",
@@ -109,12 +113,13 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
 
   const verdictsOf = new Map<GitHubType, boolean[]>();
 
-  test("are judged by plain Ajv, which refuses recordings older than the schemas published beside them", () => {
+  test("plain Ajv refuses the payloads that are older than the schemas published beside them", () => {
     for (const type of types) verdictsOf.set(type, conforms(type));
-    expect([...verdictsOf.values()].flat().filter((verdict) => !verdict)).toHaveLength(53);
+    const verdicts = [...verdictsOf.values()].flat();
+    expect(verdicts.filter((verdict) => !verdict)).toHaveLength(rounds(9, 53));
   });
 
-  test("over HTTP: accepted where they conform to GitHub's own schema, refused with the field where not", async () => {
+  test("over HTTP, evreg accepts a payload that conforms to GitHub's schema, and names the field of one that does not", async () => {
     for (const [type, verdicts] of verdictsOf) {
       for (const [index, payload] of type.payloads.entries()) {
         const { status, data, details } = await publish(type, payload);
@@ -129,9 +134,9 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     expect(expected.size + refused.length).toBe(payloadCount);
   });
 
-  test("those schemas can be loosened by their owner", async () => {
+  test("an owner can loosen the schemas of the refused payloads", async () => {
     const loosening = [...new Set(refused.map((one) => one.type))];
-    const compared = new Set(someOf(loosening, 5));
+    const compared = new Set(someOf(loosening, rounds(1, loosening.length)));
     for (const type of loosening) {
       const change = { schemata: loosened(type.schemata) };
       if (compared.has(type)) {
@@ -142,7 +147,7 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     }
   });
 
-  test("and then the rest is accepted as well", async () => {
+  test("evreg then accepts the rest", async () => {
     for (const { type, payload } of refused) {
       const { status, data } = await publish(type, payload);
       expect(status, type.name).toBe(201);
@@ -150,12 +155,12 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     }
   });
 
-  test("each of the 329 is delivered once, verified, its bytes unchanged", async () => {
+  test("the handler gets each payload once, signed, with its bytes unchanged", async () => {
     const requests = await receiver.received(payloadCount);
     expectDeliveredOnce(requests.slice(0, payloadCount), expected);
   });
 
-  test("published by `publish --batch`: the same", async () => {
+  test("the same holds for `publish --batch`", async () => {
     const before = receiver.requests.length;
     const lines = types.flatMap((type) =>
       type.payloads.map(
@@ -181,7 +186,7 @@ describe("GitHub's 58 event types and 329 recorded payloads", () => {
     requests.forEach(verify);
   });
 
-  test("nothing was delivered twice", async () => {
+  test("the handler got nothing twice", async () => {
     const listed = await fetch(`${server.url}/v1/deliveries?status=delivered&limit=1`);
     expect(listed.status).toBe(200);
     expect(receiver.requests).toHaveLength(2 * payloadCount);

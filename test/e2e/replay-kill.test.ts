@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { report, rounds } from "../faults/length.ts";
+import { lengthOf, report, rounds } from "../faults/length.ts";
 import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { startProgram, temporaryFolder } from "../support/program.ts";
@@ -10,7 +10,8 @@ import { until } from "../support/until.ts";
 
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
-const EVENTS = rounds(1_000, 100_000);
+const { events: EVENTS, kills } = lengthOf("e2e/replay-kill");
+const IN_A_BATCH = Math.min(EVENTS, 1_000);
 const LONGEST_MS = rounds(60_000, 400_000);
 /** A replay has at most so many due. */
 const MOST_DUE = 50;
@@ -35,8 +36,8 @@ test(
     const action = "order.created";
     await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
     const event = { action, payload: RawJson.fromText("{}") };
-    for (let done = 0; done < EVENTS; done += 1_000) {
-      await evreg.events.publishBatch(Array.from({ length: 1_000 }, () => event));
+    for (let done = 0; done < EVENTS; done += IN_A_BATCH) {
+      await evreg.events.publishBatch(Array.from({ length: IN_A_BATCH }, () => event));
     }
     const names = { application: "billing", subscription: "late", action };
     const { data: subscription } = await evreg.subscriptions.create({ ...names, handler: receiver.url });
@@ -46,7 +47,6 @@ test(
     });
 
     const sent = distinct(receiver);
-    const kills = 2;
     for (let kill = 1; kill <= kills; kill += 1) {
       await evreg.events.publish(event);
       await until("some of them to be delivered", () => sent().size >= (EVENTS / 4) * kill, LONGEST_MS);

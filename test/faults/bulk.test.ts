@@ -10,13 +10,12 @@ import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { rawSql } from "../store/processes.ts";
 import { cleanEnv, PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report, rounds } from "./length.ts";
 
 // The promise under test: a file that is published with a checkpoint is stored whole and once, however often the process
 // that publishes it dies; and whatever the length of the file, that process stays small.
 
-const EVENTS = rounds(8_000, 1_000_000);
-const KILLS = rounds(1, 2);
+const { lines: EVENTS, kills: KILLS } = lengthOf("faults/bulk");
 /** One line in so many is refused. */
 const BAD_EVERY = 1_000;
 const MOST_MB = 150;

@@ -7,13 +7,13 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "../store/owner.ts";
 import { temporaryFolder } from "../support/program.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 
 // The promise under test: a byte that changed in the files loses no acknowledged event without a word, and its number is
 // not given to another one.
 
 const EVENTS = 60;
-const PLACES = rounds(5, 100);
+const PLACES = lengthOf("faults/damage")["places each"];
 const folder = temporaryFolder();
 const crashed = join(folder.path, "crashed");
 const stopped = join(folder.path, "stopped");

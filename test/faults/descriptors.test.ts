@@ -6,13 +6,13 @@ import { startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report, rounds } from "./length.ts";
 import { Load, publish, register, unfinished } from "./load.ts";
 
 // The promise under test: a server that runs out of file descriptors refuses work, stays, loses nothing, and is well again
 // soon after the load is gone.
 
-const floods = rounds(1, 10);
+const { floods } = lengthOf("faults/descriptors");
 const DESCRIPTORS = 256;
 const CALLERS = 600;
 const HEALED_WITHIN_MS = 5_000;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { isLong, report, someOf } from "./length.ts";
+import { isLong, lengthOf, report, someOf } from "./length.ts";
 import { create, publish } from "./load.ts";
 
 // The promise under test: a disk that fails to read or write, for a moment or for longer, costs nothing that was
@@ -15,7 +15,7 @@ const CASES = someOf(
   ["evreg.db-wal", "evreg.db"].flatMap((file) =>
     ["pread64", "pwrite64"].flatMap((call) => [2, 1, 10].map((times) => ({ file, call, times }))),
   ),
-  12,
+  lengthOf("faults/disk-errors").cases,
 );
 /** Some 80 of them fill the log, so that it is moved into the file, which is when it is read. */
 const FILLER = "x".repeat(200_000);

@@ -7,13 +7,13 @@ import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report, rounds } from "./length.ts";
 import { Load, publish, register, unfinished } from "./load.ts";
 
 // The promise under test: with the disk full nothing is answered 2xx that is not kept, callers are told to come back, and
 // once there is room the server is well again by itself.
 
-const fills = rounds(1, 5);
+const { fills } = lengthOf("faults/disk-full");
 const HEALED_WITHIN_MS = 5_000;
 const FILLER = "x".repeat(20_000);
 

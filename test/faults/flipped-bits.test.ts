@@ -8,7 +8,7 @@ import { examineFile } from "../../src/store/libsql/files/closed-file.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "../store/owner.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 
 // The promise under test: a bit that flips in the data file never makes an event another one, or go, without a word.
 
@@ -40,7 +40,7 @@ function isTold(file: string): boolean {
   }
 }
 
-const places = rounds(6, 100);
+const { bits: places } = lengthOf("faults/flipped-bits");
 
 test(
   `a flipped bit at ${places} places of the data file is told of, or changes no event`,

@@ -4,13 +4,13 @@ import { type RunningProgram, startProgram, temporaryFolder } from "../support/p
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { Load, publish, register, unfinished } from "./load.ts";
 
 // The promise under test: when the disk says that it could not keep what was written, nobody is told that it did; and as
 // nobody knows what is on it then, the server stops and says so.
 
-const failures = rounds(1, 10);
+const { failures } = lengthOf("faults/fsync");
 const folder = temporaryFolder();
 const ledger = new Ledger();
 let receiver: Receiver;

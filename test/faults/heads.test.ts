@@ -5,12 +5,14 @@ import { startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { isLong, report } from "./length.ts";
+import { LENGTHS } from "./lengths.ts";
 import { create } from "./load.ts";
 
 // The promise under test: handlers whose answers never come to an end, in parts that no parser bounds, cost neither memory
 // nor the deliveries of others.
 
-const HOSTILE = 30;
+/** There is no short form. */
+const [, HOSTILE] = LENGTHS["faults/heads"].handlers;
 const EVENTS = 200;
 const MOST_MB = 500;
 const MOST_TIMES = 5;

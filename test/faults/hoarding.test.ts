@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import type { Hoard, Hoarding } from "./hoarders.ts";
-import { isLong, report, rounds } from "./length.ts";
+import { isLong, lengthOf, report, rounds } from "./length.ts";
 
 // The promise under test: callers that withhold the end of what they send, do not read what they asked for, or are
 // connected and silent, take a bounded part of the server, and the others do not feel them.
@@ -24,7 +24,8 @@ const SLOWER = 5;
 const QUICK_MS = 25;
 const SAME_LOOKS = 5;
 const CLOSING_MS = 60_000;
-const LOOK_MS = rounds(500, 5_000);
+const LOOK_MS = rounds(100, 5_000);
+const { "silent connections": SILENT, readers: READERS, bodies: BODIES } = lengthOf("faults/hoarding");
 
 const folder = temporaryFolder();
 const agent = new Agent({ connections: 1 });
@@ -53,25 +54,25 @@ afterAll(async () => {
   folder.remove();
 });
 
-test(`${rounds(50, 10_000)} silent connections`, { timeout: 300_000 }, async () => {
-  const connections = rounds(50, 10_000);
+test(`${SILENT} silent connections`, { timeout: 300_000 }, async () => {
+  const connections = SILENT;
   const refused = connections - MOST_OF_ADDRESS;
   const { closed } = await besides("silent", { connections, head: "", bodyBytes: 0 }, refused);
   expect(closed).toBeGreaterThanOrEqual(refused);
 });
 
-test(`${rounds(20, 400)} readers that take nothing of pages of 1 MB`, { timeout: 300_000 }, async () => {
+test(`${READERS} readers that take nothing of pages of 1 MB`, { timeout: 300_000 }, async () => {
   const page = `GET /v1/events?order=asc&limit=1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\n\r\n`;
-  await besides("pages", { connections: rounds(20, 400), head: page, bodyBytes: 0 });
+  await besides("pages", { connections: READERS, head: page, bodyBytes: 0 });
   // Sent one behind the other, until there is nothing between that takes them.
   await besides("pages in a row", { connections: rounds(5, 40), head: page.repeat(30), bodyBytes: 0 });
 });
 
-test(`${rounds(20, 300)} bodies of 16 MiB whose last byte is withheld`, { timeout: 300_000 }, async () => {
+test(`${BODIES} bodies of 16 MiB whose last byte is withheld`, { timeout: 300_000 }, async () => {
   const length = 16 * MIB;
   const head = `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
   const hoard = await besides("bodies", {
-    connections: rounds(20, 300),
+    connections: BODIES,
     head,
     bodyBytes: length - 1,
   });

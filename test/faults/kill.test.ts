@@ -4,12 +4,12 @@ import { launchProgram, startProgram, temporaryFolder } from "../support/program
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report, rounds } from "./length.ts";
 import { Load, register, unfinished } from "./load.ts";
 
 // The promise under test: what was answered 201 is never lost, and nothing is stored twice, however the process dies.
 
-const kills = rounds(3, 300);
+const { kills } = lengthOf("faults/kill");
 /** Up to so long after the server answers; every fifth dies while it starts instead. */
 const LONGEST_MS = 350;
 const STARTING_MS = 400;
@@ -37,12 +37,10 @@ test(
   `kill -9 under load, ${kills} times: acknowledged events are stored once and delivered`,
   { timeout: 60_000 + kills * 3_000 },
   async () => {
-    const first = await startProgram(folder.path, ["--dev"]);
-    await register(first.url, receiver.url);
-    await first.end("SIGKILL");
     for (let round = 0; round < kills; round += 1) {
       const server = launchProgram(folder.path, ["--dev"]);
-      if (round % 5 === 2) {
+      if (round === 0) await register(await server.ready, receiver.url);
+      if (round % 5 === 1) {
         const starting = server.ready.catch(() => undefined);
         await Promise.race([starting, pause(Math.random() * STARTING_MS)]);
         await server.end("SIGKILL");

@@ -5,7 +5,7 @@ import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { Ledger } from "./ledger.ts";
-import { isLong, report, rounds } from "./length.ts";
+import { isLong, lengthOf, report } from "./length.ts";
 import { publish, register, unfinished } from "./load.ts";
 
 // The promise under test: a worker that slept past the end of its lease cannot overwrite what became of the delivery since.
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 describe("a worker that sleeps past its leases", () => {
-  const sleeps = rounds(20, 200);
+  const sleeps = lengthOf("faults/lease")["late results"];
   const LEASE_MS = 90_000;
 
   test(`has each late result refused, ${sleeps} times`, { timeout: 30_000 + sleeps * 500 }, async () => {

@@ -1,14 +1,28 @@
+import { LENGTHS, type Tested } from "./lengths.ts";
+
 /** `npm run test:faults` asks for the long form; the ordinary suite runs the short one. */
 export const isLong = process.env["FAULTS"] === "long";
 
-/** How often something is done. */
+/** How much of each thing this file's test does now. */
+export function lengthOf<File extends Tested>(file: File): Record<keyof (typeof LENGTHS)[File], number> {
+  const lengths = Object.entries<readonly [number, number]>(LENGTHS[file]);
+  return Object.fromEntries(lengths.map(([what, [short, long]]) => [what, rounds(short, long)])) as Record<
+    keyof (typeof LENGTHS)[File],
+    number
+  >;
+}
+
+/** What follows from the length: a pause, a limit of time, a least number. */
 export function rounds(short: number, long: number): number {
   return isLong ? long : short;
 }
 
-/** Every so-manieth of them, from the first; the long form takes all. */
-export function someOf<T>(all: readonly T[], every: number): readonly T[] {
-  return isLong ? all : all.filter((_, index) => index % every === 0);
+/** So many of them, from the first on and evenly spread. */
+export function someOf<T>(all: readonly T[], count: number): readonly T[] {
+  return Array.from(
+    { length: Math.min(count, all.length) },
+    (_, index) => all[Math.floor((index * all.length) / count)]!,
+  );
 }
 
 /** The one line a fault's long form leaves behind. */

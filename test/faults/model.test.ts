@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, test } from "vitest";
 import { openLocalService, type LocalService } from "../support/local-service.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { Model } from "./model.ts";
 import { agree, agreeOnAttempts } from "./model-agrees.ts";
 import { createActions, type Real, STEPS } from "./model-steps.ts";
@@ -9,7 +9,7 @@ import { createActions, type Real, STEPS } from "./model-steps.ts";
 // The promise under test: whatever is asked in whatever order, lists, totals, states and what is due are those of a model
 // that is plain enough to be right.
 
-const runs = rounds(100, 2_000);
+const { sequences: runs } = lengthOf("faults/model");
 const STEPS_OF_A_RUN = 60;
 /** With more on one store, what earlier runs left behind is felt. */
 const RUNS_OF_A_STORE = 100;

@@ -6,17 +6,15 @@ import { launchProgram, startProgram, temporaryFolder } from "../support/program
 import { startReceiver, type Receiver, type ReceivedRequest } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report, rounds } from "./length.ts";
 import { create, publish, unfinished } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
 // the two sides fails, and where it blocks, none before the one before was taken.
 
-const KEYS = rounds(12, 20);
+const { kills: leastKills, subscriptions: KEYS, "events each": events } = lengthOf("faults/ordered");
 /** The last ones skip what fails twice; the others block. */
-const SKIPPING = 5;
-const events = rounds(25, 1_000);
-const leastKills = rounds(3, 60);
+const SKIPPING = Math.floor(KEYS / 4);
 const LONGEST_MS = rounds(150, 700);
 const ENDING_MS = rounds(60_000, 600_000);
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Contexts } from "../../src/config/contexts.ts";
 import { runProgram, startProgram } from "../support/program.ts";
-import { isLong, report, rounds } from "./length.ts";
+import { isLong, lengthOf, report } from "./length.ts";
 import { makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
 import { ToldFiles } from "./power-cut/told.ts";
@@ -12,7 +12,8 @@ import { ToldFiles } from "./power-cut/told.ts";
 // each file that a command said it wrote is there.
 
 const missing = cannotRecord();
-const cuts = rounds(2, 50);
+const { "cuts in a first start": cuts, "cuts in commands": cutsInCommands } =
+  lengthOf("faults/power-cut-commands");
 const TIMEOUT_MS = 60_000 + cuts * 12_000;
 const SEED = 7;
 /** A handler where nobody answers. */
@@ -53,7 +54,7 @@ describe.skipIf(missing !== undefined)(
     );
 
     test(
-      `during commands, ${cuts * 4} times: each file that one said it wrote is there, and what it removed is not`,
+      `during commands, ${cutsInCommands} times: each file that one said it wrote is there, and what it removed is not`,
       { timeout: TIMEOUT_MS },
       async () => {
         const recording = await Recording.begin(async (folder) => {
@@ -107,7 +108,7 @@ describe.skipIf(missing !== undefined)(
         const end = recording.moment();
         let looked = 0;
         await recording.images(
-          cuts * 4,
+          cutsInCommands,
           async (image) => {
             told.expectIn(image);
             if (image.moment >= end)

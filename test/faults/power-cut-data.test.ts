@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
 import { damageCommit } from "../store/open-file.ts";
 import { rawSql } from "../store/processes.ts";
 import { writeOlderFile } from "../support/older-file.ts";
@@ -15,7 +14,7 @@ import {
 } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
-import { isLong, report } from "./length.ts";
+import { isLong, lengthOf, report } from "./length.ts";
 import { Load } from "./load.ts";
 import { ended, eventsIn, makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
@@ -25,7 +24,7 @@ import { ToldFiles } from "./power-cut/told.ts";
 // what it said was done is done. Each takes some seconds before its first cut, so there is no short form.
 
 const missing = cannotRecord() ?? (isLong ? undefined : "the long form");
-const cuts = 50;
+const cuts = lengthOf("faults/power-cut-data")["cuts each"];
 const TIMEOUT_MS = 60_000 + cuts * 12_000;
 const SEED = 7;
 const EVENTS = 300;

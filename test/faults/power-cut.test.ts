@@ -6,7 +6,7 @@ import { rawSql } from "../store/processes.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
-import { isLong, report, rounds } from "./length.ts";
+import { isLong, lengthOf, report, rounds } from "./length.ts";
 import { publish, register } from "./load.ts";
 import { cannotRecord, type Image, type Moment, Recording } from "./power-cut/recording.ts";
 
@@ -176,9 +176,12 @@ async function recordMixedLoad(
 describe.skipIf(missing !== undefined)(
   `a cut of the power (skipped where something is missing: ${missing ?? "nothing is"})`,
   () => {
-    const cuts = rounds(1, 100);
+    const lengths = lengthOf("faults/power-cut");
+    const seeds = [1, 2, 3, 4];
+    const cuts = lengths["cuts under load"] / seeds.length;
+    const cutsAfter = lengths["cuts after a failed fsync"];
 
-    test.skipIf(!isLong).for([1, 2, 3, 4])(
+    test.skipIf(!isLong).for(seeds)(
       `under mixed load, ${cuts} times: what was acknowledged is there (%i)`,
       { timeout: 60_000 + cuts * 10_000 },
       async (seed) => {
@@ -191,8 +194,8 @@ describe.skipIf(missing !== undefined)(
     );
 
     test(
-      `after a failed fsync and a restart, ${rounds(1, 50)} times: what was acknowledged is there`,
-      { timeout: 60_000 + cuts * 10_000 },
+      `after a failed fsync and a restart, ${cutsAfter} times: what was acknowledged is there`,
+      { timeout: 60_000 + cutsAfter * 10_000 },
       async () => {
         const recording = await recordingOfData();
         const data = join(recording.folder, "data");
@@ -208,7 +211,7 @@ describe.skipIf(missing !== undefined)(
         const from = recording.moment();
         await mixedLoad(server, ledger, rounds(100, 1_000));
         await server.end("SIGKILL");
-        const sum = await lostAfter(recording, ledger, { cuts: rounds(1, 50), seed: 1, from });
+        const sum = await lostAfter(recording, ledger, { cuts: cutsAfter, seed: 1, from });
         expect(sum).toMatchObject({ lost: 0, broken: 0, first: "" });
         expect(sum.told).toBeGreaterThan(100);
         report("power cut after a failed fsync and a restart", sum);

@@ -4,13 +4,13 @@ import { startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { Ledger } from "./ledger.ts";
-import { report, rounds } from "./length.ts";
+import { lengthOf, report } from "./length.ts";
 import { Load, register, unfinished } from "./load.ts";
 
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
 // no longer than the grace.
 
-const stops = rounds(1, 50);
+const { stops } = lengthOf("faults/terminate");
 const GRACE_MS = 5_000;
 const ANSWERS_AFTER_MS = 30;
 

@@ -1,17 +1,17 @@
 import { Ajv } from "ajv";
-import addFormats from "ajv-formats";
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { isLong, report, rounds } from "../faults/length.ts";
+import { isLong, lengthOf, report } from "../faults/length.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import { VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { compileExplainer, compileSchema, type Validator } from "../../src/schema/validate/compile.ts";
 import { payloadFor, randomFrom } from "./compatibility/random-payloads.ts";
 import { anyDocument } from "./compatibility/random-schemas.ts";
+import addFormats from "ajv-formats";
+import * as fc from "fast-check";
 
 // evreg compiles with Ajv, but in parts, with keywords and patterns of its own. Ajv left alone is the judge of that.
 
-const RUNS = rounds(60, 5_000);
+const RUNS = lengthOf("schema/plain-ajv").schemas;
 const PAYLOADS = 8;
 
 /**

@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { rounds } from "../faults/length.ts";
+import { lengthOf, rounds } from "../faults/length.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
@@ -110,10 +110,10 @@ describe("removing events", () => {
         world.expectRight(fromMs, toMs);
         removed += world.removed;
       }),
-      { numRuns: rounds(25, 60) },
+      { numRuns: lengthOf("store/retention").stories },
     );
     // The stories are about something.
-    expect(removed).toBeGreaterThan(rounds(40, 200));
+    expect(removed).toBeGreaterThan(rounds(24, 200));
   }, 60_000);
 
   it("leaves its room to the events that come after, so the file does not grow", () => {

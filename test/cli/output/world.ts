@@ -4,7 +4,8 @@ import { connect } from "../../../src/client/client.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { RawJson } from "../../../src/json/raw-json.ts";
 import { readTokenFile } from "../../../src/runtime/find-server.ts";
-import { startProgram, temporaryFolder } from "../../support/program.ts";
+import { temporaryFolder } from "../../support/program.ts";
+import { serveHere } from "../../support/server.ts";
 import { until } from "../../support/until.ts";
 
 /** Nothing listens there, so each attempt fails at once and in the same words. */
@@ -50,8 +51,8 @@ export async function createWorld(): Promise<World> {
   const local = join(folder.path, "local");
   const backup = join(folder.path, "backup.db");
   for (const path of [data, local]) mkdirSync(path, { mode: 0o700 });
-  const env = { EVREG_DELIVERY_ALLOW_HTTP: "true", EVREG_DELIVERY_ALLOW_NETWORKS: "127.0.0.1/32" };
-  const server = await startProgram(data, ["--log-level", "silent"], env);
+  const delivery = { allowHttp: true, allowNetworks: ["127.0.0.1/32"] };
+  const server = await serveHere(data, { changes: { delivery } });
   const { url } = server;
   const token = readTokenFile(data, undefined) ?? "none";
   const evreg = connect({ url, token });
@@ -73,7 +74,7 @@ export async function createWorld(): Promise<World> {
     found,
     async close() {
       await evreg.close();
-      await server.end("SIGTERM");
+      await server.stop();
       folder.remove();
     },
   };

@@ -2,14 +2,14 @@ import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { rounds } from "../../faults/length.ts";
+import { lengthOf } from "../../faults/length.ts";
 import { escapeControlKeepingLines } from "../../../src/cli/io/text.ts";
 import { loadDeclarations } from "../../../src/cli/registry/declarations.ts";
 import { executePlan } from "../../../src/cli/registry/execute.ts";
 import {
-  groupByApplication,
   exported,
   exportText,
+  groupByApplication,
   registryOf,
   writeExports,
 } from "../../../src/cli/registry/export.ts";
@@ -21,6 +21,8 @@ import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
 import { declaredBy, planOf } from "./setup.ts";
+
+const lengths = lengthOf("cli/registry/export");
 
 /** Texts that YAML could take for something else, or that need quoting. */
 const oddText = fc.constantFrom(
@@ -214,7 +216,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
       };
       expect(exportText(exported(turned), format)).toBe(written);
     }),
-    { numRuns: rounds(100, 1_000) },
+    { numRuns: lengths.registries },
   );
 }, 60_000);
 
@@ -247,7 +249,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
         await Promise.all([here.close(), there.close()]);
       }
     }),
-    { numRuns: rounds(3, 20) },
+    { numRuns: lengths["real registries"] },
   );
   folder.remove();
 }, 120_000);

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { rounds, someOf } from "../../faults/length.ts";
+import { lengthOf, someOf } from "../../faults/length.ts";
 import { EvregError } from "../../../src/domain/error.ts";
+import { runSync } from "../../../src/runtime/yielding.ts";
 import { accepts } from "../../../src/schema/compatibility/evaluate.ts";
 import { readingShape, ShapeIds } from "../../../src/schema/compatibility/shape.ts";
-import { runSync } from "../../../src/runtime/yielding.ts";
 import { refillBudget } from "../../../src/schema/limits.ts";
 import { readSchema } from "../../../src/schema/read.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
@@ -12,6 +12,8 @@ import { githubTypes } from "../../support/github.ts";
 import { readerOf } from "./judge.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import { anyDocument, type Json } from "./random-schemas.ts";
+
+const lengths = lengthOf("schema/compatibility/accepts");
 
 const shape = (schema: Json) => runSync(readingShape(readSchema(schema), "old", new ShapeIds()));
 
@@ -39,11 +41,11 @@ test("a value is accepted exactly when the compiled schema accepts it", () => {
       expect(accepts(read, payload, true), told).toBe(lenient);
     }
   });
-  fc.assert(property, { numRuns: rounds(100, 3_000) });
+  fc.assert(property, { numRuns: lengths.schemas });
 });
 
 test("so it is with GitHub's schemas and recordings", () => {
-  for (const { schemata, payloads, name } of someOf(githubTypes(), 3)) {
+  for (const { schemata, payloads, name } of someOf(githubTypes(), lengths["event types"])) {
     const [validator, read] = [compileSchema(schemata), shape(schemata)];
     for (const payload of payloads) {
       const expected = validator.validate(payload) === undefined;

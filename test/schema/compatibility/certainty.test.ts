@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { isLong, report, rounds } from "../../faults/length.ts";
+import { isLong, lengthOf, report, rounds } from "../../faults/length.ts";
 import { githubTypes } from "../../support/github.ts";
 import { Judge } from "./judge.ts";
 import { PERSONS_EDITS, PERSONS_SCHEMAS } from "./persons-edits.ts";
@@ -19,7 +19,7 @@ const DOCUMENTS = isLong
         .map(({ schemata }) => schemata as Json),
     ]
   : PERSONS_SCHEMAS.slice(0, 3);
-const PLACES_EACH = rounds(1, 4);
+const PLACES_EACH = lengthOf("schema/compatibility/certainty")["places each"];
 
 /** The document with the edit made at some places, one at a time. */
 function* editedBy(edit: (schema: Json) => boolean, document: Json, random: () => number): Generator<Json> {

@@ -3,13 +3,13 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { isLong, report, rounds } from "../../faults/length.ts";
+import { isLong, lengthOf, report } from "../../faults/length.ts";
 import { Judge } from "./judge.ts";
 import { anyChange } from "./random-changes.ts";
 import { payloadFor, randomFrom } from "./random-payloads.ts";
 import type { Json } from "./random-schemas.ts";
 
-const RUNS = rounds(500, 20_000);
+const RUNS = lengthOf("schema/compatibility/hunt").changes;
 const PAYLOADS = 16;
 /** The long form ends by then, however far it got. */
 const LONGEST_MS = 290_000;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { comparing } from "../../../src/schema/compatibility/compare.ts";
 import type { Verdict } from "../../../src/schema/compatibility/compare.ts";
-import { report, rounds, someOf } from "../../faults/length.ts";
+import { lengthOf, report, rounds, someOf } from "../../faults/length.ts";
 import { asyncApiVersions, githubVersions } from "../../support/github.ts";
 import type { NextVersion } from "../../support/github.ts";
 import type { Json } from "./random-schemas.ts";
@@ -119,7 +119,11 @@ function comparedIfTaken({ old, next }: NextVersion): Measured | undefined {
 }
 
 test("what others made of their published schemas is decided", () => {
-  const versions = [...someOf(githubVersions(), 10), ...someOf(asyncApiVersions(), 8)];
+  const lengths = lengthOf("schema/compatibility/wide");
+  const versions = [
+    ...someOf(githubVersions(), lengths["versions of GitHub's"]),
+    ...someOf(asyncApiVersions(), lengths["versions of AsyncAPI's"]),
+  ];
   let [longest, longestHeld, count, cut, unsure] = [0, 0, 0, 0, 0];
   for (const version of versions) {
     const result = comparedIfTaken(version);

@@ -1,0 +1,55 @@
+/** How much of something a test does: in the ordinary suite, and in `npm run test:faults`. */
+type Length = readonly [short: number, long: number];
+
+/**
+ * The tests that have a short and a long form, by their file below `test`. `npm run test:faults` runs these files. The
+ * tables of README.md say the same, which a test compares.
+ */
+export const LENGTHS = {
+  "faults/kill": { kills: [2, 300] },
+  "faults/ordered": { kills: [2, 60], subscriptions: [8, 20], "events each": [25, 1_000] },
+  "faults/disk-full": { fills: [1, 5] },
+  "faults/fsync": { failures: [1, 10] },
+  "faults/disk-errors": { cases: [1, 12] },
+  "faults/damage": { "places each": [5, 100] },
+  "faults/power-cut": { "cuts under load": [0, 400], "cuts after a failed fsync": [1, 50] },
+  "faults/power-cut-commands": { "cuts in a first start": [1, 50], "cuts in commands": [8, 200] },
+  "faults/power-cut-data": { "cuts each": [0, 50] },
+  "faults/bulk": { lines: [8_000, 1_000_000], kills: [1, 2] },
+  "faults/terminate": { stops: [1, 50] },
+  "faults/descriptors": { floods: [1, 10] },
+  "faults/heads": { handlers: [0, 30] },
+  "faults/hoarding": { "silent connections": [50, 10_000], readers: [20, 400], bodies: [20, 300] },
+  "faults/lease": { "late results": [20, 200] },
+  "faults/faketime": { changes: [0, 2] },
+  "faults/flipped-bits": { bits: [6, 100] },
+  "faults/model": { sequences: [40, 2_000] },
+
+  "app/metrics": { scrapes: [300, 1_000] },
+  "cli/output/contract": { "formats on a data folder": [1, 3] },
+  "cli/registry/export": { registries: [60, 1_000], "real registries": [3, 20] },
+  "e2e/apply": { applications: [2, 20], "subscriptions each": [40, 100] },
+  "e2e/github": { "event types": [10, 58] },
+  "e2e/replay-kill": { events: [400, 100_000], kills: [1, 2] },
+  "schema/compatibility/accepts": { schemas: [60, 3_000], "event types": [10, 58] },
+  "schema/compatibility/certainty": { "places each": [1, 4] },
+  "schema/compatibility/formats": { texts: [4_000, 100_000] },
+  "schema/compatibility/github": { "event types": [12, 58] },
+  "schema/compatibility/hunt": { changes: [150, 20_000] },
+  "schema/compatibility/wide": { "versions of GitHub's": [11, 103], "versions of AsyncAPI's": [1, 6] },
+  "schema/pattern": { patterns: [500, 15_000] },
+  "schema/plain-ajv": { schemas: [40, 5_000] },
+  "schema/sample/sampler": { "event types": [10, 58] },
+  "sdk/receivers": { "builds in Go": [0, 1] },
+  "store/retention": { stories: [15, 60] },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Length>>>>;
+
+export type Tested = keyof typeof LENGTHS;
+
+/** As the tables show a test's length: `2 / 60 kills, 8 / 20 subscriptions`. */
+export function lengthText(file: Tested): string {
+  const lengths = Object.entries<Length>(LENGTHS[file]);
+  return lengths
+    .map(([what, [short, long]]) => `${short.toLocaleString("en")} / ${long.toLocaleString("en")} ${what}`)
+    .join(", ");
+}
