@@ -140,7 +140,7 @@ export interface FinishAnswer {
 }
 
 /** Deliveries as they were stored, whatever was expected of their attempts. */
-export interface EndedCounts {
+interface EndedCounts {
   readonly delivered: number;
   readonly failed: number;
   readonly filtered: number;

@@ -123,7 +123,7 @@ describe("several requests under way", () => {
       settledBytes: 50_000,
       end: "failed",
       failure,
-      doubtfulLine: 1_500,
+      lastUncertainLine: 1_500,
     });
     expect(stopped).toBe(1);
   });

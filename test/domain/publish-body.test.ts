@@ -24,6 +24,7 @@ async function refusal(action: () => unknown): Promise<EvregError> {
 }
 
 const parseBatch = (source: Uint8Array, within = limits) => runSync(batchBodySteps(source, within));
+const stepsOf = (source: Uint8Array): number => [...batchBodySteps(source, limits)].length;
 const batch = (...items: string[]): Uint8Array => bytes(`{"events":[${items.join()}]}`);
 const fill = (size: number): string => `{"a":"${"x".repeat(size - 8)}"}`;
 const nested = (levels: number): string => '{"a":'.repeat(levels - 1) + "{}" + "}".repeat(levels - 1);
@@ -195,7 +196,6 @@ describe("a batch", () => {
     );
   }, 5_000);
 
-  const stepsOf = (source: Uint8Array): number => [...batchBodySteps(source, limits)].length;
   test("is read in steps: before each item, and within one", () => {
     expect(stepsOf(batch(...Array<string>(100).fill(item)))).toBe(100);
     const bad = '{"action":"a","payload":{"a":1,"a":2}}';

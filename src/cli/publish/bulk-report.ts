@@ -80,17 +80,14 @@ function mending({ rejects }: BulkFiles): string {
     : `Mend those and publish them by themselves; the lines: jq -r .text ${rejects}`;
 }
 
-function nextSteps(
-  { settledLine, lastUncertainLine: doubtfulLine }: BulkOutcome,
-  files: BulkFiles,
-): string[] {
+function nextSteps({ settledLine, lastUncertainLine }: BulkOutcome, files: BulkFiles): string[] {
   if (files.checkpoint !== undefined) {
     return [`The same command goes on from there, by ${files.checkpoint}; no line is stored twice.`];
   }
   const next: string[] = [];
-  if (doubtfulLine !== undefined) {
+  if (lastUncertainLine !== undefined) {
     next.push(
-      `Whether lines ${settledLine + 1} to ${doubtfulLine} were published is not known; those with an idempotency_key can be sent again without harm.`,
+      `Whether lines ${settledLine + 1} to ${lastUncertainLine} were published is not known; those with an idempotency_key can be sent again without harm.`,
     );
   }
   if (settledLine > 0) next.push(`Go on with: ${fromLine(settledLine + 1, files)}`);
