@@ -5,13 +5,12 @@ import type { Finding } from "../domain/operations.ts";
 import { hashToken, LOCAL_OWNER } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Listeners } from "../http/server.ts";
-import { systemClock } from "../runtime/clock.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { shrinkHeap, threadCpuMs, watchRest } from "../runtime/heap.ts";
 import { folderWarning, noteOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
-import { buildParts, type Surroundings } from "./compose.ts";
+import { type AppOptions, compose } from "./compose.ts";
 import { certificateFindings } from "./findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
@@ -28,7 +27,7 @@ export const loadFileChecks = () => import("../store/libsql/files/file-tasks.ts"
 /** For putting a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");
 
-export interface StartOptions extends Surroundings {
+export interface StartOptions extends AppOptions {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;
   /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
@@ -63,9 +62,8 @@ export interface RunningServer {
  * @throws EvregError `conflict` when the folder or the port is taken, `usage` for a host `dev` refuses, and those of the store
  */
 export async function startServer(options: StartOptions): Promise<RunningServer> {
-  const { dev = false, logger } = options;
+  const { dev = false, logger, version } = options;
   const config = dev ? devConfig(options.config) : options.config;
-  const clock = options.clock ?? systemClock;
   const undo: (() => Promise<void>)[] = [];
   let isStoreLost = false;
   const onFatal = (error: EvregError): void => {
@@ -77,19 +75,22 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     import("../http/app.ts"),
     import("../http/server.ts"),
     import("../delivery/engine.ts"),
+    import("../delivery/replay-runner.ts"),
+    import("../service/retention.ts"),
   ]);
   try {
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
-    const parts = await buildParts({ ...options, config, command: "serve", onFatal, findings });
-    const { service, store, owner, published, loop } = parts;
+    const { service, store, signals, owner, published, delivered, loop, longChecks, clock, random } =
+      await compose({ ...options, config, command: "serve", onFatal, findings });
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
 
-    const [{ createHttpApp }, { openListeners }] = await loading;
+    const [{ createHttpApp }, { openListeners }, { createEngine }, { ReplayRunner }, { Retention }] =
+      await loading;
     const { auth, limits } = config;
     const ending = new AbortController();
     const app = createHttpApp({
@@ -97,7 +98,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       config: { auth, limits, dev, hasTokenFile: tokenFile !== undefined },
       logger,
       clock,
-      version: options.version,
+      version,
       counts: published,
       stopping: ending.signal,
     });
@@ -107,9 +108,30 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => http.close(0));
     noteOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
-    const retention = await parts.createRetention();
-    const engine = await parts.createEngine(() => http.ownAddresses);
-    const replays = await parts.createReplayRunner();
+    const engine = createEngine({
+      store: store.queue,
+      clock,
+      random,
+      logger,
+      config: config.delivery,
+      ownAddresses: () => http.ownAddresses,
+      version,
+      longChecks,
+      counts: delivered,
+    });
+    const replays = new ReplayRunner({
+      store: store.replays,
+      clock,
+      logger,
+      wake(queued) {
+        published.replayedDeliveries += queued;
+        signals.deliveriesDue();
+      },
+    });
+    Object.assign(signals, { engine, replays });
+    const keepMs = config.retention.events;
+    const retention =
+      keepMs === undefined ? undefined : new Retention({ events: store.events, clock, logger, keepMs });
     await engine.start();
     loop.start(clock.now());
     retention?.start();
@@ -152,7 +174,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   }
 }
 
-export interface LocalOptions extends Surroundings {
+export interface LocalOptions extends AppOptions {
   /** The command line's words, for others who find the folder in use. */
   readonly command: string;
   /** Whether a folder that holds no data yet is refused (`not_found`) and left as it is. */
@@ -166,8 +188,8 @@ export interface LocalOptions extends Surroundings {
  */
 export async function openLocal(options: LocalOptions): Promise<Evreg> {
   const { config } = options;
-  const parts = await whenFree(config.data, () => buildParts(options));
-  const evreg = parts.service.as(LOCAL_OWNER);
+  const { service, store } = await whenFree(config.data, () => compose(options));
+  const evreg = service.as(LOCAL_OWNER);
   let closing: Promise<void> | undefined;
   return {
     actions: evreg.actions,
@@ -181,7 +203,7 @@ export async function openLocal(options: LocalOptions): Promise<Evreg> {
     metrics: () => evreg.metrics(),
     doctor: () => evreg.doctor(),
     backup: (signal) => evreg.backup(signal),
-    close: () => (closing ??= parts.store.close()),
+    close: () => (closing ??= store.close()),
   };
 }
 

@@ -23,8 +23,15 @@ export interface ServiceContext {
   readonly schemaTasks: SchemaTasks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
-  /** Tells the engine that something may be due, or how a subscription is after a change. */
-  readonly wake: (changed?: Subscription) => void;
-  /** Tells that a replay was begun, or that one may go on. */
-  readonly wakeReplays: () => void;
+  readonly signals: DeliverySignals;
+}
+
+/** What the service reports to the delivery engine and to replays, where these run. */
+export interface DeliverySignals {
+  /** Something may be due now. */
+  deliveriesDue(): void;
+  /** A subscription as it is after a change: no attempt starts any more by what it was before. */
+  subscriptionChanged(subscription: Subscription): void;
+  /** A replay was started, or one may continue. */
+  replaysChanged(): void;
 }

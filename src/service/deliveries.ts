@@ -24,7 +24,7 @@ import { checkId, checkTime, given, notFound, readBody, timeRange } from "./requ
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
-  { store, clock, wake, counts }: ServiceContext,
+  { store, clock, signals, counts }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
   async function writable(id: number): Promise<Delivery> {
@@ -63,14 +63,14 @@ export function deliveriesPort(
       const retried = await store.queue.retry(id, clock.now());
       if (retried === undefined) throw notFound("delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
-      wake();
+      signals.deliveriesDue();
       return { data: retried };
     },
     async skip(id) {
       await writable(id);
       const skipped = await store.queue.skip(id, clock.now());
       if (skipped === undefined) throw notFound("delivery", id);
-      wake();
+      signals.deliveriesDue();
       return { data: skipped };
     },
   };
@@ -82,7 +82,7 @@ function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
 }
 
 /** A replay belongs to the application of its subscription. */
-export function replaysPort({ store, clock, wakeReplays }: ServiceContext, access: Access): ReplaysPort {
+export function replaysPort({ store, clock, signals }: ServiceContext, access: Access): ReplaysPort {
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
     access.requireSome("write");
     const subscription = await store.catalog.findSubscription(checkId(id));
@@ -113,7 +113,7 @@ export function replaysPort({ store, clock, wakeReplays }: ServiceContext, acces
       const [, planned] = await plan(id, input);
       const replay = await store.replays.start(planned, clock.now());
       if (replay === undefined) throw notFound("subscription", id);
-      wakeReplays();
+      signals.replaysChanged();
       return { data: replay };
     },
     async list(query = {}) {

@@ -31,7 +31,7 @@ export interface DoctorSources {
 
 export async function diagnose(
   { store, clock, tokens, delivery }: ServiceContext,
-  surroundings: DoctorSources,
+  sources: DoctorSources,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
@@ -44,10 +44,10 @@ export async function diagnose(
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
   ]);
-  const { encrypts, isOpen } = surroundings;
+  const { encrypts, isOpen } = sources;
   const data = [
-    ...(surroundings.serves ? [serverFinding(health)] : []),
-    ...surroundings.findings(),
+    ...(sources.serves ? [serverFinding(health)] : []),
+    ...sources.findings(),
     ...findingsOf({
       tokens: allTokens,
       subscriptions,
@@ -57,9 +57,9 @@ export async function diagnose(
       damagedEvents: store.admin.damagedEvents(),
       unreadableSubscriptions: store.admin.unreadableSubscriptions(),
       newestEvent: newest.events[0]?.timestamped,
-      clockShiftMs: surroundings.clockShiftMs(),
+      clockShiftMs: sources.clockShiftMs(),
       encrypts,
-      hasTokenFile: surroundings.hasTokenFile(),
+      hasTokenFile: sources.hasTokenFile(),
       isOpen,
       nowMs,
     }),

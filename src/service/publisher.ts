@@ -73,7 +73,7 @@ export class Publisher {
       else counts.single += 1;
       if (outcome.kind === "recorded" && outcome.deliveries > 0) {
         counts.queuedDeliveries += outcome.deliveries;
-        this.#context.wake();
+        this.#context.signals.deliveriesDue();
       }
       const { deprecation } = prepared.action;
       return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };
@@ -255,7 +255,7 @@ class PublishBatch {
 
   /** Answers whether a schema had changed meanwhile. */
   #take(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
-    const { counts, wake } = this.#parts.context;
+    const { counts, signals } = this.#parts.context;
     let deliveries = 0;
     let recorded = 0;
     let replayed = 0;
@@ -283,7 +283,7 @@ class PublishBatch {
     counts.batch += recorded;
     counts.replayedBatch += replayed;
     counts.queuedDeliveries += deliveries;
-    if (deliveries > 0) wake();
+    if (deliveries > 0) signals.deliveriesDue();
     if (deferred > 0) this.#portion = 2 * (sent.length - deferred);
     if (!this.#atomic) this.#keepOpen();
     else this.#open = [];

@@ -1,7 +1,6 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
 import { asEvregError } from "../domain/error.ts";
 import type { Health } from "../domain/operations.ts";
-import type { Subscription } from "../domain/subscription.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
@@ -13,7 +12,7 @@ import type { Store, StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import { Access, TokenCache } from "./auth.ts";
-import type { ServiceContext } from "./context.ts";
+import type { DeliverySignals, ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type DoctorSources } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
@@ -34,18 +33,14 @@ export interface ServiceOptions {
     readonly limits: LimitsConfig;
     readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   };
-  /** Tells the delivery engine that something may be due, or how a subscription is after a change. */
-  readonly wake: (changed?: Subscription) => void;
-  /** Tells that a replay was begun, or that one may go on. */
-  readonly wakeReplays: () => void;
+  readonly signals: DeliverySignals;
   readonly engineState: () => Health["engine"];
   readonly longChecks: LongChecks;
   /** Added to with each event. */
   readonly counts: PublishCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
-  /** What the service runs on, for its doctor. */
-  readonly surroundings: DoctorSources;
+  readonly doctor: DoctorSources;
 }
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
@@ -65,7 +60,7 @@ export interface Service {
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { store, clock, random, logger, version, instance, config, wake, wakeReplays, engineState } = options;
+  const { store, clock, random, logger, version, instance, config, signals, engineState } = options;
   const { counts, metrics } = options;
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloadChecks = new PayloadChecks({
@@ -91,8 +86,7 @@ export function createService(options: ServiceOptions): Service {
     schemaTasks: new SchemaTasks(eventLoop),
     tokens,
     counts,
-    wake,
-    wakeReplays,
+    signals,
   };
   const health = (): Health => healthOf(store.admin.health(), engineState(), { version, instance });
   return {
@@ -113,7 +107,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async doctor() {
           access.require("admin");
-          return diagnose(context, options.surroundings, health()).catch(rethrow);
+          return diagnose(context, options.doctor, health()).catch(rethrow);
         },
         async backup(signal) {
           access.require("admin");

@@ -30,7 +30,7 @@ import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 export const READ_SUBSCRIPTIONS = 25;
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaTasks, wake, wakeReplays } = context;
+  const { store, clock, random, delivery, schemaTasks, signals } = context;
   const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
 
   /**
@@ -144,8 +144,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       });
       const after = await store.catalog.updateSubscription(id, patch, clock.now());
       if (after === undefined) throw notFound("subscription", id);
-      wake(after);
-      if (after.active) wakeReplays();
+      signals.subscriptionChanged(after);
+      if (after.active) signals.replaysChanged();
       return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
@@ -155,14 +155,14 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const after = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
       if (after === undefined) throw notFound("subscription", id);
-      wake(after);
+      signals.subscriptionChanged(after);
       return { data: { ...after, secret } };
     },
     async delete(id) {
       await writable(id);
       const deleted = await store.catalog.deleteSubscription(id, clock.now());
       if (deleted === undefined) throw notFound("subscription", id);
-      wake(deleted);
+      signals.subscriptionChanged(deleted);
       // Only now does none come to them any more.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },

@@ -10,8 +10,8 @@ import { configFor } from "../support/server.ts";
 import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
-  const surroundings = { config: configFor(data), version: "1.2.3", logger: silentLogger };
-  return closing(await openLocal({ ...surroundings, command }));
+  const options = { config: configFor(data), version: "1.2.3", logger: silentLogger };
+  return closing(await openLocal({ ...options, command }));
 }
 
 describe("the data folder opened in-process", () => {

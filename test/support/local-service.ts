@@ -48,6 +48,9 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const opened = await openLibsqlStore({ folder, owner, logger });
   const store = around(opened);
   let wakes = 0;
+  const countWake = (): void => {
+    wakes += 1;
+  };
   const published = new PublishCounts();
   const version = "0.0.0-test";
   const metrics = createMetrics({
@@ -70,15 +73,16 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       limits: { payloadBytes: PAYLOAD_BYTES },
       delivery: { allowHttp: false, allowNetworks: [] },
     },
-    wake: () => {
-      wakes += 1;
+    signals: {
+      deliveriesDue: countWake,
+      subscriptionChanged: countWake,
+      replaysChanged: () => {},
     },
-    wakeReplays: () => {},
     engineState,
     longChecks: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
-    surroundings: {
+    doctor: {
       findings: () => folderFindings(folder),
       clockShiftMs: () => 0,
       serves: true,
