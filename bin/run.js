@@ -31,5 +31,10 @@ try {
   // Everything works, and starts a little slower.
 }
 
-const { main } = await import("../dist/cli/main.js");
-await main(process.argv.slice(2), { root: fileURLToPath(new URL("..", import.meta.url)) });
+const [{ main }, { installedPlugin }, { COMMANDS }] = await Promise.all([
+  import("../dist/cli/main.js"),
+  import("../dist/cli/plugin.js"),
+  import("../dist/commands/index.js"),
+]);
+const root = fileURLToPath(new URL("..", import.meta.url));
+await main(process.argv.slice(2), () => installedPlugin(root, COMMANDS));

@@ -30,10 +30,7 @@ const ONLY_BUILTINS = `var require=(name)=>{const found=process.getBuiltinModule
 
 /** The program with all its commands. */
 export function bundleProgram(): Promise<string> {
-  return script(
-    `import { runExecutable } from "./main.ts";\nvoid runExecutable([${entryOf(ROOT, sourceOf)}]);`,
-    {},
-  );
+  return script(`import { runExecutable } from "./main.ts";\nvoid runExecutable(${packageFiles()});`, {});
 }
 
 /** @param addonHash SHA-256 of libSQL's native part, in hex */
@@ -60,21 +57,11 @@ async function script(contents: string, options: BuildOptions): Promise<string> 
   return file.text;
 }
 
-/** A package with commands as the source text of a `Bundled`. */
-function entryOf(root: string, moduleOf: (path: readonly string[]) => string): string {
-  const { name, version, description, oclif } = readJson<Interfaces.PJSON>(join(root, "package.json"));
-  const manifest = readJson<Interfaces.Manifest>(join(root, "oclif.manifest.json"));
-  const load = Object.values(manifest.commands).map(
-    ({ id, relativePath = [] }) =>
-      `${JSON.stringify(id)}: () => import(${JSON.stringify(moduleOf(relativePath))})`,
-  );
-  const pjson = { name, version, description, oclif };
-  return `{ pjson: ${JSON.stringify(pjson)}, manifest: ${JSON.stringify(manifest)}, load: { ${load.join(",")} } }`;
-}
-
-/** `dist/commands/publish.js` as the manifest has it, in its source. */
-function sourceOf(path: readonly string[]): string {
-  return join(ROOT, "src", ...path.slice(1)).replace(/\.js$/, ".ts");
+/** The package's own description and its manifest, as the text of a `PackageFiles`. */
+function packageFiles(): string {
+  const { name, version, description, oclif } = readJson<Interfaces.PJSON>("package.json");
+  const manifest = readJson<Interfaces.Manifest>("oclif.manifest.json");
+  return JSON.stringify({ pjson: { name, version, description, oclif }, manifest });
 }
 
 /** libSQL's package looks for its native part among the packages beside it; in the executable it is an asset. */
@@ -99,6 +86,6 @@ function addonFromInside(addonHash: string): Plugin {
   };
 }
 
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(path, "utf8")) as T;
+function readJson<T>(name: string): T {
+  return JSON.parse(readFileSync(join(ROOT, name), "utf8")) as T;
 }

@@ -4,21 +4,22 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { setEnvironmentData } from "node:worker_threads";
 import { ADDON_FOLDERS } from "./inside.ts";
-import type { Bundled } from "./plugins.ts";
+import type { PackageFiles } from "../../src/cli/plugin.ts";
 
 /** The program as the executable starts it. What it reads is all inside. */
-export async function runExecutable(bundled: readonly Bundled[]): Promise<void> {
+export async function runExecutable(files: PackageFiles): Promise<void> {
   if (process.argv[2] === "serve" || process.argv[2] === "publish") {
     const { isBulk, limitServerMemory } = await import("../../src/runtime/heap.ts");
     if (process.argv[2] === "serve" || isBulk(process.argv.slice(2))) limitServerMemory();
   }
   setEnvironmentData(ADDON_FOLDERS, addonFolders());
-  const [{ main }, { pluginsOf }] = await Promise.all([
+  const [{ main }, { pluginOf }, { COMMANDS }] = await Promise.all([
     import("../../src/cli/main.ts"),
-    import("./plugins.ts"),
+    import("../../src/cli/plugin.ts"),
+    import("../../src/commands/index.ts"),
   ]);
-  const root = dirname(process.execPath);
-  await main(process.argv.slice(2), { root, plugins: pluginsOf(bundled, root) });
+  const plugin = pluginOf(files, COMMANDS, dirname(process.execPath));
+  await main(process.argv.slice(2), () => Promise.resolve(plugin));
 }
 
 /**

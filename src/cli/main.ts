@@ -5,17 +5,11 @@ import { outputError } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
 import { EXIT, flagsFirst, parseMistake, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
 
-export interface ProgramOptions {
-  /** Folder of the package.json. */
-  readonly root: string;
-  /** Commands from `src/` instead of the build and its manifest; Node strips their types. */
-  readonly fromSource?: boolean;
-  /** The commands themselves, by package, where there are no files to read them from. */
-  readonly plugins?: Map<string, Interfaces.Plugin>;
-}
-
-/** The whole program: runs the command line and leaves with its exit code. */
-export async function main(argv: readonly string[], options: ProgramOptions): Promise<never> {
+/** The whole program: runs the command line and leaves with its exit code. @param commands loads the package's commands */
+export async function main(
+  argv: readonly string[],
+  commands: () => Promise<Interfaces.Plugin>,
+): Promise<never> {
   listenForSigint();
   // Each write to stdout tells its own failure; oclif's listener would throw it a second time, past every handler. On
   // stderr, a reader that has gone is no reason to fail.
@@ -24,7 +18,7 @@ export async function main(argv: readonly string[], options: ProgramOptions): Pr
   process.stdout.on("error", (error) => (unwritten ??= error));
   process.stderr.on("error", () => undefined);
   process.on("uncaughtException", (error) => process.exit(crashCodeOf(error, argv)));
-  const code = await runCommandLine(argv, options);
+  const code = await runCommandLine(argv, commands);
   await flush();
   // Help is written by oclif, which does not look whether it was.
   if (code === EXIT.done && unwritten !== undefined && !isClosedPipe(unwritten)) {
@@ -38,10 +32,13 @@ export async function main(argv: readonly string[], options: ProgramOptions): Pr
  * Runs one command line to its end, tells a failure on stderr, and answers the exit code.
  * @public tests call it in the build
  */
-export async function runCommandLine(argv: readonly string[], options: ProgramOptions): Promise<number> {
+export async function runCommandLine(
+  argv: readonly string[],
+  commands: () => Promise<Interfaces.Plugin>,
+): Promise<number> {
   let config: Config | undefined;
   try {
-    config = await loadCommands(options);
+    config = await loadConfig(await commands());
     const result = await run([...argv], config);
     return typeof result === "number" ? result : EXIT.done;
   } catch (error) {
@@ -49,18 +46,11 @@ export async function runCommandLine(argv: readonly string[], options: ProgramOp
   }
 }
 
-async function loadCommands({ root, fromSource = false, plugins }: ProgramOptions): Promise<Config> {
+function loadConfig(plugin: Interfaces.Plugin): Promise<Config> {
   // oclif would look for ts-node and read tsconfig.json whenever NODE_ENV says test or development.
   settings.enableAutoTranspile = false;
-  const options = { root, plugins, userPlugins: false, devPlugins: false };
-  if (!fromSource) return Config.load(options);
-  const { readFile } = await import("node:fs/promises");
-  const built = await readFile(`${root}/package.json`, "utf8");
-  return Config.load({
-    ...options,
-    ignoreManifest: true,
-    pjson: JSON.parse(built.replaceAll('"./dist/', '"./src/').replaceAll(/("\.\/src\/.+)\.js"/g, '$1.ts"')),
-  });
+  const plugins = new Map([[plugin.name, plugin]]);
+  return Config.load({ root: plugin.root, plugins, userPlugins: false, devPlugins: false });
 }
 
 function exitCodeOf(error: unknown, argv: readonly string[], config: Config | undefined): number {

@@ -8,7 +8,7 @@ import { usageError } from "../cli/usage-errors.ts";
 /** Each holds up to a mebibyte of lines and as much of their answer. */
 const MOST_REQUESTS = 32;
 
-export default class Publish extends TargetCommand {
+export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 

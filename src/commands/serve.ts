@@ -15,7 +15,7 @@ import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
-export default class Serve extends ConfigCommand {
+export class Serve extends ConfigCommand {
   static override usage =
     "serve [--host ADDRESS] [--port NUMBER] [--dev] [--log-level LEVEL] [--log-format auto|pretty|json] [--accept-loss]";
   static override summary = "Run the server: the HTTP API and the deliveries.";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Harness, startHarness } from "../http/harness.ts";
 import { completionAt, unquoted, wordsOf } from "../../src/cli/completion.ts";
-import { SCRIPTS } from "../../src/commands/completion.ts";
+import { SCRIPTS } from "../../src/commands/shell.ts";
 import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
 

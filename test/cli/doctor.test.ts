@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Harness, startHarness, VERSION } from "../http/harness.ts";
 import { fileFindings, serverFindings } from "../../src/cli/diagnose.ts";
 import { connect } from "../../src/client/client.ts";
-import { findingLines } from "../../src/commands/doctor.ts";
+import { findingLines } from "../../src/commands/diagnostics.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lineFinder } from "../../src/cli/registry/documents.ts";
-import { annotationLine } from "../../src/commands/actions/check.ts";
+import { annotationLine } from "../../src/commands/action-check.ts";
 
 const JSON_TEXT = `{
 \t"type": "object",

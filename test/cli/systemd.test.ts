@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { systemdUnit, type UnitOptions } from "../../src/commands/service/systemd.ts";
+import { systemdUnit, type UnitOptions } from "../../src/commands/systemd.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
 

@@ -2,7 +2,9 @@ import module from "node:module";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type * as Main from "../../src/cli/main.ts";
+import type * as PluginModule from "../../src/cli/plugin.ts";
 import type * as NextCommand from "../../src/cli/target/next-command.ts";
+import type * as Commands from "../../src/commands/index.ts";
 import type { CommandOutcome, CommandRequest } from "./command-host.ts";
 
 // A process that runs command lines of the built program, one after the other, each in a folder and an environment of
@@ -13,6 +15,8 @@ module.enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compi
 // The build: the commands oclif loads come from there, and must share its modules.
 const built = (path: string): string => new URL(`../../dist/${path}`, import.meta.url).href;
 const { runCommandLine } = (await import(built("cli/main.js"))) as typeof Main;
+const { installedPlugin } = (await import(built("cli/plugin.js"))) as typeof PluginModule;
+const { COMMANDS } = (await import(built("commands/index.js"))) as typeof Commands;
 const { setTarget: rememberTarget } = (await import(
   built("cli/target/next-command.js")
 )) as typeof NextCommand;
@@ -50,7 +54,7 @@ async function perform({ words, cwd, env, input }: CommandRequest): Promise<Comm
   // A process begins knowing of no other command's target.
   rememberTarget({});
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
-  const code = await runCommandLine(words, { root: ROOT });
+  const code = await runCommandLine(words, () => installedPlugin(ROOT, COMMANDS));
   return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 

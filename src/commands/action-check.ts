@@ -1,0 +1,262 @@
+import { Flags } from "@oclif/core";
+import { relative, resolve, sep } from "node:path";
+import { TargetCommand } from "../cli/base-command.ts";
+import { definedOnly, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { breakDetails } from "../cli/report-error.ts";
+import { readSchemaSource } from "../cli/schema-file.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+
+export class ActionsCheck extends TargetCommand {
+  static override summary = "Tell what a schema would break of an action, and change nothing.";
+  static override description =
+    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file, named from the root of the repository, and a notice where all is well.";
+  static override usage =
+    "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
+  static override examples = [
+    "<%= config.bin %> actions check order.created --schema order.json",
+    {
+      description: "With the last 1,000 events held to it",
+      command: "<%= config.bin %> actions check order.created --schema order.json --replay 1000",
+    },
+    {
+      description: "In a GitHub workflow",
+      command: "<%= config.bin %> actions check order.created --schema schemas/order.yaml --format github",
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    schema: Flags.string({
+      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+      aliases: ["schemata"],
+      helpValue: "FILE",
+      required: true,
+    }),
+    mode: modeFlag("Whom it must not break, instead of the action's own mode."),
+    replay: numberFlag("Hold so many of the last events to it, up to 10,000."),
+    format: Flags.option({
+      summary: "text for people, json as the API answers it, or github for a workflow's log.",
+      options: ["text", "json", "github"] as const,
+      helpValue: "text|json|github",
+      exclusive: ["json", "output"],
+    })(),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsCheck);
+    const { schemata, lineOf } = await this.annotateErrors(flags, () => readSchemaSource(flags.schema));
+    const candidate = { schemata, ...definedOnly({ mode: flags.mode, replay: flags.replay }) };
+    const { mode: asked } = flags;
+    const { answer, own } = await this.withTarget(flags, async ({ actions }) => ({
+      answer: await this.annotateErrors(flags, () => actions.check(args.name, candidate), lineOf),
+      own: asked === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
+    }));
+    const verdict = answer.data;
+    const output = this.outputFor({ ...flags, json: flags.json || flags.format === "json" });
+    if (output.format === "json") await output.document(answer);
+    else if (output.format === "jsonl") await output.lines([verdict]);
+    else {
+      const file = fileForReader(flags);
+      const modes = asked === undefined || own === undefined || own === asked ? undefined : { asked, own };
+      const judged = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
+      const write = flags.format === "github" ? verdictAnnotations : verdictText;
+      await writeOut(write(verdict, judged));
+    }
+    return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
+  }
+
+  /** A workflow shows what it reads in annotations, so what is no schema is one too. */
+  private async annotateErrors<T>(
+    { format, schema }: { readonly format?: string | undefined; readonly schema: string },
+    act: () => Promise<T>,
+    lineOf?: () => Promise<(pointer: string) => number>,
+  ): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      if (format === "github" && error instanceof EvregError) {
+        await writeOut(
+          errorAnnotation(error, fileForReader({ format, schema }), (await lineOf?.()) ?? (() => 1)),
+        );
+      }
+      throw error;
+    }
+  }
+}
+
+/** The file as its reader knows it; `undefined` for stdin. */
+function fileForReader({
+  format,
+  schema,
+}: {
+  readonly format?: string | undefined;
+  readonly schema: string;
+}): string | undefined {
+  if (schema === "-") return undefined;
+  return format === "github" ? pathInWorkspace(schema, process.env["GITHUB_WORKSPACE"]) : schema;
+}
+
+/** What was judged, and where its text stands. */
+interface CheckedSchema {
+  readonly action: string;
+  /** Of the file; `undefined` for stdin. */
+  readonly file: string | undefined;
+  readonly lineOf: (pointer: string) => number;
+  /** Where it was judged by another mode than the action's, to which an update is held. */
+  readonly modes?: { readonly asked: CompatibilityMode; readonly own: CompatibilityMode };
+}
+
+/** Failures that an annotation tells; a log shows few, and `--json` has them all. */
+const MAX_FAILURE_LINES = 10;
+/** Of events that fail for the same reason. */
+const MAX_EVENTS_NAMED = 5;
+
+/** For a person: a line for each break, warning and failure, then the verdict. */
+function verdictText(verdict: SchemaVerdict, judged: CheckedSchema): string {
+  const place = (pointer: string) =>
+    `${escapeControl(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
+  const lines = [
+    ...verdict.breaks.flatMap((broken) => [
+      `${place(broken.pointer)}: ${escapeControl(broken.message)}`,
+      ...breakDetails(broken).map((line) => `  ${line}`),
+    ]),
+    ...verdict.warnings.map(
+      ({ pointer, message }) => `${place(pointer)}: Warning: ${escapeControl(message)}`,
+    ),
+    ...failureLines(verdict.replay),
+    summary(verdict, judged),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+/** For the log of a GitHub workflow. */
+function verdictAnnotations(verdict: SchemaVerdict, judged: CheckedSchema): string {
+  const { action, file, lineOf } = judged;
+  const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
+    annotationLine({
+      level: "error",
+      file,
+      line: lineOf(pointer),
+      title: `Breaks ${action}`,
+      message: `${pointer || "(root)"}: ${message} ${remedy}`,
+    }),
+  );
+  const warnings = verdict.warnings.map(({ pointer, message }) =>
+    annotationLine({ level: "warning", file, line: lineOf(pointer), title: "Schema", message }),
+  );
+  const { replay } = verdict;
+  const events = replay === null || replay.failed === 0 ? [] : [eventsAnnotation(replay, action, file)];
+  const isWell = breaks.length === 0 && events.length === 0;
+  // Else nothing would tell a check that passed from one that was not made.
+  const passed = isWell ? [passedAnnotation(verdict, judged)] : [];
+  return [...breaks, ...warnings, ...events, ...passed].join("");
+}
+
+function passedAnnotation(verdict: SchemaVerdict, judged: CheckedSchema): string {
+  const { action, file } = judged;
+  const message = summary(verdict, judged);
+  return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
+}
+
+/** What keeps a file from being a schema that can be judged, or it from being judged. */
+function errorAnnotation(
+  { message, details }: EvregError,
+  file: string | undefined,
+  lineOf: (pointer: string) => number,
+): string {
+  const { pointer } = details;
+  const [, line = typeof pointer === "string" ? lineOf(pointer) : 1] = /\bline (\d+)/.exec(message) ?? [];
+  return annotationLine({ level: "error", file, line: Number(line), title: "Not checked", message });
+}
+
+function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
+  const lines = failureLines(replay);
+  const more = lines.length - MAX_FAILURE_LINES;
+  const told = more > 0 ? [...lines.slice(0, MAX_FAILURE_LINES), `and ${more} lines more`] : lines;
+  const message = [eventsSummary(replay), ...told].join("\n");
+  return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
+}
+
+/** A line for each reason, with the newest of its events, and one for the events that the answer has no reasons of. */
+function failureLines(replay: CheckedEvents | null): string[] {
+  if (replay === null) return [];
+  const alike = new Map<string, number[]>();
+  for (const { event, field, message } of replay.failures) {
+    const reason = escapeControl(`${field === "" ? "the payload" : field} ${message}`);
+    alike.set(reason, [...(alike.get(reason) ?? []), event]);
+  }
+  const lines = [...alike].map(([reason, events]) => `${eventsNamed(events)}: ${reason}`);
+  const untold = replay.failed - replay.failures.length;
+  return untold > 0
+    ? [...lines, `${untold.toLocaleString("en")} older events fail too, not told here.`]
+    : lines;
+}
+
+function eventsNamed(events: readonly number[]): string {
+  const [first, ...others] = events;
+  if (others.length === 0) return `Event ${first}`;
+  const more = events.length - MAX_EVENTS_NAMED;
+  const shown = events.slice(0, MAX_EVENTS_NAMED).join(", ");
+  return `Events ${shown}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: CheckedSchema): string {
+  const count = `${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}`;
+  let verdict = compatible
+    ? `Compatible: an update of ${action} with it would be applied.`
+    : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
+  if (modes !== undefined) {
+    const judgement = compatible ? "Compatible" : "Not compatible";
+    const found = compatible ? "" : `: ${count}`;
+    verdict = `${judgement} in the mode ${modes.asked}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
+  }
+  if (replay === null) return verdict;
+  // What the old schema says nothing of is no promise, but may well be in events.
+  const but =
+    compatible && replay.failed > 0 ? " Yet events like those above would be refused from then on." : "";
+  return `${verdict}${but} ${eventsSummary(replay)}`;
+}
+
+function eventsSummary({ checked, failed }: CheckedEvents): string {
+  if (checked === 0) return "There are no events to check.";
+  const events = checked === 1 ? "The last event was checked" : `The last ${checked} events were checked`;
+  return `${events}: ${failed === 0 ? "all conform" : `${failed} ${failed === 1 ? "does" : "do"} not conform`}.`;
+}
+
+/** One annotation of a file, as a GitHub workflow reads it from the log. */
+interface Annotation {
+  readonly level: "error" | "warning" | "notice";
+  /** From the root of the repository; left out when the text came from stdin. */
+  readonly file: string | undefined;
+  readonly line: number;
+  readonly title: string;
+  readonly message: string;
+}
+
+/**
+ * A path as annotations name it: from the root of the repository, wherever in it the command runs.
+ * @param workspace where the repository is (`GITHUB_WORKSPACE`); without one, and outside it, the path is as typed
+ */
+function pathInWorkspace(path: string, workspace: string | undefined): string {
+  if (workspace === undefined || workspace === "") return path;
+  const inside = relative(workspace, resolve(path)).split(sep).join("/");
+  return inside === "" || inside.startsWith("../") || inside === ".." ? path : inside;
+}
+
+/** `::error file=a.json,line=7,title=…::message`, on one line. */
+export function annotationLine({ level, file, line, title, message }: Annotation): string {
+  const place = file === undefined ? "" : `file=${property(file)},line=${line},`;
+  return `::${level} ${place}title=${property(title)}::${data(message)}\n`;
+}
+
+/** Names in a schema come from outside, and the log is read on terminals as well. */
+function data(text: string): string {
+  return escapeControl(text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A"));
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

@@ -1,0 +1,159 @@
+import { TargetCommand } from "../cli/base-command.ts";
+import { definedOnly, numberFlag, optionalArg, textArg } from "../cli/flags.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { readSchema } from "../cli/schema-file.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import type { ActionRevision, Schemata } from "../domain/action.ts";
+import type { Evreg } from "../evreg.ts";
+import { differenceLine, differencesInShort, revisionColumns } from "../resources/actions.ts";
+import { differencesOf } from "../schema/pointers.ts";
+
+/** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */
+interface Side {
+  readonly name: string;
+  readonly told: { readonly revision: number } | { readonly file: string };
+  readonly schemata: Schemata;
+}
+
+export class ActionsDiff extends TargetCommand {
+  static override summary = "Show how two schemas of an action differ.";
+  static override description =
+    "A whole number is a revision, anything else a file with a schema (JSON or YAML; - is stdin). With one of them it is compared with the schema in force, with none the last revision with the one before. + is what was added, - what was removed, ~ what was changed.";
+  static override usage = [
+    "actions diff NAME",
+    "actions diff NAME REVISION|FILE",
+    "actions diff NAME REVISION REVISION|FILE",
+  ];
+  static override examples = [
+    { description: "What the last change was", command: "<%= config.bin %> actions diff order.created" },
+    {
+      description: "What has changed since revision 1",
+      command: "<%= config.bin %> actions diff order.created 1",
+    },
+    {
+      description: "What a file would change",
+      command: "<%= config.bin %> actions diff order.created order.json",
+    },
+    {
+      description: "Between two revisions, for a program",
+      command: "<%= config.bin %> actions diff order.created 1 3 --json",
+    },
+  ];
+  static override args = {
+    name: textArg("Name of the action."),
+    from: optionalArg("A revision, or a file to compare with the schema in force."),
+    to: optionalArg("A revision, or a file."),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsDiff);
+    const { from, to } = args;
+    if (from !== undefined && to !== undefined && revisionIn(from) === undefined) {
+      throw usageError(
+        `${from} is no revision; of two, the first is a whole number and only the second may be a file.`,
+      );
+    }
+    // Read before anything is opened: a folder is not held while a person types.
+    const path = [from, to].find((word) => word !== undefined && revisionIn(word) === undefined);
+    const file = path === undefined ? undefined : fileSide(path, await readSchema(path));
+    const [before, after] = await this.withTarget(flags, (evreg) => sidesOf(evreg, args, file));
+    const differences = differencesOf(before.schemata, after.schemata);
+    const output = this.outputFor(flags);
+    if (output.format === "json") {
+      const data = { action: args.name, from: before.told, to: after.told, differences };
+      await output.document({ data });
+    } else if (output.format === "jsonl") await output.lines(differences);
+    else {
+      const lines = differences.length === 0 ? ["No difference."] : differences.map(differenceLine);
+      const head = `${escapeControl(args.name)}: ${before.name} → ${after.name}`;
+      await writeOut([head, ...lines].map((line) => `${line}\n`).join(""));
+    }
+    return EXIT.done;
+  }
+}
+
+async function sidesOf(
+  evreg: Evreg,
+  {
+    name,
+    from,
+    to,
+  }: { readonly name: string; readonly from: string | undefined; readonly to: string | undefined },
+  file: Side | undefined,
+): Promise<readonly [Side, Side]> {
+  const revision = async (number: number): Promise<Side> => {
+    const { schemata } = (await evreg.actions.revision(name, number)).data;
+    return { name: `revision ${number}`, told: { revision: number }, schemata };
+  };
+  const last = async () => (await evreg.actions.get(name)).data.revision;
+  if (from === undefined) {
+    const number = await last();
+    if (number === 1) throw usageError(`${name} has had one schema only; name a file to compare it with.`);
+    return [await revision(number - 1), await revision(number)];
+  }
+  const first = revisionIn(from);
+  if (first === undefined) return [await revision(await last()), file!];
+  const second = to === undefined ? await last() : revisionIn(to);
+  return [await revision(first), second === undefined ? file! : await revision(second)];
+}
+
+function fileSide(path: string, schemata: Schemata): Side {
+  const name = path === "-" ? "stdin" : escapeControl(path);
+  return { name, told: { file: path }, schemata };
+}
+
+function revisionIn(word: string): number | undefined {
+  return /^\d{1,15}$/.test(word) ? Number(word) : undefined;
+}
+
+export class ActionsHistory extends TargetCommand {
+  static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
+  static override summary = "List the schemas an action has had, newest first.";
+  static override description =
+    "Each event tells the revision it was validated against. To go back to an earlier one: evreg actions update NAME --from-revision NUMBER.";
+  static override examples = [
+    "<%= config.bin %> actions history order.created",
+    {
+      description: "The schema of the first revision, which is the last of the list",
+      command: `<%= config.bin %> actions history order.created --json | jq '.data[-1].schemata'`,
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    limit: numberFlag("At most so many, 1 to 50 (default 20)."),
+    after: numberFlag("Only revisions older than this one.", { helpValue: "REVISION" }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsHistory);
+    const output = this.outputFor(flags);
+    const query = definedOnly({ limit: flags.limit, after: flags.after });
+    await this.withTarget(flags, async (evreg) => {
+      const answer = await evreg.actions.revisions(args.name, query);
+      const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
+      await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);
+    });
+    return EXIT.done;
+  }
+}
+
+/** What each revision changed of the one before it, which for the last of the page is on the next. */
+async function changesIn(
+  evreg: Evreg,
+  page: readonly ActionRevision[],
+): Promise<ReadonlyMap<number, string>> {
+  const last = page.at(-1);
+  if (last === undefined) return new Map();
+  const older =
+    last.revision === 1 ? [] : [(await evreg.actions.revision(last.action, last.revision - 1)).data];
+  const all = [...page, ...older];
+  return new Map(
+    page.map(({ revision, schemata }, index) => {
+      const before = all[index + 1];
+      if (before === undefined) return [revision, "first"];
+      const differences = differencesOf(before.schemata, schemata);
+      return [revision, differences.length === 0 ? "same schema" : differencesInShort(differences)];
+    }),
+  );
+}

@@ -1,0 +1,174 @@
+import { Args, Flags } from "@oclif/core";
+import { TargetCommand } from "../cli/base-command.ts";
+import { numberFlag, textArg } from "../cli/flags.ts";
+import { writeFile } from "../cli/io/files.ts";
+import { note, type Output, writeOut } from "../cli/io/output.ts";
+import { escapeControlInJson } from "../cli/io/text.ts";
+import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import type { Action } from "../domain/action.ts";
+import type { Evreg } from "../evreg.ts";
+import { RawJson } from "../json/raw-json.ts";
+import { declarationsFor } from "../schema/typescript/declarations.ts";
+import { stringLiteral } from "../schema/typescript/print.ts";
+
+export class ActionsTypes extends TargetCommand {
+  static override summary =
+    "Print the types of payloads and deliveries, for code that publishes or receives.";
+  static override description = `One file with a type for each payload, and Delivery: what a handler receives, told apart by its action. The same schemas give the same file, so that it can be kept beside the code and compared.
+
+A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
+  static override usage = "actions types [NAME ...] [--lang typescript] [--out FILE]";
+  static override examples = [
+    { description: "Of all actions", command: "<%= config.bin %> actions types --out src/events.ts" },
+    {
+      description: "Of two",
+      command: "<%= config.bin %> actions types order.created order.paid --lang typescript",
+    },
+    {
+      description: "In CI: fail when the schemas have changed",
+      command: "<%= config.bin %> actions types | diff src/events.ts -",
+    },
+  ];
+  static override args = {
+    name: Args.string({
+      description: "Names of actions; all when none is given.",
+      multiple: true,
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = {
+    lang: Flags.option({
+      summary: "The language (default typescript).",
+      options: ["typescript"] as const,
+      helpValue: "typescript",
+    })(),
+    out: Flags.string({
+      summary: "Write to this file instead of stdout.",
+      helpValue: "FILE",
+      exclusive: ["json", "output"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsTypes);
+    const actions = await this.withTarget(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
+    if (actions.length === 0) note("No actions yet, or none that this token may read: no type to declare.");
+    const source = typesFile(actions);
+    const output = this.outputFor(flags);
+    if (flags.out !== undefined) {
+      await writeFile(flags.out, source);
+      note(`Wrote the types of ${actions.length === 1 ? "1 action" : `${actions.length} actions`}.`);
+    } else if (output.format === "table") await writeOut(source);
+    else await output.document({ data: source });
+    return EXIT.done;
+  }
+}
+
+/** Names of the types below, which no action's type may take. */
+const OWN_NAMES = ["EventPayloads", "ActionName", "Delivery", "DeliveryOf"];
+
+/** The actions as a file of TypeScript: a type for each payload, and one for the bodies of all deliveries. */
+function typesFile(actions: readonly Action[]): string {
+  const sorted = actions.toSorted((a, b) => (a.action < b.action ? -1 : 1));
+  const { source, names } = declarationsFor(
+    sorted.map(({ action, application, revision, schemata }) => ({
+      name: action,
+      schemata,
+      about: [`The payload of ${action} (${application}, revision ${revision}).`],
+    })),
+    OWN_NAMES,
+  );
+  const payloads = sorted.map(({ action }, index) => `  ${stringLiteral(action)}: ${names[index]};\n`);
+  return `${HEAD}
+/** The payload of each action. */
+export interface EventPayloads {
+${payloads.join("")}}
+${DELIVERY}${source === "" ? "" : "\n"}${source}`;
+}
+
+const HEAD = `// Made by \`evreg actions types\` from the schemas of the actions. Make it anew rather than edit it.
+/* eslint-disable */
+`;
+
+const DELIVERY = `
+export type ActionName = keyof EventPayloads;
+
+/** What a handler receives for one action. */
+export interface DeliveryOf<Name extends ActionName> {
+  /** The same in every attempt. */
+  event_id: string;
+  action: Name;
+  payload: EventPayloads[Name];
+  /** ISO 8601, when the event was published. */
+  timestamp: string;
+  /** 1 for the first attempt. */
+  delivery_attempt: number;
+}
+
+/** What a handler receives; \`action\` tells which payload it is. */
+export type Delivery = { [Name in ActionName]: DeliveryOf<Name> }[ActionName];
+`;
+
+/** The actions of those names, or all that may be read when there are none. `not_found`. */
+async function actionsNamed(evreg: Evreg, names: readonly string[]): Promise<readonly Action[]> {
+  if (names.length === 0) return (await evreg.actions.list()).data;
+  const actions: Action[] = [];
+  for (const name of new Set(names)) actions.push((await evreg.actions.get(name)).data);
+  return actions;
+}
+
+/** More than this is no sample, and would be held in memory whole. */
+const MAX_SAMPLES = 1_000;
+
+export class ActionsSample extends TargetCommand {
+  static override usage = "actions sample NAME [--count NUMBER] [--seed NUMBER]";
+  static override summary = "Make up payloads that conform to an action's schema.";
+  static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
+
+With --output jsonl each line is an event, as publish --batch reads it.`;
+  static override examples = [
+    "<%= config.bin %> actions sample order.created",
+    {
+      description: "The same each time, for a test",
+      command: "<%= config.bin %> actions sample order.created --seed 7 > order.json",
+    },
+    {
+      description: "A hundred events",
+      command:
+        "<%= config.bin %> actions sample order.created --count 100 --output jsonl | <%= config.bin %> publish --batch -",
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    count: numberFlag("How many, up to 1,000 (default 1)."),
+    seed: numberFlag("Chooses the payloads; any when not given."),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsSample);
+    const { count = 1 } = flags;
+    if (count < 1 || count > MAX_SAMPLES)
+      throw usageError(`--count: takes a number from 1 to 1,000, not ${count}.`);
+    const { data: action } = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
+    const seed = flags.seed ?? anySeed();
+    const output = this.outputFor(flags);
+    await printSamples(action, seed, count, output);
+    if (flags.seed === undefined && output.format === "table") note(`The same again: --seed ${seed}`);
+    return EXIT.done;
+  }
+}
+
+async function printSamples(action: Action, seed: number, count: number, output: Output): Promise<void> {
+  // Made up, so that no bytes of anybody's are changed by their escapes.
+  const payloads = samplePayloads(action, seed, count).map((payload) =>
+    RawJson.fromText(escapeControlInJson(payload.text())),
+  );
+  const events = payloads.map((payload) => ({ action: action.action, payload }));
+  if (output.format === "json") {
+    return output.document({ data: events, meta: { revision: action.revision, seed } });
+  }
+  if (output.format === "jsonl") return output.lines(events);
+  const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
+  return writeOut(escapeControlInJson(text));
+}

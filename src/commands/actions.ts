@@ -1,0 +1,213 @@
+import { Flags } from "@oclif/core";
+import { isDeepStrictEqual } from "node:util";
+import { TargetCommand } from "../cli/base-command.ts";
+import { againstFlag, definedOnly, hasFilters, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
+import { note } from "../cli/io/output.ts";
+import { EndActionCommand, endFlags } from "../cli/resource-command.ts";
+import { readSchema } from "../cli/schema-file.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { ACTION_CHANGED, ACTION_LIST, ACTION_RECORD } from "../resources/actions.ts";
+
+export class ActionsList extends TargetCommand {
+  static override aliases = ["actions"];
+  static override usage = "<%= command.id %> [--application NAME]";
+  static override summary = "List the actions: what can be published, and by which schema.";
+  static override examples = [
+    { description: "All of them", command: "<%= config.bin %> actions" },
+    { description: "Those of one application", command: "<%= config.bin %> actions list --application shop" },
+    { description: "Their names only", command: "<%= config.bin %> actions --json | jq -r '.data[].action'" },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "Only those this application owns.", helpValue: "NAME" }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ActionsList);
+    const query = definedOnly({ application: flags.application });
+    const answer = await this.withTarget(flags, (evreg) => evreg.actions.list(query));
+    await this.outputFor(flags).list(
+      answer,
+      ACTION_LIST,
+      hasFilters(query)
+        ? "No action matches."
+        : `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
+    );
+    return EXIT.done;
+  }
+}
+
+export class ActionsGet extends TargetCommand {
+  static override summary = "Show one action with its schema.";
+  static override examples = [
+    "<%= config.bin %> actions get order.created",
+    {
+      description: "Its schema into a file, to edit it",
+      command: "<%= config.bin %> actions get order.created --json | jq .data.schemata > schema.json",
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsGet);
+    const answer = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
+    await this.outputFor(flags).record(answer, ACTION_RECORD);
+    return EXIT.done;
+  }
+}
+
+export class ActionsCreate extends TargetCommand {
+  static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
+  static override description =
+    "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
+  static override usage =
+    "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
+  static override examples = [
+    "<%= config.bin %> actions create order.created --application shop --schema order.json",
+    {
+      description: "A schema typed in place",
+      command: `echo '{"type":"object","required":["id"]}' | <%= config.bin %> actions create order.created --application shop --schema -`,
+    },
+  ];
+  static override args = { name: textArg("Name, in segments joined by dots: order.created") };
+  static override flags = {
+    application: Flags.string({
+      summary: "The application that owns it.",
+      helpValue: "NAME",
+      required: true,
+    }),
+    schema: Flags.string({
+      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+      aliases: ["schemata"],
+      helpValue: "FILE",
+      required: true,
+    }),
+    mode: modeFlag("Whom later changes of the schema must not break (default full)."),
+    against: againstFlag(),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsCreate);
+    const schemata = await readSchema(flags.schema);
+    const { application, mode: compatibility, against: compatibility_against } = flags;
+    const rule = definedOnly({ compatibility, compatibility_against });
+    const answer = await this.withTarget(
+      flags,
+      (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),
+      { creates: "folder" },
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, ACTION_CHANGED);
+    this.printWarnings(answer.meta, output);
+    return EXIT.done;
+  }
+}
+
+export class ActionsUpdate extends TargetCommand {
+  static override summary = "Apply a changed schema to an action, or change how its schema may change.";
+  static override description =
+    "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused (exit code 5): each break is told with its place in the schema, a payload that shows it and what could be done instead. Create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
+  static override usage = [
+    "actions update NAME --schema FILE|- [--compatibility none]",
+    "actions update NAME --from-revision NUMBER [--compatibility none]",
+    "actions update NAME [--mode MODE] [--against last|all]",
+  ];
+  static override examples = [
+    "<%= config.bin %> actions update order.created --schema order.json",
+    {
+      description: "Go back to the schema of revision 2, as a new revision",
+      command: "<%= config.bin %> actions update order.created --from-revision 2",
+    },
+    {
+      description: "Apply a breaking change all the same, this once (scope admin)",
+      command: "<%= config.bin %> actions update order.created --schema order.json --compatibility none",
+    },
+    {
+      description: "From now on compare with every schema it has had",
+      command: "<%= config.bin %> actions update order.created --against all",
+    },
+  ];
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    schema: Flags.string({
+      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+      aliases: ["schemata"],
+      helpValue: "FILE",
+      exclusive: ["from-revision"],
+    }),
+    "from-revision": numberFlag("Take the schema of this revision."),
+    mode: modeFlag("Whom changes must not break from now on; protecting less needs the scope admin."),
+    against: againstFlag(),
+    compatibility: Flags.option({
+      summary: "none: apply this schema even if it breaks someone.",
+      options: ["none"] as const,
+      helpValue: "none",
+    })(),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsUpdate);
+    const { schema, mode: compatibility, against: compatibility_against } = flags;
+    const number = flags["from-revision"];
+    const settings = definedOnly({ compatibility, compatibility_against });
+    if (schema === undefined && number === undefined) {
+      if (Object.keys(settings).length === 0) {
+        throw usageError("Nothing to change: give --schema, --from-revision, --mode or --against.");
+      }
+      if (flags.compatibility !== undefined) {
+        throw usageError(
+          "--compatibility is for a schema: give --schema or --from-revision, or set --mode for good.",
+        );
+      }
+    }
+    const read = schema === undefined ? undefined : await readSchema(schema);
+    const options = definedOnly({ compatibility: flags.compatibility });
+    const { answer, before } = await this.withTarget(flags, async ({ actions }) => {
+      // Whoever may write need not be allowed to read.
+      const found = await actions.get(args.name).catch(() => undefined);
+      const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
+      const schemata = read ?? kept?.schemata;
+      const updated = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
+      return { answer: updated, before: found?.data };
+    });
+    const output = this.outputFor(flags);
+    await output.record(answer, ACTION_CHANGED);
+    this.printWarnings(answer.meta, output);
+    if (isDeepStrictEqual(before, answer.data)) {
+      note(
+        `Nothing changed: ${answer.data.action} was like this already (revision ${answer.data.revision}).`,
+      );
+    }
+    return EXIT.done;
+  }
+}
+
+export class ActionsDeprecate extends EndActionCommand {
+  static override usage = "actions deprecate NAME [--successor NAME | --undo]";
+  static override summary = "Tell publishers of an action to move on.";
+  static override description =
+    "Publishing goes on; each answer carries the header Deprecation and names the successor, and evreg publish tells it on stderr.";
+  static override examples = [
+    "<%= config.bin %> actions deprecate order.created --successor order.created.v2",
+    { description: "After all not", command: "<%= config.bin %> actions deprecate order.created --undo" },
+  ];
+  static override args = EndActionCommand.args;
+  static override flags = endFlags("Not deprecated any more.");
+
+  protected readonly setting = "deprecated";
+}
+
+export class ActionsRetire extends EndActionCommand {
+  static override usage = "actions retire NAME [--successor NAME | --undo]";
+  static override summary = "Take no more events of an action.";
+  static override description =
+    "Publishing is refused with 410 and the name of the successor; only what repeats the idempotency key of an event from before is answered with that event. Reading goes on, and so do its deliveries, replays and subscriptions.";
+  static override examples = [
+    "<%= config.bin %> actions retire order.created --successor order.created.v2",
+    { description: "After all not", command: "<%= config.bin %> actions retire order.created --undo" },
+  ];
+  static override args = EndActionCommand.args;
+  static override flags = endFlags("Take events again.");
+
+  protected readonly setting = "retired";
+}

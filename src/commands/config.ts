@@ -1,0 +1,189 @@
+import { Flags } from "@oclif/core";
+import { existsSync, readFileSync } from "node:fs";
+import { BaseCommand, ConfigCommand } from "../cli/base-command.ts";
+import { optionalArg } from "../cli/flags.ts";
+import { writeFile } from "../cli/io/files.ts";
+import { readInput } from "../cli/io/input.ts";
+import { note, writeOut } from "../cli/io/output.ts";
+import type { Column } from "../cli/io/table.ts";
+import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
+import { contextFor, readSettings } from "../cli/target/place.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import { type Config, CONFIG_KEYS } from "../config/schema.ts";
+import { exampleConfig, type ShownKey, shownKeys } from "../config/shown.ts";
+import { EvregError } from "../domain/error.ts";
+import { readCertificate } from "../runtime/certificate.ts";
+
+/** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
+const KEY_FLAGS = Object.fromEntries(
+  CONFIG_KEYS.flatMap(({ flag, path, secret }) =>
+    flag === undefined || flag === "data" || secret === true
+      ? []
+      : [[flag, Flags.string({ summary: `Show it with this as ${path}.`, helpValue: "VALUE" })]],
+  ),
+);
+
+export class ConfigShow extends ConfigCommand {
+  static override aliases = ["config"];
+  static override usage =
+    "<%= command.id %> [--host VALUE] [--port VALUE] [--log-level VALUE] [--log-format VALUE] [--url VALUE]";
+  static override summary = "Show the configuration in force here, and where each value comes from.";
+  static override description =
+    "What evreg serve would use, with the same flags given here. Secrets are not shown, only that they are set. A configuration with mistakes ends with 2 and names each.";
+  static override examples = [
+    "<%= config.bin %> config",
+    {
+      description: "Of a server with other flags",
+      command: "<%= config.bin %> config --data /var/lib/evreg --port 8080",
+    },
+    {
+      description: "What is not at its default",
+      command: "<%= config.bin %> config --json | jq '.data[] | select(.source != \"default\")'",
+    },
+  ];
+
+  static override flags = KEY_FLAGS;
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ConfigShow);
+    const loaded = await readSettings(flags);
+    const output = this.outputFor(flags);
+    await output.list({ data: shownKeys(loaded), meta: { file: loaded.file ?? null } }, KEY_LIST, "");
+    if (output.format !== "table") return EXIT.done;
+    const context = contextFor(flags, loaded, this.config.configDir);
+    if (context !== undefined) {
+      note(`Commands act on the context ${context.name} (${escapeControl(context.url)}); see evreg context.`);
+    }
+    return EXIT.done;
+  }
+}
+
+const KEY_LIST: readonly Column<ShownKey>[] = [
+  { title: "KEY", value: ({ key }) => key },
+  {
+    title: "VALUE",
+    value: ({ value }) => (Array.isArray(value) ? value.join(" ") : String(value ?? "")),
+    shrinkTo: 12,
+  },
+  {
+    title: "SOURCE",
+    value: ({ source }) => source,
+    color: ({ source }) => (source === "default" ? "dim" : undefined),
+    // The place tells it too.
+    dropOrder: 1,
+  },
+  { title: "PLACE", value: ({ place }) => place, shrinkTo: 24, cut: "start" },
+];
+
+export class ConfigCheck extends BaseCommand {
+  static override summary = "Check a configuration file, or the configuration a start here would have.";
+  static override description =
+    "A file is checked alone, without flags and variables, so that the answer is the same on every machine. Every mistake is named with its line, and the command then ends with 2.";
+  static override examples = [
+    { description: "Before it is rolled out", command: "<%= config.bin %> config check evreg.config.yaml" },
+    { description: "From stdin", command: "<%= config.bin %> config check - < evreg.config.yaml" },
+    {
+      description: "What a start here would read, variables included",
+      command: "<%= config.bin %> config check",
+    },
+    {
+      description: "Every mistake as JSON",
+      command: "<%= config.bin %> config check evreg.config.yaml --json 2>&1 | jq .details.problems",
+    },
+  ];
+  static override args = { file: optionalArg("The file to check; - for stdin.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ConfigCheck);
+    const loaded = await loadChecked(args.file);
+    const warnings = [...loaded.warnings, ...unusableCertificate(loaded.config, args.file)];
+    const data = {
+      file: loaded.file ?? null,
+      keys: [...loaded.places.keys()],
+      warnings,
+    };
+    const output = this.outputFor(flags);
+    await output.record({ data }, CHECKED_RECORD);
+    if (output.format === "table") {
+      for (const warning of warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);
+      note(warnings.length === 0 ? "No mistakes." : "No mistakes beside that.");
+    }
+    return EXIT.done;
+  }
+}
+
+async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
+  const cwd = process.cwd();
+  if (file === undefined) return loadConfig({ env: process.env, cwd });
+  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file, isArgument: true });
+  const text = Buffer.from(await readInput(file)).toString("utf8");
+  return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
+}
+
+/**
+ * Files may still be made where a configuration file goes to; a start here needs them.
+ * @throws EvregError `usage` where it is the latter that was asked about
+ */
+function unusableCertificate({ tls: { cert, key } }: Config, file: string | undefined): readonly string[] {
+  if (cert === undefined || key === undefined) return [];
+  try {
+    readCertificate({ cert, key });
+    return [];
+  } catch (error) {
+    if (!(error instanceof EvregError) || file === undefined) throw error;
+    return [`${error.message} A server on this machine would not start with it.`];
+  }
+}
+
+interface Checked {
+  readonly file: string | null;
+  readonly keys: readonly string[];
+}
+
+const CHECKED_RECORD: readonly Column<Checked>[] = [
+  { title: "File", value: ({ file }) => file ?? "none" },
+  { title: "Sets", value: ({ keys }) => keys.join(", ") || "nothing" },
+];
+
+export class ConfigExample extends BaseCommand {
+  static override usage = "config example [--output-file FILE]";
+  static override summary = "Write a configuration file with every key, its default and what it is for.";
+  static override description = "As it is, it changes nothing. With --json the text is the member `data`.";
+  static override examples = [
+    { description: "To read", command: "<%= config.bin %> config example | less" },
+    {
+      description: "To begin with",
+      command: "<%= config.bin %> config example --output-file evreg.config.yaml",
+    },
+  ];
+  static override flags = {
+    "output-file": Flags.string({
+      char: "o",
+      summary: "Write into this file, which must not be there yet.",
+      helpValue: "FILE",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ConfigExample);
+    const text = exampleConfig();
+    const path = flags["output-file"];
+    const output = this.outputFor(flags);
+    if (path !== undefined && path !== "-") {
+      refuseOther(path, text);
+      await writeFile(path, text);
+    } else if (output.format === "table") await writeOut(text);
+    else await output.document({ data: text });
+    return EXIT.done;
+  }
+}
+
+/** Somebody's settings would be gone. */
+function refuseOther(path: string, text: string): void {
+  if (!existsSync(path) || readFileSync(path, "utf8") === text) return;
+  throw new EvregError(
+    "conflict",
+    `${path} is there already, and another file. Name one that is not there yet.`,
+  );
+}

@@ -1,0 +1,200 @@
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../cli/base-command.ts";
+import { optionalArg, textArg } from "../cli/flags.ts";
+import { note } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { tokenIn } from "../cli/target/target.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { checkName, type Context, Contexts } from "../config/contexts.ts";
+import { EvregError } from "../domain/error.ts";
+import type { Identity } from "../domain/token.ts";
+import { CONTEXT_LIST, CONTEXT_RECORD, REMOVED_CONTEXT, shownContext } from "../resources/contexts.ts";
+import { identityColumns } from "../resources/tokens.ts";
+
+export class ContextList extends BaseCommand {
+  static override aliases = ["context"];
+  static override summary = "List the contexts: servers under names of your own, each with its token.";
+  static override description =
+    "Commands act on the context in use unless a flag, a variable or the configuration file names a server or a data folder. Contexts are kept in your own settings folder, and only you can read them.";
+  static override examples = [
+    "<%= config.bin %> context",
+    {
+      description: "Names and addresses only",
+      command: "<%= config.bin %> context --json | jq -r '.data[] | [.name, .url] | @tsv'",
+    },
+  ];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(ContextList);
+    const contexts = new Contexts(this.config.configDir);
+    const inUse = contexts.inUse();
+    const data = contexts.names().map((name) => shownContext(contexts.get(name), inUse));
+    await this.outputFor(flags).list(
+      { data },
+      CONTEXT_LIST,
+      "No contexts yet. Add one: evreg context add NAME --url URL --token-file FILE",
+    );
+    if (inUse !== undefined && !contexts.has(inUse)) {
+      note(
+        `The context in use, ${escapeControl(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
+      );
+    }
+    return EXIT.done;
+  }
+}
+
+export class ContextAdd extends BaseCommand {
+  static override summary = "Keep a server's address and token under a name.";
+  static override description =
+    "The server is asked who you are with the token; when it refuses or is not there, nothing is kept, unless --no-check is given. The token comes from a file or stdin, never from the command line, and is kept in a file that only you can read.";
+  static override usage =
+    "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check] [--allow-insecure-token]";
+  static override examples = [
+    {
+      description: "The token is asked for, and not shown",
+      command: "<%= config.bin %> context add prod --url https://events.example.com --token-file - --use",
+    },
+    {
+      description: "From a password manager",
+      command:
+        "pass evreg/staging | <%= config.bin %> context add staging --url https://staging.example.com --token-file -",
+    },
+    {
+      description: "Another token for it",
+      command:
+        "<%= config.bin %> context add prod --url https://events.example.com --token-file new.token --replace",
+    },
+  ];
+  static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
+  static override flags = {
+    url: Flags.string({ summary: "The server's address.", helpValue: "URL", required: true }),
+    "token-file": Flags.string({
+      summary: "A file (- for stdin) that holds the token; a server started with --dev needs none.",
+      helpValue: "FILE",
+    }),
+    use: Flags.boolean({ summary: "Use it from now on." }),
+    replace: Flags.boolean({ summary: "Replace the context of that name, if there is one." }),
+    check: Flags.boolean({
+      summary: "Ask the server first whether address and token are right (default).",
+      allowNo: true,
+      default: true,
+    }),
+    "allow-insecure-token": Flags.boolean({
+      summary: "Let the token go over http: to another machine, where whoever is in between can read it.",
+      env: "EVREG_ALLOW_INSECURE_TOKEN",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ContextAdd);
+    const { name } = args;
+    const contexts = new Contexts(this.config.configDir);
+    checkName(name);
+    if (!flags.replace && contexts.has(name)) throw taken(name);
+    const file = flags["token-file"];
+    const context: Context = {
+      name,
+      url: flags.url.replace(/\/+$/, ""),
+      ...(file === undefined ? {} : { token: await tokenIn(file) }),
+      ...(flags["allow-insecure-token"] ? { allowInsecureToken: true } : {}),
+    };
+    const you = await identityAt(context, flags.check);
+    contexts.save(context);
+    if (flags.use) contexts.use(name);
+
+    const data = shownContext(context, contexts.inUse());
+    const output = this.outputFor(flags);
+    if (output.format !== "table") {
+      await output.record(you === undefined ? { data } : { data, meta: { you } }, CONTEXT_RECORD);
+      return EXIT.done;
+    }
+    if (you === undefined) await output.record({ data }, CONTEXT_RECORD);
+    else {
+      await output.record(
+        { data: you },
+        identityColumns({ kind: "remote", location: data.url, dataKey: data.url, context: name }),
+      );
+    }
+    if (!data.in_use) note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
+    return EXIT.done;
+  }
+}
+
+/** @param ask whether the server is asked at all; address and token are looked at in any case */
+async function identityAt(context: Context, ask: boolean): Promise<Identity | undefined> {
+  const { connect } = await import("../client/client.ts");
+  const evreg = connect(context);
+  try {
+    return ask ? (await evreg.whoami()).data : undefined;
+  } finally {
+    await evreg.close();
+  }
+}
+
+function taken(name: string): EvregError {
+  return new EvregError(
+    "conflict",
+    `There is a context ${name} already. Choose another name, or replace it with --replace.`,
+    { name },
+  );
+}
+
+export class ContextUse extends BaseCommand {
+  static override usage = "context use NAME | --none";
+  static override summary = "Choose the context that commands act on from now on.";
+  static override examples = [
+    "<%= config.bin %> context use prod",
+    {
+      description: "Back to the data folder",
+      command: "<%= config.bin %> context use --none",
+    },
+    {
+      description: "For this shell only",
+      command: "EVREG_CONTEXT=prod; export EVREG_CONTEXT; <%= config.bin %> whoami",
+    },
+  ];
+  static override args = { name: optionalArg("Name of the context.") };
+  static override flags = {
+    none: Flags.boolean({ summary: "None: commands act on the data folder again." }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ContextUse);
+    const contexts = new Contexts(this.config.configDir);
+    const both = args.name !== undefined && flags.none;
+    const neither = args.name === undefined && !flags.none;
+    if (both || neither) throw usageError("Name the context to use, or give --none.");
+    const output = this.outputFor(flags);
+    if (args.name === undefined) {
+      contexts.useNone();
+      if (output.format === "table") note("No context is in use.");
+      else await output.document({ data: null });
+      return EXIT.done;
+    }
+    contexts.use(args.name);
+    await output.record({ data: shownContext(contexts.get(args.name), args.name) }, CONTEXT_RECORD);
+    return EXIT.done;
+  }
+}
+
+export class ContextRemove extends BaseCommand {
+  static override summary = "Forget a context, with its token.";
+  static override description =
+    "The token itself stays valid; evreg tokens revoke ends it. When the context was in use, none is from then on.";
+  static override examples = ["<%= config.bin %> context remove staging"];
+  static override args = { name: textArg("Name of the context.") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ContextRemove);
+    const contexts = new Contexts(this.config.configDir);
+    const data = shownContext(contexts.get(args.name), contexts.inUse());
+    contexts.remove(args.name);
+    const output = this.outputFor(flags);
+    await output.record({ data: { ...data, in_use: false } }, REMOVED_CONTEXT);
+    if (output.format === "table") {
+      const removed = data.has_token ? "Removed, with its token" : "Removed";
+      note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
+    }
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,333 @@
+import { Flags } from "@oclif/core";
+import { existsSync } from "node:fs";
+import { ConfigCommand, TargetCommand } from "../cli/base-command.ts";
+import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
+import { assertWritable, writeBackup } from "../cli/io/files.ts";
+import { chunksOf, openInput } from "../cli/io/input.ts";
+import { exitOnSignal, interruption, removeUntilGone } from "../cli/io/interruption.ts";
+import { note, stderrLogger, writeBytes } from "../cli/io/output.ts";
+import { withProgress } from "../cli/io/progress.ts";
+import type { Column } from "../cli/io/table.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
+import { readSettings } from "../cli/target/place.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { encryptionKeys } from "../config/values.ts";
+import { EvregError } from "../domain/error.ts";
+import { byteCount } from "../domain/formats.ts";
+import type { Backup as Copied } from "../domain/operations.ts";
+
+export class Backup extends TargetCommand {
+  static override usage = "backup [FILE] [--force]";
+  static override summary = "Copy all data into a file, while the server goes on.";
+  static override description = `Everything that was acknowledged before is in the copy; publishing and delivering go on meanwhile. The server makes it beside its data first, so its disk needs room for a second data file. One server makes one backup at a time.
+
+The file is looked through before it gets its name: what is there by the end is whole. It holds everything, so only its owner may read it (mode 0600); the secrets of subscriptions are in it as they are kept, encrypted only where EVREG_ENCRYPTION_KEY is set, and then it is of no use without that key. evreg restore puts it in place.`;
+  static override examples = [
+    { description: "Into a file named by the time", command: "<%= config.bin %> backup" },
+    { description: "Into this file", command: "<%= config.bin %> backup /var/backups/evreg.db --force" },
+    {
+      description: "Compressed, on another machine",
+      command: "<%= config.bin %> backup - | zstd | ssh vault 'cat > evreg.db.zst'",
+    },
+  ];
+  static override args = {
+    file: optionalArg("The file to write, or - for stdout; evreg-backup-<time>.db when left out."),
+  };
+  static override flags = {
+    force: Flags.boolean({ summary: "Replace a file that is there." }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Backup);
+    const path = args.file ?? `evreg-backup-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.db`;
+    if (path === "-") {
+      if (process.stdout.isTTY) throw usageError("A backup is no text: name a file, or send it into a pipe.");
+      if (this.outputFor(flags).format !== "table")
+        throw usageError("With - the output is the backup itself.");
+    } else assertWritable(path, { force: flags.force });
+    const signal = interruption();
+    try {
+      return await this.withTarget(flags, async (evreg, { location: where }) => {
+        if (process.stderr.isTTY) note("Copying the data, beside it…");
+        const backup = await evreg.backup(signal);
+        try {
+          if (path === "-") await toStdout(backup, signal);
+          else
+            await this.outputFor(flags).record(
+              { data: await toFile(path, backup, { from: where, force: flags.force, signal }) },
+              BACKUP_RECORD,
+            );
+        } finally {
+          await backup.close();
+        }
+        return EXIT.done;
+      });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      note("Interrupted: there is no backup.");
+      return EXIT.interrupted;
+    }
+  }
+}
+
+async function toStdout(backup: Copied, signal: AbortSignal): Promise<void> {
+  const { bytes, sha256 } = backup;
+  try {
+    for await (const piece of withProgress(backup, signal)) await writeBytes(piece);
+  } catch (error) {
+    // Elsewhere a reader that has had enough is no failure; half a backup is one.
+    if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+    const message = "Whoever read the backup left before its end. Look at the command behind the pipe.";
+    throw new EvregError("unavailable", message, {}, { cause: error });
+  }
+  note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
+}
+
+/** @param options `from`: where the data is that was copied; its digest was right, so damage is damage there */
+async function toFile(
+  path: string,
+  backup: Copied,
+  options: { readonly from: string; readonly force: boolean; readonly signal: AbortSignal },
+): Promise<BackupShown> {
+  const { from, force, signal } = options;
+  const { loadFileChecks } = await import("../app/server.ts");
+  const { checkFile } = await loadFileChecks();
+  const check = (part: string) => checkFile(part, { name: `The data at ${escapeControl(from)}` });
+  const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });
+  const damaged = facts.damaged_events.length;
+  if (impossible.length + damaged > 0) {
+    note(
+      `Warning: the data is damaged, and so is the backup: ${impossible.length > 0 ? `it holds what evreg could not have written, and cannot be restored` : `${damaged === 1 ? "1 event is" : `${damaged} events are`} not as published`}. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
+    );
+  }
+  return { file: path, ...facts, sha256: backup.sha256 };
+}
+
+interface BackupShown {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly actions: number;
+  readonly subscriptions: number;
+  readonly last_event: number;
+  readonly last_event_at: string | null;
+  readonly encrypted: boolean;
+}
+
+const BACKUP_RECORD: readonly Column<BackupShown>[] = [
+  { title: "File", value: ({ file }) => file },
+  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
+  { title: "SHA-256", value: ({ sha256 }) => sha256 },
+  { title: "Actions", value: ({ actions }) => actions },
+  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
+  {
+    title: "Last event",
+    value: ({ last_event: id, last_event_at: at }) =>
+      id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
+  },
+  { title: "Secrets", value: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
+];
+
+export class Restore extends ConfigCommand {
+  static override usage = "restore FILE [--force]";
+  static override summary = "Make a backup the data of a folder.";
+  static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
+
+All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again; how many is told, and subscriptions that are paused before the start hold theirs. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
+  static override examples = [
+    { description: "Into a new folder", command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg" },
+    {
+      description: "In the place of what is there",
+      command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg --force",
+    },
+    { description: "From a pipe", command: "zstd -dc evreg.db.zst | <%= config.bin %> restore -" },
+  ];
+  static override args = { file: textArg("A file that evreg backup wrote, or - for stdin.") };
+  static override flags = {
+    force: Flags.boolean({ summary: "Replace the data that is there, and keep it beside." }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Restore);
+    const { config } = await readSettings(flags);
+    setTarget(flags);
+    const { loadRestore } = await import("../app/server.ts");
+    const { mustBeBackup, restore } = await loadRestore();
+    if (args.file !== "-") mustBeBackup(args.file, config.data);
+    const { stream } = await openInput(args.file);
+    const unfinished: string[] = [];
+    const act = () =>
+      restore({
+        folder: config.data,
+        name: args.file === "-" ? "The backup" : args.file,
+        content: chunksOf(stream, args.file),
+        encryption: encryptionKeys(config.encryption),
+        force: flags.force,
+        nowMs: Date.now(),
+        onUnfinished: (path) => unfinished.push(path),
+      });
+    const data = await exitOnSignal(act, () => unfinished.forEach(removeUntilGone)).finally(() =>
+      // It may have been refused before any of it was read.
+      stream.destroy(),
+    );
+    await this.outputFor(flags).record({ data }, RESTORE_RECORD);
+    if (config.auth.mode === "token") note(escapeControl(tokensNote(data)));
+    for (const line of nextNotes(data)) note(line);
+    note(`Start it with: ${serveCommand()}`);
+    return EXIT.done;
+  }
+}
+
+/** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
+function tokensNote({ tokens, token_file: file, token_file_kept: kept }: RestoreShown): string {
+  const aside =
+    kept === null
+      ? ""
+      : ` The one in the file token is not one of them; it is in ${kept} now, with what it was for.`;
+  if (tokens === 0) return `The backup has no tokens; the first start makes one.${aside}`;
+  const next =
+    file === null
+      ? `To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`
+      : `One of them is in ${file}.`;
+  return `The tokens that hold are those of the backup.${aside} ${next}`;
+}
+
+const MAX_EVENTS_NAMED = 5;
+
+/** What the next start will do with the data that its owner may not want, or may take for a mistake. */
+function nextNotes(restored: RestoreShown): string[] {
+  const { waiting_deliveries: waiting, last_event: last, next_event: next } = restored;
+  const damaged = restored.damaged_events;
+  const deliveries =
+    waiting === 1
+      ? "1 delivery waits; the server sends it when it starts, even if it was delivered"
+      : `${waiting.toLocaleString("en")} deliveries wait; the server sends them when it starts, even those that were delivered`;
+  const pause = nextCommand("subscriptions update ID --no-active");
+  return [
+    ...(damaged.length === 0
+      ? []
+      : [
+          `Warning: ${damaged.length === 1 ? "1 event of the backup is" : `${damaged.length} events of the backup are`} damaged, and will be neither shown nor sent: ${damaged.slice(0, MAX_EVENTS_NAMED).join(", ")}${damaged.length > MAX_EVENTS_NAMED ? " and more" : ""}. An older backup may have them whole.`,
+        ]),
+    ...(waiting === 0
+      ? []
+      : [`${deliveries} since the backup. To hold them, pause their subscriptions before: ${pause}`]),
+    ...(next <= last + 1
+      ? []
+      : [
+          "Numbers of events and deliveries go on far beyond the last ones, so that none is given out twice; they may pass 32 bits.",
+        ]),
+  ];
+}
+
+interface RestoreShown {
+  readonly file: string;
+  readonly bytes: number;
+  readonly form: number;
+  readonly latest: number;
+  readonly actions: number;
+  readonly subscriptions: number;
+  readonly last_event: number;
+  readonly last_event_at: string | null;
+  readonly next_event: number;
+  readonly waiting_deliveries: number;
+  readonly damaged_events: readonly number[];
+  readonly tokens: number;
+  readonly kept: string | null;
+  readonly token_file: string | null;
+  readonly token_file_kept: string | null;
+}
+
+const RESTORE_RECORD: readonly Column<RestoreShown>[] = [
+  { title: "File", value: ({ file }) => file, block: true },
+  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
+  {
+    title: "Form",
+    value: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
+  },
+  { title: "Actions", value: ({ actions }) => actions },
+  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
+  {
+    title: "Last event",
+    value: ({ last_event: id, last_event_at: at }) =>
+      id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
+  },
+  { title: "Next event", value: ({ next_event: id }) => id },
+  { title: "Waiting deliveries", value: ({ waiting_deliveries: count }) => count },
+  { title: "Tokens", value: ({ tokens }) => tokens },
+  { title: "Before", value: ({ kept }) => kept ?? undefined, block: true },
+];
+
+export class Migrate extends ConfigCommand {
+  static override usage = "migrate [--status | --dry-run | --accept-loss]";
+  static override summary = "Bring the data file to the form this version of evreg needs.";
+  static override description =
+    "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
+  static override examples = [
+    { description: "What is, and what is still to do", command: "<%= config.bin %> migrate --status" },
+    { description: "What a migration would do", command: "<%= config.bin %> migrate --dry-run" },
+    {
+      description: "Do it, with the server stopped",
+      command: "<%= config.bin %> migrate --data /var/lib/evreg",
+    },
+  ];
+  static override flags = {
+    status: Flags.boolean({
+      summary: "Only show the form of the file; a server may be running.",
+      exclusive: ["dry-run", "accept-loss"],
+    }),
+    "dry-run": Flags.boolean({
+      summary: "Only show which steps would be taken.",
+      exclusive: ["accept-loss"],
+    }),
+    "accept-loss": acceptLossFlag,
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Migrate);
+    const { config } = await readSettings(flags);
+    if (flags.status && !existsSync(config.data)) {
+      throw new EvregError(
+        "not_found",
+        `There is no data folder ${config.data}. Name another with --data; a server that is started on it makes one.`,
+      );
+    }
+    const { loadMigrations } = await import("../app/server.ts");
+    const { inspectMigrations, migrate } = await loadMigrations();
+    const encryption = encryptionKeys(config.encryption);
+    const data = flags.status
+      ? inspectMigrations(config.data)
+      : await migrate(config.data, {
+          dryRun: flags["dry-run"],
+          acceptsLoss: flags["accept-loss"],
+          encryption,
+          logger: stderrLogger,
+        });
+    await this.outputFor(flags).record({ data }, MIGRATION_RECORD);
+    return EXIT.done;
+  }
+}
+
+interface MigrationShown {
+  readonly file: string;
+  readonly exists: boolean;
+  readonly current: number;
+  readonly latest: number;
+  readonly pending: readonly { readonly version: number; readonly name: string }[];
+  readonly applied?: readonly number[];
+  readonly copy?: string;
+}
+
+const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
+  { title: "File", value: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
+  { title: "Form", value: ({ current, latest }) => `${current} of ${latest}` },
+  {
+    title: "To do",
+    value: ({ pending }) =>
+      pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
+    color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
+  },
+  { title: "Done now", value: ({ applied }) => applied && (applied.join(", ") || "nothing") },
+  { title: "Copy", value: ({ copy }) => copy },
+];

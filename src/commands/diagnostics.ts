@@ -1,0 +1,125 @@
+import { Flags } from "@oclif/core";
+import { styleText } from "node:util";
+import { TargetCommand } from "../cli/base-command.ts";
+import { writeOut } from "../cli/io/output.ts";
+import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
+import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import type { Finding } from "../domain/operations.ts";
+import { identityColumns } from "../resources/tokens.ts";
+
+export class Doctor extends TargetCommand {
+  static override usage = "doctor [--deep]";
+  static override summary = "Look at everything, and say what is wrong and what to do about it.";
+  static override description =
+    "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
+  static override examples = [
+    "<%= config.bin %> doctor",
+    {
+      description: "In a script",
+      command: "<%= config.bin %> doctor --json | jq '.data[] | select(.remedy)'",
+    },
+    {
+      description: "With the server's whole data file read through",
+      command: "<%= config.bin %> doctor --deep --url https://events.example.com",
+    },
+  ];
+  static override flags = {
+    deep: Flags.boolean({
+      summary: "Also have a running server make a backup, and read it through; takes room for two copies.",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Doctor);
+    setTarget(flags);
+    const { version, configDir: configFolder } = this.config;
+    const { diagnose: examine } = await import("../cli/diagnose.ts");
+    const data = await examine(flags, { version, deep: flags.deep, configFolder });
+    const of = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
+    const meta = { warnings: of("warning"), problems: of("problem") };
+    await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
+    return meta.problems > 0 ? EXIT.failed : EXIT.done;
+  }
+}
+
+const COLORS = { ok: "green", warning: "yellow", problem: "red" } as const;
+const STATUS_WIDTH = "problem".length;
+const GAP = "  ";
+/** Fewest cells in which a sentence is still one. */
+const MIN_TEXT_WIDTH = 24;
+
+/** Who was asked knows nothing of the flags that led there, and a bare command would act elsewhere. */
+function withTarget(remedy: string): string {
+  return remedy.replace(/`evreg ([^`]+)`/g, (_, words: string) => {
+    return `\`${words === "serve" ? serveCommand() : nextCommand(words)}\``;
+  });
+}
+
+/** For a person: a line for each finding, and under it what to do. Sentences go on under themselves. */
+export function findingLines(findings: readonly Finding[], width: number | undefined): string {
+  const checkWidth = Math.max(0, ...findings.map(({ check }) => textWidth(check)));
+  const indent = STATUS_WIDTH + GAP.length + checkWidth + GAP.length;
+  const room = width === undefined ? undefined : Math.max(MIN_TEXT_WIDTH, width - indent);
+  const lines = (text: string): readonly string[] => {
+    const line = escapeControl(text);
+    return room === undefined ? [line] : wrap(line, room);
+  };
+  return findings
+    .flatMap(({ check, status, found, remedy: bare }) => {
+      const remedy = bare === null ? null : withTarget(bare);
+      const [first = "", ...rest] = lines(found);
+      const mark = styleText(COLORS[status], pad(status, STATUS_WIDTH, "left"), { stream: process.stdout });
+      const next = remedy === null ? [] : lines(`> ${remedy}`);
+      return [
+        `${mark}${GAP}${pad(check, checkWidth, "left")}${GAP}${first}`,
+        ...[...rest, ...next].map((line) => `${" ".repeat(indent)}${line}`),
+      ];
+    })
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+export class Whoami extends TargetCommand {
+  static override summary = "Show where commands act, who you are there, and what you may do.";
+  static override description =
+    "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
+  static override examples = [
+    "<%= config.bin %> whoami",
+    {
+      description: "Whether a token works, before it is given to somebody",
+      command: "<%= config.bin %> whoami --url https://events.example.com --token-file ci.token",
+    },
+    { description: "In a script", command: "<%= config.bin %> whoami --json | jq -r '.data.scopes[]'" },
+  ];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Whoami);
+    return this.withTarget(flags, async (evreg, target) => {
+      await this.outputFor(flags).record(await evreg.whoami(), identityColumns(target));
+      return EXIT.done;
+    });
+  }
+}
+
+export class Metrics extends TargetCommand {
+  static override summary = "Print what the server has counted and measured, as Prometheus reads it.";
+  static override description =
+    "Without a server, on a data folder itself, only the backlog tells of more than this moment. With --json the text is the member `data`.";
+  static override examples = [
+    "<%= config.bin %> metrics",
+    {
+      description: "How much waits to be delivered",
+      command: "<%= config.bin %> metrics | grep ^evreg_backlog",
+    },
+  ];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Metrics);
+    const text = await this.withTarget(flags, (evreg) => evreg.metrics());
+    const output = this.outputFor(flags);
+    if (output.format === "table") await writeOut(text);
+    else await output.document({ data: text });
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,206 @@
+import { Args, Flags } from "@oclif/core";
+import { BaseCommand, TargetCommand } from "../cli/base-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+
+export class Apply extends TargetCommand {
+  static override summary = "Make actions and subscriptions as files declare them.";
+  static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
+
+What a file leaves out of a record is as for a new one, but for active of a subscription and deprecated, retired and successor of an action, which stay as they are. Secrets are never in files: one of a created subscription is told once, on the terminal or into --secrets-file.`;
+  static override usage =
+    "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
+  static override examples = [
+    { description: "What would change", command: "<%= config.bin %> apply -f registry/ --dry-run" },
+    {
+      description: "Change it, from a script",
+      command: "<%= config.bin %> apply -f registry/ --secrets-file secrets.ndjson",
+    },
+    {
+      description: "And delete the subscriptions that no file declares any more",
+      command: "<%= config.bin %> apply -f registry/ --prune",
+    },
+    {
+      description: "From one server to another",
+      command:
+        "<%= config.bin %> export --url https://staging.example.com | <%= config.bin %> apply -f - --dry-run",
+    },
+  ];
+  static override flags = {
+    file: Flags.string({
+      char: "f",
+      summary: "A file, a folder of them, or - for stdin; may be repeated.",
+      helpValue: "FILE|DIR|-",
+      required: true,
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    "dry-run": Flags.boolean({ summary: "Show the plan, and do nothing.", default: false }),
+    "exit-code": Flags.boolean({
+      summary: "End with exit code 7 where the plan is not empty.",
+      dependsOn: ["dry-run"],
+    }),
+    prune: Flags.boolean({
+      summary:
+        "Delete the subscriptions that no file declares, of the applications that the files name. Asks before.",
+    }),
+    yes: Flags.boolean({ summary: "Delete without asking.", dependsOn: ["prune"] }),
+    "secrets-file": Flags.string({
+      summary:
+        "Add the secret of each created subscription to this file, one JSON record a line (mode 0600), or - to the output.",
+      helpValue: "FILE|-",
+    }),
+    "bearer-token-dir": Flags.string({
+      summary: "The folder that each bearer_token_file lies in, instead of that of the files.",
+      helpValue: "DIR",
+    }),
+    compatibility: Flags.option({
+      summary: "none: apply schemas that break someone as well (scope admin).",
+      options: ["none"] as const,
+      helpValue: "none",
+    })(),
+    "keep-going": Flags.boolean({
+      summary: "Do whatever can be done past a break or a failure, instead of stopping there.",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Apply);
+    // YAML and the schema compiler take their time to load; help and mistakes need neither.
+    const [{ loadDeclarations }, { apply }] = await Promise.all([
+      import("../cli/registry/declarations.ts"),
+      import("../cli/registry/apply.ts"),
+    ]);
+    const declared = await loadDeclarations(flags.file, flags["bearer-token-dir"]);
+    const { "dry-run": dryRun, "exit-code": exitCode, prune, yes } = flags;
+    const options = {
+      dryRun,
+      exitCode,
+      prune,
+      yes,
+      force: flags.compatibility === "none",
+      keepGoing: flags["keep-going"],
+      secretsFile: flags["secrets-file"],
+      output: this.outputFor(flags),
+    };
+    return this.withTarget(flags, (evreg) => apply(evreg, declared, options), {
+      creates: dryRun ? "data" : "folder",
+      announceAtOnce: true,
+    });
+  }
+}
+
+export class Export extends TargetCommand {
+  static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
+  static override description =
+    "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
+  static override usage =
+    "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
+  static override examples = [
+    { description: "To look at", command: "<%= config.bin %> export" },
+    {
+      description: "Into a folder, a file for each application",
+      command: "<%= config.bin %> export --output-dir registry",
+    },
+    {
+      description: "One application, into a file",
+      command: "<%= config.bin %> export --application shop -o shop.yaml",
+    },
+  ];
+  static override flags = {
+    "output-file": Flags.string({
+      char: "o",
+      summary: "Write into this file.",
+      helpValue: "FILE",
+      exclusive: ["output-dir"],
+    }),
+    application: Flags.string({
+      summary: "Only the actions this application owns, and its subscriptions.",
+      helpValue: "NAME",
+    }),
+    "output-dir": Flags.string({
+      summary: "Write into this folder, a file for each application.",
+      helpValue: "DIR",
+    }),
+    force: Flags.boolean({
+      summary: "Replace files in the folder that hold something else.",
+      dependsOn: ["output-dir"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Export);
+    const { format } = this.outputFor(flags);
+    if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
+    const as = format === "json" ? "json" : "yaml";
+    const [{ groupByApplication: byApplication, exported, registryOf }, { writeRegistry }] =
+      await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export.ts")]);
+    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, flags.application));
+    await writeRegistry(exported(registry), byApplication(registry), as, flags);
+    return EXIT.done;
+  }
+}
+
+export class Import extends BaseCommand {
+  static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
+  static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
+
+Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. What is changed or checks nothing is told with its line. A message whose schema would not mean the same is left out, and the exit code is 7; --loosen takes those as well that then accept more.`;
+  static override usage =
+    "import FILE|- [--application NAME] [--prefix NAME] [--loosen] [--output-file FILE | --output-dir DIR [--force]] [--json]";
+  static override examples = [
+    { description: "To look at", command: "<%= config.bin %> import openapi.yaml --application shop" },
+    {
+      description: "Into the folder of the registry, and what that would change",
+      command:
+        "<%= config.bin %> import openapi.yaml --application shop --output-dir registry && <%= config.bin %> apply -f registry --dry-run",
+    },
+    {
+      description: "With names such as github.issues-opened",
+      command:
+        "<%= config.bin %> import api.github.com.json --application github --prefix github -o github.yaml",
+    },
+  ];
+  static override args = {
+    file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
+  };
+  static override flags = {
+    "output-file": Flags.string({
+      char: "o",
+      summary: "Write into this file.",
+      helpValue: "FILE",
+      exclusive: ["output-dir"],
+    }),
+    application: Flags.string({
+      summary: "The application that owns the actions (default: the document's title).",
+      helpValue: "NAME",
+    }),
+    prefix: Flags.string({
+      summary: "What each action's name begins with, before a dot.",
+      helpValue: "NAME",
+    }),
+    loosen: Flags.boolean({
+      summary: "Leave out what Draft 7 cannot say, where that accepts more than the document.",
+    }),
+    "output-dir": Flags.string({ summary: "Write a file into this folder.", helpValue: "DIR" }),
+    force: Flags.boolean({
+      summary: "Replace a file in the folder that holds something else.",
+      dependsOn: ["output-dir"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Import);
+    const { format } = this.outputFor(flags);
+    if (format === "jsonl") throw usageError("Registry files are one document: YAML, or JSON with --json.");
+    const { application, prefix, loosen } = flags;
+    const { importDocument } = await import("../cli/registry/import.ts");
+    const isWhole = await importDocument(args.file, {
+      application,
+      prefix,
+      loosen,
+      format: format === "json" ? "json" : "yaml",
+      target: flags,
+    });
+    return isWhole ? EXIT.done : EXIT.someFailed;
+  }
+}

@@ -1,0 +1,213 @@
+import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
+import { BaseCommand } from "../cli/base-command.ts";
+import { type Candidate, completionAt, type CompletionTarget, unquoted, wordsOf } from "../cli/completion.ts";
+import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
+import { terminalWidth, writeOut } from "../cli/io/output.ts";
+import { escapeControl, truncate } from "../cli/io/text.ts";
+import { EXIT, unknownCommand, usageError } from "../cli/usage-errors.ts";
+import { nearest } from "../config/values.ts";
+
+const ABOUT_CELLS = 60;
+/** Longer than this nobody waits for a name after a key was pressed. */
+const ANSWER_WITHIN_MS = 1_000;
+
+/**
+ * What the scripts of `evreg completion` ask: `line` with the command line up to the cursor, or `words` with the words of
+ * it, the last one being typed. Answers a candidate a line, a tab and what it is; or `:files`, `:folders`. What goes wrong
+ * is not told: it would appear in the middle of a command line.
+ */
+export class Complete extends Command {
+  static override hidden = true;
+  static override summary = "What can be typed next, for the scripts of completion.";
+  static override examples = ["<%= config.bin %> complete words -- actions get ''"];
+  static override strict = false;
+
+  async run(): Promise<number> {
+    // Not parsed: the words are another command's.
+    const [form, , ...rest] = this.argv;
+    const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
+    const slot = completionAt(words, this.config);
+    if (slot.kind === "files" || slot.kind === "folders") await writeOut(`:${slot.kind}\n`);
+    else await writeOut(lines(await this.candidatesOf(slot), unquoted(words.at(-1) ?? "")));
+    return EXIT.done;
+  }
+
+  private async candidatesOf(
+    slot: Extract<CompletionTarget, { kind: "words" } | { kind: "names" }>,
+  ): Promise<readonly Candidate[]> {
+    if (slot.kind === "words") return slot.candidates;
+    // Loaded here: most keys are pressed for words that need no server, nor the configuration.
+    const { candidatesFor: namesFor } = await import("../cli/candidates.ts");
+    const late = Promise.withResolvers<readonly Candidate[]>();
+    const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
+    const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);
+    const found = await Promise.race([names, late.promise]);
+    clearTimeout(timer);
+    const except = slot.except === undefined ? undefined : unquoted(slot.except);
+    return found
+      .filter(({ value }) => value !== except)
+      .map(({ value, about }) => ({ value: `${slot.prefix}${value}`, about }));
+  }
+}
+
+function lines(candidates: readonly Candidate[], typed: string): string {
+  return candidates
+    .filter(({ value }) => value.startsWith(typed) && escapeControl(value) === value)
+    .map(({ value, about = "" }) => `${value}\t${truncate(escapeControl(about), ABOUT_CELLS)}\n`)
+    .join("");
+}
+
+/** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
+export const SCRIPTS = {
+  bash: `# Completion of evreg's command lines for bash. In ~/.bashrc:
+#   source <(evreg completion bash)
+_evreg() {
+  local line=\${COMP_LINE:0:COMP_POINT} found value about answer
+  local whole=\${line##*[[:space:]]}
+  local -a values=() told=()
+  COMPREPLY=()
+  while IFS= read -r found; do
+    case $found in
+      :files) compopt -o default 2>/dev/null; return ;;
+      :folders) compopt -o dirnames 2>/dev/null; return ;;
+    esac
+    value=\${found%%$'\\t'*}
+    about=\${found#*$'\\t'}
+    # Bash replaces only what stands behind the last : or = of a word. A name may hold what the shell would act on.
+    printf -v answer %q "\${value:\${#whole}-\${#2}}"
+    values+=("$answer")
+    told+=("$value\${about:+  ($about)}")
+  done < <("$1" complete line -- "$line" 2>/dev/null)
+  # 63: the candidates are only listed, not put into the line.
+  if [[ \${COMP_TYPE-} == 63 && \${#values[@]} -gt 1 ]]; then COMPREPLY=("\${told[@]}"); else COMPREPLY=("\${values[@]}"); fi
+}
+complete -F _evreg evreg
+`,
+  zsh: `#compdef evreg
+# Completion of evreg's command lines for zsh. In ~/.zshrc, after compinit:
+#   source <(evreg completion zsh)
+# or as a file named _evreg in a folder of $fpath.
+_evreg() {
+  local found value about
+  local -a candidates
+  for found in "\${(@f)$("\${words[1]}" complete words -- "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}"; do
+    case $found in
+      '') continue ;;
+      :files) _files; return ;;
+      :folders) _files -/; return ;;
+    esac
+    value=\${found%%$'\\t'*}
+    about=\${found#*$'\\t'}
+    candidates+=("\${value//:/\\\\:}\${about:+:$about}")
+  done
+  _describe evreg candidates
+}
+if [[ \${funcstack[1]} == _evreg ]]; then _evreg "$@"; else compdef _evreg evreg; fi
+`,
+  fish: `# Completion of evreg's command lines for fish. Once:
+#   evreg completion fish > ~/.config/fish/completions/evreg.fish
+function __evreg_complete
+    set -l words (commandline -opc)
+    set -l typed (commandline -ct)
+    set -q typed[1]; or set typed ''
+    set -l found ($words[1] complete words -- $words[2..-1] $typed 2>/dev/null)
+    switch "$found[1]"
+        case :files
+            __fish_complete_path $typed
+        case :folders
+            __fish_complete_directories $typed
+        case '*'
+            test (count $found) -gt 0; and printf '%s\\n' $found
+    end
+end
+complete -c evreg -f -a '(__evreg_complete)'
+`,
+} as const;
+
+type Shell = keyof typeof SCRIPTS;
+
+export class Completion extends BaseCommand {
+  static override summary = "Print the script that completes evreg's command lines in a shell.";
+  static override description =
+    "It completes commands, flags and their values, and from the server a command would act on the names of actions and applications and the numbers of subscriptions, replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
+  static override examples = [
+    { description: "bash, in ~/.bashrc", command: "source <(<%= config.bin %> completion bash)" },
+    { description: "zsh, in ~/.zshrc after compinit", command: "source <(<%= config.bin %> completion zsh)" },
+    {
+      description: "fish, once",
+      command: "<%= config.bin %> completion fish > ~/.config/fish/completions/<%= config.bin %>.fish",
+    },
+  ];
+  static override args = {
+    shell: Args.string({
+      description: "bash, zsh or fish.",
+      options: Object.keys(SCRIPTS),
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Completion);
+    const script = SCRIPTS[args.shell as Shell];
+    const output = this.outputFor(flags);
+    if (output.format === "table") await writeOut(script);
+    else await output.document({ data: script });
+    return EXIT.done;
+  }
+}
+
+const MAX_COLUMNS = 80;
+
+export class Help extends Command {
+  static override usage = "help [COMMAND | TOPIC] [--nested-commands]";
+  static override summary = "Show help for a command, or on a topic.";
+  static override description = `Topics: ${HELP_TOPICS.join(", ")}.`;
+  static override examples = [
+    "<%= config.bin %> help actions create",
+    {
+      description: "From nothing to a delivery that is verified",
+      command: "<%= config.bin %> help getting-started",
+    },
+    { description: "What the exit codes tell", command: "<%= config.bin %> help exit-codes" },
+  ];
+  static override args = { command: Args.string({ description: "Command or topic to show help for." }) };
+  static override flags = {
+    "nested-commands": Flags.boolean({ char: "n", summary: "Show the commands of all topics as well." }),
+  };
+  /** A command may have two words. */
+  static override strict = false;
+
+  async run(): Promise<number> {
+    const { argv, flags } = await this.parse(Help);
+    const words = argv.map(String);
+    const [name = "", ...more] = words;
+    if (isHelpTopic(name)) {
+      if (more.length > 0) {
+        throw usageError(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
+      }
+      await writeOut(await helpOn(name, Math.min(terminalWidth() ?? MAX_COLUMNS, MAX_COLUMNS)));
+      return EXIT.done;
+    }
+    const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);
+    if (!known) throw this.#unknown(name);
+    const HelpClass = await loadHelpClass(this.config);
+    // As `--help` has them; oclif itself reads them there only.
+    const { helpOptions } = this.config.pjson.oclif;
+    const help = new HelpClass(this.config, { ...helpOptions, all: flags["nested-commands"] });
+    const own = name === Help.id ? this.config.findCommand(name) : undefined;
+    // oclif passes over the word help wherever it stands.
+    if (own === undefined) await help.showHelp(words);
+    else await help.showCommandHelp(own, []);
+    return EXIT.done;
+  }
+
+  #unknown(name: string): Error {
+    const meant = nearest(name, HELP_TOPICS);
+    if (meant !== undefined) {
+      return usageError(`There is no help on ${JSON.stringify(name)}; did you mean evreg help ${meant}?`);
+    }
+    const { message } = unknownCommand(name, this.config);
+    return usageError(`${message} Beside commands, evreg help has: ${HELP_TOPICS.join(", ")}.`);
+  }
+}

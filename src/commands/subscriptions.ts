@@ -1,0 +1,359 @@
+import { Flags } from "@oclif/core";
+import { emptyListHint, TargetCommand } from "../cli/base-command.ts";
+import { definedOnly, durationFlagMs, hasFilters, numberFlag, rowidArg, timeFlag } from "../cli/flags.ts";
+import { note } from "../cli/io/output.ts";
+import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { runReplay } from "../cli/publish/wait.ts";
+import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { EvregError } from "../domain/error.ts";
+import { REPLAY_SELECTIONS } from "../domain/replay.ts";
+import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
+import type { Evreg } from "../evreg.ts";
+import {
+  NEW_SUBSCRIPTION_RECORD,
+  SUBSCRIPTION_LIST,
+  SUBSCRIPTION_RECORD,
+} from "../resources/subscriptions.ts";
+
+export class SubscriptionsList extends TargetCommand {
+  static override aliases = ["subscriptions"];
+  static override usage = "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]";
+  static override summary = "List the subscriptions: who gets which events, and where.";
+  static override examples = [
+    "<%= config.bin %> subscriptions",
+    {
+      description: "The paused ones of an application",
+      command: "<%= config.bin %> subscriptions list --application billing --no-active",
+    },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "Only those of this application.", helpValue: "NAME" }),
+    action: Flags.string({ summary: "Only those to this action.", helpValue: "NAME" }),
+    active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(SubscriptionsList);
+    const { application, action, active } = flags;
+    const query = definedOnly({ application, action, active });
+    await this.withTarget(flags, async (evreg, { kind }) => {
+      await this.outputFor(flags).list(
+        await evreg.subscriptions.list(query),
+        SUBSCRIPTION_LIST,
+        hasFilters(query)
+          ? () => emptyListHint("No subscription matches.", evreg, query)
+          : async () =>
+              `No subscriptions yet${kind === "remote" && (await isLimited(evreg)) ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
+      );
+    });
+    return EXIT.done;
+  }
+}
+
+/** Whether a token may read only what is of some applications. */
+async function isLimited(evreg: Evreg): Promise<boolean> {
+  const { data } = await evreg.whoami();
+  return !data.scopes.some((scope) => scope === "read" || scope === "admin");
+}
+
+export class SubscriptionsGet extends TargetCommand {
+  static override summary = "Show one subscription.";
+  static override examples = ["<%= config.bin %> subscriptions get 3"];
+  static override args = { id: rowidArg("subscription") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsGet);
+    const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.get(args.id));
+    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
+    return EXIT.done;
+  }
+}
+
+export class SubscriptionsCreate extends TargetCommand {
+  static override summary = "Subscribe a webhook handler to an action.";
+  static override description =
+    "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
+  static override usage =
+    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
+  static override examples = [
+    {
+      description: "Send each event of order.created to the handler of billing",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+    },
+    {
+      description: "Send only those whose payload conforms to a JSON Schema",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+    },
+    {
+      description: "Keep only the secret, in a file",
+      command:
+        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+    },
+    {
+      description: "Be told when a delivery, of anybody, has failed for good",
+      command:
+        "<%= config.bin %> subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
+    },
+  ];
+  static override flags = {
+    application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),
+    subscription: Flags.string({
+      summary: "Name of the subscription.",
+      helpValue: "NAME",
+      required: true,
+      aliases: ["name"],
+    }),
+    action: Flags.string({
+      summary: "The action whose events are delivered.",
+      helpValue: "NAME",
+      required: true,
+    }),
+    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL", required: true }),
+    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
+    active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
+    ...bearerFlags,
+    ...settingsFlags,
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(SubscriptionsCreate);
+    const { application, subscription, action, handler } = flags;
+    const bearer = await bearerOf(flags);
+    const optional = {
+      ...definedOnly({ max_retries: flags["max-retries"], active: flags.active }),
+      ...bearer,
+      ...(await settingsOf(flags)),
+    };
+    const answer = await this.withTarget(flags, (evreg) =>
+      evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, NEW_SUBSCRIPTION_RECORD);
+    this.printWarnings(answer.meta, output);
+    if (output.format === "table") {
+      note("The secret is shown only now. The handler verifies each delivery's signature with it.");
+    }
+    return EXIT.done;
+  }
+}
+
+export class SubscriptionsUpdate extends TargetCommand {
+  static override usage =
+    "subscriptions update ID [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
+  static override summary = "Change, pause or reactivate a subscription.";
+  static override description =
+    "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
+  static override examples = [
+    "<%= config.bin %> subscriptions update 3 --handler https://billing.example.com/v2/hooks",
+    { description: "Pause it", command: "<%= config.bin %> subscriptions update 3 --no-active" },
+    { description: "Go on", command: "<%= config.bin %> subscriptions update 3 --active" },
+    {
+      description: "Let the handler be asked with a bearer value that it knows",
+      command: "<%= config.bin %> subscriptions update 3 --bearer-token-file ./handler.token",
+    },
+    {
+      description: "Send signatures only, and no bearer value",
+      command: "<%= config.bin %> subscriptions update 3 --bearer none",
+    },
+    {
+      description: "Send only some of the events",
+      command: `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | <%= config.bin %> subscriptions update 3 --filter -`,
+    },
+    {
+      description: "Send all of them again",
+      command: "<%= config.bin %> subscriptions update 3 --filter none",
+    },
+  ];
+  static override args = { id: rowidArg("subscription") };
+  static override flags = {
+    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL" }),
+    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
+    active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
+    action: Flags.string({ summary: "The action whose events are delivered.", helpValue: "NAME" }),
+    ...bearerFlags,
+    ...settingsFlags,
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsUpdate);
+    const { handler, active, action } = flags;
+    const bearer = await bearerOf(flags);
+    const change = {
+      ...definedOnly({ handler, max_retries: flags["max-retries"], active, action }),
+      ...bearer,
+      ...(await settingsOf(flags)),
+    };
+    if (Object.keys(change).length === 0) {
+      throw usageError(
+        "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
+      );
+    }
+    const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.update(args.id, change));
+    const output = this.outputFor(flags);
+    await output.record(answer, SUBSCRIPTION_RECORD);
+    this.printWarnings(answer.meta, output);
+    return EXIT.done;
+  }
+}
+
+export class SubscriptionsDelete extends TargetCommand {
+  static override summary = "Delete a subscription.";
+  static override description =
+    "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
+  static override usage = "subscriptions delete ID [--yes] [--json]";
+  static override examples = [
+    "<%= config.bin %> subscriptions delete 3",
+    { description: "Pause it instead", command: "<%= config.bin %> subscriptions update 3 --no-active" },
+  ];
+  static override args = { id: rowidArg("subscription") };
+  static override flags = { yes: Flags.boolean({ summary: "Delete without asking." }) };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsDelete);
+    const answer = await this.withTarget(flags, async (evreg) => {
+      const agreement = flags.yes || !canAsk() ? "yes" : await confirmDelete(evreg, args.id);
+      return agreement === "yes" ? evreg.subscriptions.delete(args.id) : agreement;
+    });
+    if (typeof answer === "string") {
+      note("Nothing was deleted.");
+      return answer === "no" ? EXIT.failed : EXIT.interrupted;
+    }
+    const output = this.outputFor(flags);
+    await output.record(answer, SUBSCRIPTION_RECORD);
+    if (output.format === "table") note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
+    return EXIT.done;
+  }
+}
+
+async function confirmDelete(evreg: Evreg, id: number): Promise<Confirmation> {
+  const named = await evreg.subscriptions.get(id).then(
+    ({ data: { application, subscription, action } }) =>
+      escapeControl(` (${application}/${subscription} to ${action})`),
+    (error: unknown) => {
+      // A token may be allowed to delete, and not to look.
+      if (error instanceof EvregError && error.code === "forbidden") return "";
+      throw error;
+    },
+  );
+  return confirm(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
+}
+
+/** @param cancelled `undefined` from a server that does not tell */
+function cancelledText(cancelled = 0): string {
+  if (cancelled === 0) return "";
+  return cancelled === 1
+    ? "; 1 delivery that waited was cancelled"
+    : `; ${cancelled.toLocaleString("en")} deliveries that waited were cancelled`;
+}
+
+export class SubscriptionsRotateSecret extends TargetCommand {
+  static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";
+  static override summary = "Give a subscription a new secret. It is printed once, here.";
+  static override description =
+    "The secret before stays valid for the overlap: until it ends, webhook-signature holds a signature by each of the two, and X-Evreg-Signature and Authorization go by the one before. Let the handler take both, then only the new one once the overlap is over.";
+  static override examples = [
+    "<%= config.bin %> subscriptions rotate-secret 3",
+    {
+      description: "The handler has the new one within the hour",
+      command: "<%= config.bin %> subscriptions rotate-secret 3 --overlap 1h",
+    },
+    {
+      description: "Somebody else knows the secret: end it at once",
+      command: "<%= config.bin %> subscriptions rotate-secret 3 --expire-now",
+    },
+    {
+      description: "Keep only the secret, in a file",
+      command: "<%= config.bin %> subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
+    },
+  ];
+  static override args = { id: rowidArg("subscription") };
+  static override flags = {
+    overlap: Flags.string({
+      summary: "How long the secret before stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
+      helpValue: "TIME",
+      exclusive: ["expire-now"],
+    }),
+    "expire-now": Flags.boolean({ summary: "The secret before is not valid any more." }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsRotateSecret);
+    const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
+    const answer = await this.withTarget(flags, (evreg) =>
+      evreg.subscriptions.rotateSecret(args.id, rotation),
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, NEW_SUBSCRIPTION_RECORD);
+    if (output.format === "table") {
+      note("The secret is shown only now. The handler verifies each delivery's signature with it.");
+    }
+    return EXIT.done;
+  }
+}
+
+function overlapOf(text: string | undefined): { overlap_ms?: number } {
+  if (text === undefined) return {};
+  const limits = { minMs: 0, maxMs: SUBSCRIPTION_LIMITS.overlapMaxMs, such: "30m, 12h or 2d" };
+  return { overlap_ms: durationFlagMs("overlap", text, limits) };
+}
+
+export class SubscriptionsReplay extends TargetCommand {
+  static override summary = "Send a subscription many events of the past.";
+  static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it goes on as fast as the handler takes them, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
+
+--status failed sends what failed for good, with all its retries again; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter kept back, and what was delivered already once more. The filter in force is asked for each. The handler knows an event it had by its webhook-id.`;
+  static override usage =
+    "subscriptions replay ID --from TIME --status failed|missed|all [--to TIME] [--dry-run | --wait]";
+  static override examples = [
+    {
+      description: "How many deliveries failed since the first of the month",
+      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
+    },
+    {
+      description: "Send them again, and wait until the last one is on its way",
+      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --wait",
+    },
+    {
+      description: "What was published during a pause",
+      command:
+        "<%= config.bin %> subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
+    },
+  ];
+  static override args = { id: rowidArg("subscription") };
+  static override flags = {
+    from: timeFlag({
+      summary: "Events published from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
+      required: true,
+    }),
+    to: timeFlag({
+      summary:
+        "Events published before this time, exclusive: ISO 8601, or a date for its 00:00 UTC; now unless given.",
+    }),
+    status: Flags.option({
+      summary: `Which of them: ${REPLAY_SELECTIONS.join(", ")}.`,
+      options: REPLAY_SELECTIONS,
+      helpValue: REPLAY_SELECTIONS.join("|"),
+      required: true,
+    })(),
+    "dry-run": Flags.boolean({ summary: "Only count them.", exclusive: ["wait"] }),
+    wait: Flags.boolean({
+      summary:
+        "Follow it to its end, which needs a running server; Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsReplay);
+    const { from, to, status, wait } = flags;
+    const input = { from, status, ...definedOnly({ to }) };
+    const options = { subscription: args.id, input, dryRun: flags["dry-run"], wait };
+    const output = this.outputFor(flags);
+    const serverFor = wait ? "--wait" : undefined;
+    return this.withTarget(flags, (evreg) => runReplay(evreg, { ...options, output }), { serverFor });
+  }
+}

@@ -1,0 +1,233 @@
+import { Flags } from "@oclif/core";
+import { resolve } from "node:path";
+import { ConfigCommand } from "../cli/base-command.ts";
+import { definedOnly, numberFlag } from "../cli/flags.ts";
+import { note, writeOut } from "../cli/io/output.ts";
+import { escapeControl, flagWords } from "../cli/io/text.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { defaultConfig } from "../config/load.ts";
+import { programWords } from "../runtime/process.ts";
+
+export class Systemd extends ConfigCommand {
+  static override usage =
+    "service systemd [--host ADDRESS] [--port NUMBER] [--user NAME [--data FOLDER]] [--config FILE] [--encryption-key FILE] [--program FILE]";
+  static override summary = "Print a unit with which systemd runs the server.";
+  static override description =
+    "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file and the key are handed over by systemd, so that only root need be able to read them.";
+  static override examples = [
+    { description: "Look at it", command: "<%= config.bin %> service systemd" },
+    {
+      description: "Install it, for others to reach, with a key",
+      command:
+        "<%= config.bin %> service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
+    },
+    {
+      description: "As a user there is, on a folder there is",
+      command: "<%= config.bin %> service systemd --user evreg --data /srv/evreg",
+    },
+  ];
+  static override flags = {
+    host: Flags.string({ summary: "Address to listen on (default 127.0.0.1).", helpValue: "ADDRESS" }),
+    port: numberFlag("Port to listen on (default 7480)."),
+    user: Flags.string({ summary: "The user to run it as, instead of one of its own.", helpValue: "NAME" }),
+    "encryption-key": Flags.string({
+      summary: "The file that holds EVREG_ENCRYPTION_KEY.",
+      helpValue: "FILE",
+    }),
+    program: Flags.string({
+      summary: "Where evreg is installed, if not where it runs from now.",
+      helpValue: "FILE",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(Systemd);
+    const { host, port, user, data, program } = flags;
+    if (data !== undefined && user === undefined) {
+      throw usageError(
+        "--data needs --user: a user that exists only while the server runs can own no folder.",
+      );
+    }
+    if (user !== undefined && !/^[A-Za-z_][\w-]*$/.test(user)) {
+      throw usageError(`--user: ${JSON.stringify(user)} is no name of a user.`);
+    }
+    if (port !== undefined && port > 65_535) throw usageError("--port takes a number up to 65535.");
+    const words = definedOnly({ host: host === undefined ? undefined : plain("--host", host), port });
+    const paths = definedOnly({
+      data: path("--data", data),
+      config: path("--config", flags.config),
+      "encryption-key": path("--encryption-key", flags["encryption-key"]),
+      program: path("--program", program),
+    });
+    const installed = paths.program === undefined ? programWords() : [paths.program];
+    const unit = systemdUnit({
+      asked: `service systemd${flagWords({ ...words, ...definedOnly({ user }), ...paths })}`,
+      program: installed,
+      words: Object.entries(words).flatMap(([name, value]) => [`--${name}`, String(value)]),
+      user,
+      data: paths.data,
+      config: paths.config,
+      encryptionKey: paths["encryption-key"],
+      hasLowPort: port !== undefined && port > 0 && port < 1_024,
+      shutdownGraceMs: defaultConfig("").shutdownGraceMs,
+    });
+    const { format } = this.outputFor(flags);
+    if (format === "table") await writeOut(unit);
+    else await this.outputFor(flags).document({ data: unit });
+    const hidden = installed.find(isHidden);
+    if (hidden !== undefined) {
+      warn(hidden, "Put evreg elsewhere, such as /usr/local/bin, and name it with --program.");
+    }
+    if (paths.data !== undefined && isHidden(paths.data)) {
+      warn(paths.data, "Name a folder elsewhere with --data, such as /srv/evreg.");
+    }
+    return EXIT.done;
+  }
+}
+
+function isHidden(file: string): boolean {
+  return /^\/(?:home|root|run\/user|tmp|var\/tmp)(?:\/|$)/.test(file);
+}
+
+function warn(file: string, remedy: string): void {
+  note(
+    `Warning: ${escapeControl(file)} cannot be seen by the service, which has no homes and a /tmp of its own. ${remedy}`,
+  );
+}
+
+function path(flag: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : resolve(plain(flag, name));
+}
+
+/** A line break would begin another setting. */
+function plain(flag: string, value: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  if (value === "" || /[\u0000-\u001f\u007f]/.test(value)) {
+    throw usageError(`${flag}: ${JSON.stringify(value)} cannot be meant.`);
+  }
+  return value;
+}
+
+export interface UnitOptions {
+  /** The words that print this unit, as they are typed behind `evreg`; without line breaks. */
+  readonly asked: string;
+  /** The command line's first words: the program, as absolute paths. */
+  readonly program: readonly string[];
+  /** Further words for `serve`. */
+  readonly words: readonly string[];
+  /** Who runs it; a user made for the time it runs when absent. */
+  readonly user: string | undefined;
+  /** The data folder; `/var/lib/evreg`, which systemd makes, when absent. */
+  readonly data: string | undefined;
+  /** The configuration file, read by systemd, so that only root need be able to. */
+  readonly config: string | undefined;
+  /** The file with the encryption key, in the same way. */
+  readonly encryptionKey: string | undefined;
+  /** Whether a port below 1024 is listened at, which takes a right of its own. */
+  readonly hasLowPort: boolean;
+  /** For a stop in order; systemd must wait longer. */
+  readonly shutdownGraceMs: number;
+}
+
+/** What an evreg server needs of the system, and nothing else of it. */
+const HARDENING: readonly string[] = [
+  "NoNewPrivileges=yes",
+  "PrivateTmp=yes",
+  "PrivateDevices=yes",
+  "ProtectSystem=strict",
+  "ProtectHome=yes",
+  "ProtectProc=invisible",
+  "ProtectClock=yes",
+  "ProtectHostname=yes",
+  "ProtectControlGroups=yes",
+  "ProtectKernelLogs=yes",
+  "ProtectKernelModules=yes",
+  "ProtectKernelTunables=yes",
+  "RestrictNamespaces=yes",
+  "RestrictRealtime=yes",
+  "RestrictSUIDSGID=yes",
+  "LockPersonality=yes",
+  "RemoveIPC=yes",
+  "# AF_NETLINK: to know this machine's own addresses, which nothing is delivered to.",
+  "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK",
+  "SystemCallArchitectures=native",
+  "SystemCallFilter=@system-service",
+  "SystemCallFilter=~@privileged @resources",
+  "SystemCallErrorNumber=EPERM",
+  "# MemoryDenyWriteExecute= is left out: the program is compiled while it runs.",
+];
+
+const STOP_MARGIN_S = 20;
+
+/** A unit file that `systemd-analyze verify` takes. */
+export function systemdUnit(options: UnitOptions): string {
+  const { asked, user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
+  const credentials = [
+    ...(config === undefined ? [] : [`LoadCredential=config.yaml:${escaped(config)}`]),
+    ...(encryptionKey === undefined
+      ? []
+      : [
+          `LoadCredential=encryption-key:${escaped(encryptionKey)}`,
+          "Environment=EVREG_ENCRYPTION_KEY_FILE=%d/encryption-key",
+        ]),
+  ];
+  const folder = data ?? "/var/lib/evreg";
+  return `${[
+    "# Install it, as root:",
+    `#   evreg ${asked} > /etc/systemd/system/evreg.service`,
+    "#   systemctl daemon-reload && systemctl enable --now evreg",
+    "# Its log: journalctl -u evreg. Commands act on it, as root, with:",
+    `#   evreg doctor --data ${folder}`,
+    "[Unit]",
+    "Description=evreg: event registry and webhook delivery",
+    "Wants=network-online.target",
+    "After=network-online.target",
+    "",
+    "[Service]",
+    "Type=exec",
+    `ExecStart=${commandLine(options)}`,
+    "ExecReload=/bin/kill -HUP $MAINPID",
+    "Restart=on-failure",
+    "RestartSec=2s",
+    "# A stop finishes what is under way; the server itself decides how long that may take.",
+    `TimeoutStopSec=${Math.ceil(shutdownGraceMs / 1_000) + STOP_MARGIN_S}s`,
+    "KillMode=mixed",
+    "# A connection for each caller and for each delivery under way.",
+    "LimitNOFILE=65536",
+    "",
+    ...(user === undefined ? ["DynamicUser=yes"] : [`User=${user}`]),
+    ...(data === undefined
+      ? ["StateDirectory=evreg", "StateDirectoryMode=0700"]
+      : [`ReadWritePaths=${quoted(data)}`]),
+    "# Where the single executable keeps the part of it that the system must load from a file.",
+    "CacheDirectory=evreg",
+    "CacheDirectoryMode=0700",
+    "UMask=0077",
+    ...credentials,
+    "",
+    ...HARDENING,
+    `CapabilityBoundingSet=${hasLowPort ? "CAP_NET_BIND_SERVICE" : ""}`,
+    `AmbientCapabilities=${hasLowPort ? "CAP_NET_BIND_SERVICE" : ""}`,
+    "",
+    "[Install]",
+    "WantedBy=multi-user.target",
+  ].join("\n")}\n`;
+}
+
+function commandLine({ program, words, data, config }: UnitOptions): string {
+  const all = [...program, "serve", ...words, ...(data === undefined ? [] : ["--data", data])];
+  const given = all.map(quoted);
+  // Not quoted: systemd puts the folder's name in the place of %d.
+  return [...given, ...(config === undefined ? [] : ["--config", "%d/config.yaml"])].join(" ");
+}
+
+/** A word of a command line, as it is. */
+function quoted(word: string): string {
+  const text = escaped(word).replaceAll("$", "$$$$");
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+/** `%` begins a specifier everywhere in a unit. */
+function escaped(text: string): string {
+  return text.replaceAll("%", "%%");
+}

@@ -1,0 +1,135 @@
+import { Flags } from "@oclif/core";
+import { TargetCommand } from "../cli/base-command.ts";
+import { definedOnly, expiry, rowidArg, textArg } from "../cli/flags.ts";
+import { note } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
+import type { Evreg } from "../evreg.ts";
+import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKEN_LIST, TOKEN_RECORD } from "../resources/tokens.ts";
+import { systemClock } from "../runtime/clock.ts";
+
+export class TokensList extends TargetCommand {
+  static override aliases = ["tokens"];
+  static override summary = "List the tokens, without the tokens themselves.";
+  static override description =
+    "LAST USED is noted at most once a minute for each token, so it can lag by that much; never is a token that has not been used. What a token may do it tells itself: evreg whoami --token-file FILE.";
+  static override examples = ["<%= config.bin %> tokens"];
+
+  async run(): Promise<number> {
+    const { flags } = await this.parse(TokensList);
+    const answer = await this.withTarget(flags, (evreg) => evreg.tokens.list());
+    await this.outputFor(flags).list(
+      answer,
+      TOKEN_LIST,
+      `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
+    );
+    return EXIT.done;
+  }
+}
+
+export class TokensCreate extends TargetCommand {
+  static override summary = "Create a token. It is printed once, here.";
+  static override description = `A token may do what its scopes name and nothing else; admin alone holds the other three.
+
+${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
+
+A scope can be limited to one application, such as publish:shop. admin:shop may then do all that is done with the actions, events, subscriptions and deliveries of shop, breaking changes of a schema included; tokens, backup and doctor need admin, and metrics read, without a limit.`;
+  static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
+  static override examples = [
+    "<%= config.bin %> tokens create shop --scope publish:shop --expires 90d",
+    {
+      description: "Two scopes, into a file for --token-file",
+      command:
+        "<%= config.bin %> tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
+    },
+  ];
+  static override args = { name: textArg("What the token is for, to recognise it by.") };
+  static override flags = {
+    scope: Flags.string({
+      summary: `What it may do: ${SCOPE_NAMES.join(", ")}, each alone or for one application, as publish:shop. Can be given more than once.`,
+      helpValue: "SCOPE",
+      parse: (text) => Promise.resolve(checkedScope(text)),
+      required: true,
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ",",
+    }),
+    expires: Flags.string({
+      summary: "When it ends: a time (ISO 8601), or from now on such as 12h or 90d; never when left out.",
+      helpValue: "TIME",
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(TokensCreate);
+    const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
+    const [answer, unknown] = await this.withTarget(
+      flags,
+      async (evreg) => {
+        const created = await evreg.tokens.create({
+          name: args.name,
+          scopes: flags.scope,
+          ...definedOnly({ expires_at }),
+        });
+        // A token may come before what it is for; that it was made must be told whatever happens here.
+        const missing = await unknownApplications(evreg, created.data.scopes).catch(() => []);
+        return [created, missing] as const;
+      },
+      // A folder that is only the default one would be made wherever this is typed, for a token that opens nothing.
+      { creates: flags.data !== undefined || Boolean(process.env["EVREG_DATA"]) ? "folder" : "data" },
+    );
+    const output = this.outputFor(flags);
+    await output.record(answer, NEW_TOKEN_RECORD);
+    for (const application of unknown) {
+      note(
+        `Warning: no action and no subscription has the application ${escapeControl(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
+      );
+    }
+    if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
+    return EXIT.done;
+  }
+}
+
+/** Checked here for a message that names the forms; the service checks it all the same. */
+function checkedScope(text: string): string {
+  if (parseScope(text) !== undefined) return text;
+  throw usageError(
+    `publish, read, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
+  );
+}
+
+/** The applications that scopes are limited to and that no action and no subscription has, so far as can be told. */
+async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Promise<string[]> {
+  const named = new Set<string>();
+  for (const scope of scopes) {
+    const application = parseScope(scope)?.application;
+    if (application !== undefined) named.add(application);
+  }
+  const unknown: string[] = [];
+  for (const application of named) {
+    if ((await evreg.actions.list({ application })).data.length > 0) continue;
+    if ((await evreg.subscriptions.list({ application })).data.length > 0) continue;
+    unknown.push(application);
+  }
+  return unknown;
+}
+
+export class TokensRevoke extends TargetCommand {
+  static override summary = "Revoke a token: from now on it opens nothing.";
+  static override examples = [
+    "<%= config.bin %> tokens revoke 2",
+    { description: "Find its number", command: "<%= config.bin %> tokens" },
+  ];
+  static override args = { id: rowidArg("token") };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(TokensRevoke);
+    const answer = await this.withTarget(flags, (evreg) => evreg.tokens.revoke(args.id));
+    const output = this.outputFor(flags);
+    await output.record(answer, TOKEN_RECORD);
+    if (output.format === "table") note("Revoked.");
+    return EXIT.done;
+  }
+}
