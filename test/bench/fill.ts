@@ -11,8 +11,8 @@ import { BATCH_ITEMS, payloadOf, SCHEMA } from "./workload.ts";
 
 // Works on a data folder that no server has, as a command does: what is published here waits for the next server.
 
-const { openLocal } = await built<typeof App>("app.js");
-const { defaultConfig } = await built<typeof Defaults>("config/defaults.js");
+const { openLocal } = await built<typeof App>("app/server.js");
+const { defaultConfig } = await built<typeof Defaults>("config/load.js");
 const { EvregError } = await built<typeof Errors>("domain/error.js");
 const { RawJson } = await built<typeof Json>("json/raw-json.js");
 const { silentLogger } = await built<typeof Logging>("runtime/logger.js");

@@ -5,7 +5,7 @@ import { answerCalls } from "./calls.ts";
 
 // The most that the engine takes: the rows of a batch, as JSON, straight into its tables, each batch durable.
 
-const { MIGRATIONS } = await built<typeof Migrations>("store/libsql/migrations.js");
+const { MIGRATIONS } = await built<typeof Migrations>("store/libsql/files/migrations.js");
 
 const PRAGMAS = [
   "PRAGMA locking_mode = EXCLUSIVE",
