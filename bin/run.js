@@ -7,13 +7,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const command = process.argv[2];
-if (command === "serve" || command === "publish") {
-  const { isBulk, limitBulkHeap, limitServerHeap } = await import("../dist/runtime/heap.js");
-  if (command === "serve") limitServerHeap();
-  else if (isBulk(process.argv.slice(2))) limitBulkHeap();
-}
-
 // Node's default place for compiled code is a fixed name in the shared /tmp, where another user could have put some first.
 // Whoever can write to the place decides what runs here: so it is this user's, and nobody else enters it, whatever the umask.
 try {

@@ -8,10 +8,6 @@ import type { PackageFiles } from "../../src/cli/plugin.ts";
 
 /** The program as the executable starts it. What it reads is all inside. */
 export async function runExecutable(files: PackageFiles): Promise<void> {
-  if (process.argv[2] === "serve" || process.argv[2] === "publish") {
-    const { isBulk, limitServerMemory } = await import("../../src/runtime/heap.ts");
-    if (process.argv[2] === "serve" || isBulk(process.argv.slice(2))) limitServerMemory();
-  }
   setEnvironmentData(ADDON_FOLDERS, addonFolders());
   const [{ main }, { pluginOf }, { COMMANDS }] = await Promise.all([
     import("../../src/cli/main.ts"),

@@ -6,7 +6,7 @@ import { hashToken, LOCAL_OWNER } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Listeners } from "../http/server.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
-import { shrinkHeap, threadCpuMs, watchRest } from "../runtime/heap.ts";
+import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
 import { folderWarning, noteOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
@@ -136,10 +136,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     loop.start(clock.now());
     retention?.start();
     replays.start();
-    const endRest = watchRest({ clock, cpuMs: threadCpuMs, tidy: shrinkHeap });
+    const endIdleChecks = onIdle({ clock, cpuMs: threadCpuMs, compact: compactHeap });
 
     const stop = async (): Promise<void> => {
-      endRest();
+      endIdleChecks();
       loop.stop();
       ending.abort(
         new EvregError(

@@ -51,9 +51,10 @@ export class Serve extends ConfigCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Serve);
     const { config, places, file } = await readSettings(flags);
-    const [{ createLogger }, { listenForStop }, { startServer }] = await Promise.all([
+    const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
       import("../runtime/pino-logger.ts"),
       import("../runtime/process.ts"),
+      import("../runtime/heap.ts"),
       import("../app/server.ts"),
     ]);
     const { dev } = flags;
@@ -72,6 +73,7 @@ export class Serve extends ConfigCommand {
       Date.now,
       isAtTerminal ? undefined : ["SIGINT", "SIGTERM"],
     );
+    boundServerHeap();
     let reload: (() => Promise<void>) | undefined;
     if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
     const { version } = this.config;

@@ -1,7 +1,6 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { SERVER_ENVIRONMENT, SERVER_HEAP } from "../../src/runtime/heap.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Child, childOf } from "./child.ts";
@@ -41,14 +40,13 @@ export function serveArgs(
 }
 
 export function serveEnv({ compileCache }: ServerPlace): NodeJS.ProcessEnv {
-  return cleanEnv({ NODE_COMPILE_CACHE: compileCache, ...SERVER_ENVIRONMENT });
+  return cleanEnv({ NODE_COMPILE_CACHE: compileCache });
 }
 
 export async function startServer(place: ServerPlace): Promise<BenchServer> {
   const log = openSync(place.logFile, "a");
   const probe = plainProbe(join(dirname(place.compileCache), "probe"));
-  // With what `bin/run.js` would start itself again for, as the channel to the probe would be lost by it.
-  const child = childOf<ProbeCalls>(serveArgs(place, 0, [...SERVER_HEAP, "--import", probe]), {
+  const child = childOf<ProbeCalls>(serveArgs(place, 0, ["--import", probe]), {
     stdio: ["ignore", log, log, "ipc"],
     env: serveEnv(place),
   });

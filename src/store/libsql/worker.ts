@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import type { CommitReport } from "../health.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { shrinkHeap, threadCpuMs, watchRest } from "../../runtime/heap.ts";
+import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { keepServiceActions } from "./catalog/actions.ts";
 import { forgetPreviousSecrets } from "./catalog/credentials.ts";
 import { isAllSealed, sealBlocks } from "./events/counts.ts";
@@ -74,11 +74,11 @@ function start(): void {
     take(message);
     serve(connection);
   });
-  const tidy = (): void => {
+  const compact = (): void => {
     connection.read.run("PRAGMA shrink_memory");
-    shrinkHeap();
+    compactHeap();
   };
-  watchRest({ clock: systemClock, cpuMs: threadCpuMs, tidy });
+  onIdle({ clock: systemClock, cpuMs: threadCpuMs, compact });
 }
 
 function prepare(connection: Connection): OpenReport {

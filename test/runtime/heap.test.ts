@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { onIdle } from "../../src/runtime/heap.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+test("compacts once after work, and not during it", async () => {
+  const clock = new ManualClock();
+  let cpuMs = 400;
+  let compacted = 0;
+  const stop = onIdle({
+    clock,
+    cpuMs: () => cpuMs,
+    compact: () => {
+      compacted += 1;
+      // Compacting is work for the processor, but calls for no other.
+      cpuMs += 300;
+    },
+  });
+  const seconds = async (count: number, msPerSecond: number): Promise<void> => {
+    for (let second = 0; second < count; second += 1) {
+      cpuMs += msPerSecond;
+      await clock.advance(1_000);
+    }
+  };
+
+  await seconds(4, 1);
+  expect(compacted).toBe(0);
+  await seconds(1, 1);
+  expect(compacted).toBe(1);
+  await seconds(60, 1);
+  expect(compacted).toBe(1);
+  await seconds(30, 500);
+  expect(compacted).toBe(1);
+  await seconds(10, 1);
+  expect(compacted).toBe(2);
+  // Light work that never ends, and heavy work.
+  await seconds(290, 200);
+  expect(compacted).toBe(2);
+  await seconds(310, 200);
+  expect(compacted).toBe(4);
+  await seconds(1_000, 900);
+  expect(compacted).toBe(4);
+  await seconds(5, 200);
+  expect(compacted).toBe(5);
+  await seconds(2, 500);
+  stop();
+  await seconds(60, 1);
+  expect(compacted).toBe(5);
+});
+
+test("the heap of a server shrinks when it is compacted, once the server has started", () => {
+  const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", SHRINKING], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [filled, without, shrunk] = JSON.parse(printed) as [number, number, number];
+  expect(without).toBeGreaterThan(filled * 0.9);
+  expect(shrunk).toBeLessThan(filled * 0.5);
+});
+
+/** Prints the heap in use: full of garbage, after `compactHeap` before the options are set, and after. */
+const SHRINKING = `
+  import { setTimeout as sleep } from "node:timers/promises";
+  import { boundServerHeap, compactHeap } from ${JSON.stringify(new URL("../../src/runtime/heap.ts", import.meta.url).href)};
+  const used = () => process.memoryUsage().heapUsed;
+  let garbage = Array.from({ length: 400_000 }, (_, at) => ({ at, text: "x" + at }));
+  const sizes = [used()];
+  garbage = undefined;
+  compactHeap();
+  sizes.push(used());
+  boundServerHeap();
+  await sleep(3_200);
+  compactHeap();
+  sizes.push(used());
+  console.log(JSON.stringify(sizes));
+`;
