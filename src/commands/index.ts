@@ -4,7 +4,7 @@ import type { CommandLoaders } from "../cli/plugin.ts";
 export const COMMANDS: CommandLoaders = {
   apply: async () => (await import("./registry.ts")).Apply,
   backup: async () => (await import("./data.ts")).Backup,
-  complete: async () => (await import("./shell.ts")).Complete,
+  complete: async () => (await import("./complete.ts")).Complete,
   completion: async () => (await import("./shell.ts")).Completion,
   doctor: async () => (await import("./diagnostics.ts")).Doctor,
   export: async () => (await import("./registry.ts")).Export,
