@@ -2,6 +2,10 @@ import { Contexts } from "../config/contexts.ts";
 import { loadConfig } from "../config/load.ts";
 import { isReservedName } from "../domain/names.ts";
 import type { Evreg } from "../evreg.ts";
+import { ACTIONS } from "../resources/actions.ts";
+import { REPLAYS } from "../resources/replays.ts";
+import { SUBSCRIPTIONS } from "../resources/subscriptions.ts";
+import { TOKENS } from "../resources/tokens.ts";
 import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
 import { serverFor, tokenIn } from "./target/target.ts";
 
@@ -56,40 +60,17 @@ export async function candidatesFor(
 /** What the server has of each kind. They throw as the port does. */
 const NAMES: Readonly<Record<Exclude<NameKind, "context">, (evreg: Evreg) => Promise<readonly Candidate[]>>> =
   {
-    action: async (evreg) => {
-      const { data } = await evreg.actions.list();
-      return data.map(({ action, application }) => ({ value: action, about: application }));
-    },
+    action: async (evreg) => (await evreg.actions.list()).data.map(ACTIONS.label),
     successor: async (evreg) => {
       const { data } = await evreg.actions.list();
-      return data
-        .filter(({ action, retired }) => !retired && !isReservedName(action))
-        .map(({ action, application }) => ({ value: action, about: application }));
+      return data.filter(({ action, retired }) => !retired && !isReservedName(action)).map(ACTIONS.label);
     },
     application: async (evreg) => {
       const [actions, subscriptions] = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
       const names = [...actions.data, ...subscriptions.data].map(({ application }) => application);
       return [...new Set(names)].toSorted().map((value) => ({ value }));
     },
-    subscription: async (evreg) => {
-      const { data } = await evreg.subscriptions.list();
-      return data.map(({ rowid, application, subscription, action }) => ({
-        value: String(rowid),
-        about: `${application}/${subscription} ${action}`,
-      }));
-    },
-    replay: async (evreg) => {
-      const { data } = await evreg.replays.list();
-      return data.map(({ rowid, status, application, subscription }) => ({
-        value: String(rowid),
-        about: `${application}/${subscription} ${status}`,
-      }));
-    },
-    token: async (evreg) => {
-      const { data } = await evreg.tokens.list();
-      return data.map(({ rowid, name, scopes }) => ({
-        value: String(rowid),
-        about: `${name} ${scopes.join(" ")}`,
-      }));
-    },
+    subscription: async (evreg) => (await evreg.subscriptions.list()).data.map(SUBSCRIPTIONS.label),
+    replay: async (evreg) => (await evreg.replays.list()).data.map(REPLAYS.label),
+    token: async (evreg) => (await evreg.tokens.list()).data.map(TOKENS.label),
   };

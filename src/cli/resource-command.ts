@@ -1,41 +1,117 @@
-import { Flags } from "@oclif/core";
-import { ACTION_CHANGED } from "../resources/actions.ts";
-import { TargetCommand } from "./base-command.ts";
-import { definedOnly, textArg } from "./flags.ts";
+import type { Command, Interfaces } from "@oclif/core";
+import type { Answer, Evreg } from "../evreg.ts";
+import type { Resource } from "../resources/resource.ts";
+import { emptyListHint, TargetCommand } from "./base-command.ts";
+import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
 import { note, type Output, type OutputFormat } from "./io/output.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
+import type { Target } from "./target/target.ts";
 import { EXIT, usageError } from "./usage-errors.ts";
 
-/** @param undone what `--undo` does */
-export function endFlags(undone: string) {
-  return {
-    successor: Flags.string({
-      summary: "The action to publish to instead.",
-      helpValue: "NAME",
-      exclusive: ["undo"],
-    }),
-    undo: Flags.boolean({ summary: undone }),
-  };
+/** What help shows of a command. */
+export interface About {
+  readonly summary: string;
+  readonly description?: string;
+  readonly usage?: string;
+  readonly examples: Command.Example[];
 }
 
-/**
- * A command that ends an action, in part or wholly, and takes that back with `--undo`. It names its arguments and flags
- * again, as oclif reads only those that are a command's own.
- */
-export abstract class EndActionCommand extends TargetCommand {
-  static override args = { name: textArg("Name of the action.") };
-  static override flags = endFlags("Not ended any more.");
+interface RecordOptions<T> extends About {
+  /** What else there is to tell. */
+  readonly after?: (evreg: Evreg, record: T, output: Output) => Promise<void> | void;
+}
 
-  /** The setting of the action that it turns on. */
-  protected abstract readonly setting: "deprecated" | "retired";
+type RecordOperation = "get" | "cancel" | "retry" | "skip" | "revoke";
 
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(this.ctor as typeof EndActionCommand);
-    const change = { [this.setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
-    const answer = await this.withTarget(flags, (evreg) => evreg.actions.update(args.name, change));
-    await this.outputFor(flags).record(answer, ACTION_CHANGED);
-    return EXIT.done;
+/** A command that does one thing with one record, named by its number or name, and shows it. */
+export function recordCommand<T>(
+  resource: Resource<T>,
+  operation: RecordOperation,
+  { after, ...about }: RecordOptions<T>,
+): Command.Class {
+  const { noun, plural } = resource;
+  const args = noun === "action" ? { name: textArg("Name of the action.") } : { id: rowidArg(noun) };
+  class RecordCommand extends TargetCommand {
+    static override args: Interfaces.ArgInput = args;
+
+    async run(): Promise<number> {
+      const { args: typed, flags } = await this.parse(RecordCommand);
+      const output = this.outputFor(flags);
+      await this.withTarget(flags, async (evreg) => {
+        const port = evreg[plural] as unknown as Record<
+          RecordOperation,
+          (key: unknown) => Promise<Answer<T>>
+        >;
+        const answer = await port[operation](typed["id"] ?? typed["name"]);
+        await output.record(answer, resource.record);
+        await after?.(evreg, answer.data, output);
+      });
+      return EXIT.done;
+    }
   }
+  return Object.assign(RecordCommand, about);
+}
+
+interface ListOptions<T> extends About {
+  /** Their values are the query. */
+  readonly flags?: Interfaces.FlagInput;
+  /** Records of a page; where absent, a listing says nothing of further pages. */
+  readonly pageSize?: number;
+  /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
+  readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
+  /** What else there is to tell a person. */
+  readonly after?: (evreg: Evreg, records: readonly T[]) => Promise<void>;
+}
+
+/** The command that lists the records of one noun; the noun alone is its other name. */
+export function listCommand<T extends { readonly rowid: number }>(
+  resource: Resource<T>,
+  { flags = {}, pageSize, none, after, ...about }: ListOptions<T>,
+): Command.Class {
+  const { noun, plural } = resource;
+  class ListCommand extends TargetCommand {
+    static override aliases = [plural];
+    static override flags: Interfaces.FlagInput = flags;
+
+    async run(): Promise<number> {
+      const { flags: typed } = await this.parse(ListCommand);
+      checkAllFlag(typed);
+      const { all, ...query } = definedOnly(
+        Object.fromEntries(Object.keys(flags).map((name) => [name, typed[name] as unknown])),
+      );
+      const output = this.outputFor(typed);
+      await this.withTarget(typed, async (evreg, target) => {
+        const port = evreg[plural] as unknown as {
+          list: (query: object) => Promise<Answer<readonly T[]>>;
+        };
+        const read = (next: object) => port.list({ ...query, ...next });
+        if (all === true) return printAllPages(read, output, query["after"] as number | undefined);
+        const answer = await read({});
+        const records = answer.data;
+        await output.list(answer, resource.list, async () => {
+          if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
+          return none === undefined ? resource.none() : none(evreg, target);
+        });
+        if (pageSize !== undefined) {
+          const hasMore = async (last: number) => (await read({ limit: 1, after: last })).data.length > 0;
+          const { limit = pageSize } = query as { limit?: number };
+          const page = { command: plural, flags: typed, nouns: [noun, plural] as const, records };
+          await notePagination({ ...page, limit, hasMore }, output);
+        }
+        if (output.format === "table") await after?.(evreg, records);
+      });
+      return EXIT.done;
+    }
+  }
+  return Object.assign(ListCommand, about);
+}
+
+/** For a listing that is read a page at a time. */
+export function pageFlags({ noun, plural }: Pick<Resource<never>, "noun" | "plural">) {
+  return {
+    limit: numberFlag(`${plural[0]!.toUpperCase()}${plural.slice(1)} to list, 1 to 500 (default 50).`),
+    after: numberFlag(`Go on behind this ${noun}.`, { helpValue: "ID" }),
+  };
 }
 
 interface Page {

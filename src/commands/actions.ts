@@ -1,60 +1,36 @@
-import { Flags } from "@oclif/core";
+import { type Command, Flags } from "@oclif/core";
 import { isDeepStrictEqual } from "node:util";
 import { TargetCommand } from "../cli/base-command.ts";
-import { againstFlag, definedOnly, hasFilters, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
+import { againstFlag, definedOnly, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
-import { EndActionCommand, endFlags } from "../cli/resource-command.ts";
+import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
-import { ACTION_CHANGED, ACTION_LIST, ACTION_RECORD } from "../resources/actions.ts";
+import { ACTION_CHANGED, ACTIONS } from "../resources/actions.ts";
 
-export class ActionsList extends TargetCommand {
-  static override aliases = ["actions"];
-  static override usage = "<%= command.id %> [--application NAME]";
-  static override summary = "List the actions: what can be published, and by which schema.";
-  static override examples = [
+export const ActionsList = listCommand(ACTIONS, {
+  usage: "<%= command.id %> [--application NAME]",
+  summary: "List the actions: what can be published, and by which schema.",
+  examples: [
     { description: "All of them", command: "<%= config.bin %> actions" },
     { description: "Those of one application", command: "<%= config.bin %> actions list --application shop" },
     { description: "Their names only", command: "<%= config.bin %> actions --json | jq -r '.data[].action'" },
-  ];
-  static override flags = {
+  ],
+  flags: {
     application: Flags.string({ summary: "Only those this application owns.", helpValue: "NAME" }),
-  };
+  },
+});
 
-  async run(): Promise<number> {
-    const { flags } = await this.parse(ActionsList);
-    const query = definedOnly({ application: flags.application });
-    const answer = await this.withTarget(flags, (evreg) => evreg.actions.list(query));
-    await this.outputFor(flags).list(
-      answer,
-      ACTION_LIST,
-      hasFilters(query)
-        ? "No action matches."
-        : `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
-    );
-    return EXIT.done;
-  }
-}
-
-export class ActionsGet extends TargetCommand {
-  static override summary = "Show one action with its schema.";
-  static override examples = [
+export const ActionsGet = recordCommand(ACTIONS, "get", {
+  summary: "Show one action with its schema.",
+  examples: [
     "<%= config.bin %> actions get order.created",
     {
       description: "Its schema into a file, to edit it",
       command: "<%= config.bin %> actions get order.created --json | jq .data.schemata > schema.json",
     },
-  ];
-  static override args = { name: textArg("Name of the action.") };
-
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(ActionsGet);
-    const answer = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
-    await this.outputFor(flags).record(answer, ACTION_RECORD);
-    return EXIT.done;
-  }
-}
+  ],
+});
 
 export class ActionsCreate extends TargetCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
@@ -182,32 +158,48 @@ export class ActionsUpdate extends TargetCommand {
   }
 }
 
-export class ActionsDeprecate extends EndActionCommand {
-  static override usage = "actions deprecate NAME [--successor NAME | --undo]";
-  static override summary = "Tell publishers of an action to move on.";
-  static override description =
-    "Publishing goes on; each answer carries the header Deprecation and names the successor, and evreg publish tells it on stderr.";
-  static override examples = [
+export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any more.", {
+  usage: "actions deprecate NAME [--successor NAME | --undo]",
+  summary: "Tell publishers of an action to move on.",
+  description:
+    "Publishing goes on; each answer carries the header Deprecation and names the successor, and evreg publish tells it on stderr.",
+  examples: [
     "<%= config.bin %> actions deprecate order.created --successor order.created.v2",
     { description: "After all not", command: "<%= config.bin %> actions deprecate order.created --undo" },
-  ];
-  static override args = EndActionCommand.args;
-  static override flags = endFlags("Not deprecated any more.");
+  ],
+});
 
-  protected readonly setting = "deprecated";
-}
-
-export class ActionsRetire extends EndActionCommand {
-  static override usage = "actions retire NAME [--successor NAME | --undo]";
-  static override summary = "Take no more events of an action.";
-  static override description =
-    "Publishing is refused with 410 and the name of the successor; only what repeats the idempotency key of an event from before is answered with that event. Reading goes on, and so do its deliveries, replays and subscriptions.";
-  static override examples = [
+export const ActionsRetire = endCommand("retired", "Take events again.", {
+  usage: "actions retire NAME [--successor NAME | --undo]",
+  summary: "Take no more events of an action.",
+  description:
+    "Publishing is refused with 410 and the name of the successor; only what repeats the idempotency key of an event from before is answered with that event. Reading goes on, and so do its deliveries, replays and subscriptions.",
+  examples: [
     "<%= config.bin %> actions retire order.created --successor order.created.v2",
     { description: "After all not", command: "<%= config.bin %> actions retire order.created --undo" },
-  ];
-  static override args = EndActionCommand.args;
-  static override flags = endFlags("Take events again.");
+  ],
+});
 
-  protected readonly setting = "retired";
+/** A command that ends an action, in part or wholly. @param undone what `--undo` does */
+function endCommand(setting: "deprecated" | "retired", undone: string, about: About): Command.Class {
+  class EndCommand extends TargetCommand {
+    static override args = { name: textArg("Name of the action.") };
+    static override flags = {
+      successor: Flags.string({
+        summary: "The action to publish to instead.",
+        helpValue: "NAME",
+        exclusive: ["undo"],
+      }),
+      undo: Flags.boolean({ summary: undone }),
+    };
+
+    async run(): Promise<number> {
+      const { args, flags } = await this.parse(EndCommand);
+      const change = { [setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
+      const answer = await this.withTarget(flags, (evreg) => evreg.actions.update(args.name, change));
+      await this.outputFor(flags).record(answer, ACTION_CHANGED);
+      return EXIT.done;
+    }
+  }
+  return Object.assign(EndCommand, about);
 }

@@ -2,12 +2,12 @@ import { Flags } from "@oclif/core";
 import { emptyListHint, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, timeFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
-import { checkAllFlag, notePagination, printAllPages } from "../cli/resource-command.ts";
+import { checkAllFlag, notePagination, printAllPages, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import { EVENT_LIMITS, type EventQuery, type PageMeta } from "../domain/event.ts";
-import { DELIVERY_LIST } from "../resources/deliveries.ts";
-import { EVENT_LIST, EVENT_RECORD } from "../resources/events.ts";
+import { DELIVERIES } from "../resources/deliveries.ts";
+import { EVENTS } from "../resources/events.ts";
 
 export class EventsList extends TargetCommand {
   static override aliases = ["events"];
@@ -60,8 +60,8 @@ export class EventsList extends TargetCommand {
       const beyond = pastTheLastPage({ page, limit, total: answer.meta.total });
       const empty = hasFilters(query)
         ? async () => beyond ?? (await emptyListHint("No event matches.", evreg, query))
-        : `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`;
-      await output.list(answer, EVENT_LIST, empty);
+        : EVENTS.none();
+      await output.list(answer, EVENTS.list, empty);
       const hasMore = async (last: number): Promise<boolean> => {
         const { page: _, ...rest } = query;
         return (await evreg.events.list({ ...rest, limit: 1, after: last })).data.length > 0;
@@ -101,18 +101,10 @@ function pastTheLastPage({
   return `There is no page ${page}: of ${total.toLocaleString("en")} events the last is --page ${last}.`;
 }
 
-export class EventsGet extends TargetCommand {
-  static override summary = "Show one event with its payload, as it was published.";
-  static override examples = ["<%= config.bin %> events get 42", "<%= config.bin %> events get 42 --json"];
-  static override args = { id: rowidArg("event") };
-
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(EventsGet);
-    const answer = await this.withTarget(flags, (evreg) => evreg.events.get(args.id));
-    await this.outputFor(flags).record(answer, EVENT_RECORD);
-    return EXIT.done;
-  }
-}
+export const EventsGet = recordCommand(EVENTS, "get", {
+  summary: "Show one event with its payload, as it was published.",
+  examples: ["<%= config.bin %> events get 42", "<%= config.bin %> events get 42 --json"],
+});
 
 export class EventsDeliveries extends TargetCommand {
   static override summary = "Show where one event went: its delivery to each subscription.";
@@ -130,7 +122,7 @@ export class EventsDeliveries extends TargetCommand {
     const answer = await this.withTarget(flags, (evreg) => evreg.events.deliveries(args.id));
     await this.outputFor(flags).list(
       answer,
-      DELIVERY_LIST,
+      DELIVERIES.list,
       `No delivery of event ${args.id} to be seen: its action had no active subscription when it was published, or none that this token may read.`,
     );
     return EXIT.done;

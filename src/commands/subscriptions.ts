@@ -1,57 +1,36 @@
 import { Flags } from "@oclif/core";
-import { emptyListHint, TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, durationFlagMs, hasFilters, numberFlag, rowidArg, timeFlag } from "../cli/flags.ts";
+import { TargetCommand } from "../cli/base-command.ts";
+import { definedOnly, durationFlagMs, numberFlag, rowidArg, timeFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { runReplay } from "../cli/publish/wait.ts";
+import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
-import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
-import {
-  NEW_SUBSCRIPTION_RECORD,
-  SUBSCRIPTION_LIST,
-  SUBSCRIPTION_RECORD,
-} from "../resources/subscriptions.ts";
+import { NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
-export class SubscriptionsList extends TargetCommand {
-  static override aliases = ["subscriptions"];
-  static override usage = "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]";
-  static override summary = "List the subscriptions: who gets which events, and where.";
-  static override examples = [
+export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
+  usage: "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]",
+  summary: "List the subscriptions: who gets which events, and where.",
+  examples: [
     "<%= config.bin %> subscriptions",
     {
       description: "The paused ones of an application",
       command: "<%= config.bin %> subscriptions list --application billing --no-active",
     },
-  ];
-  static override flags = {
+  ],
+  flags: {
     application: Flags.string({ summary: "Only those of this application.", helpValue: "NAME" }),
     action: Flags.string({ summary: "Only those to this action.", helpValue: "NAME" }),
     active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
-  };
-
-  async run(): Promise<number> {
-    const { flags } = await this.parse(SubscriptionsList);
-    const { application, action, active } = flags;
-    const query = definedOnly({ application, action, active });
-    await this.withTarget(flags, async (evreg, { kind }) => {
-      await this.outputFor(flags).list(
-        await evreg.subscriptions.list(query),
-        SUBSCRIPTION_LIST,
-        hasFilters(query)
-          ? () => emptyListHint("No subscription matches.", evreg, query)
-          : async () =>
-              `No subscriptions yet${kind === "remote" && (await isLimited(evreg)) ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
-      );
-    });
-    return EXIT.done;
-  }
-}
+  },
+  none: async (evreg, { kind }) => SUBSCRIPTIONS.none(kind === "remote" && (await isLimited(evreg))),
+});
 
 /** Whether a token may read only what is of some applications. */
 async function isLimited(evreg: Evreg): Promise<boolean> {
@@ -59,18 +38,10 @@ async function isLimited(evreg: Evreg): Promise<boolean> {
   return !data.scopes.some((scope) => scope === "read" || scope === "admin");
 }
 
-export class SubscriptionsGet extends TargetCommand {
-  static override summary = "Show one subscription.";
-  static override examples = ["<%= config.bin %> subscriptions get 3"];
-  static override args = { id: rowidArg("subscription") };
-
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(SubscriptionsGet);
-    const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.get(args.id));
-    await this.outputFor(flags).record(answer, SUBSCRIPTION_RECORD);
-    return EXIT.done;
-  }
-}
+export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
+  summary: "Show one subscription.",
+  examples: ["<%= config.bin %> subscriptions get 3"],
+});
 
 export class SubscriptionsCreate extends TargetCommand {
   static override summary = "Subscribe a webhook handler to an action.";
@@ -195,7 +166,7 @@ export class SubscriptionsUpdate extends TargetCommand {
     }
     const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.update(args.id, change));
     const output = this.outputFor(flags);
-    await output.record(answer, SUBSCRIPTION_RECORD);
+    await output.record(answer, SUBSCRIPTIONS.record);
     this.printWarnings(answer.meta, output);
     return EXIT.done;
   }
@@ -224,7 +195,7 @@ export class SubscriptionsDelete extends TargetCommand {
       return answer === "no" ? EXIT.failed : EXIT.interrupted;
     }
     const output = this.outputFor(flags);
-    await output.record(answer, SUBSCRIPTION_RECORD);
+    await output.record(answer, SUBSCRIPTIONS.record);
     if (output.format === "table") note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
     return EXIT.done;
   }

@@ -1,33 +1,22 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, expiry, rowidArg, textArg } from "../cli/flags.ts";
+import { definedOnly, expiry, textArg } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
+import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKEN_LIST, TOKEN_RECORD } from "../resources/tokens.ts";
+import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../resources/tokens.ts";
 import { systemClock } from "../runtime/clock.ts";
 
-export class TokensList extends TargetCommand {
-  static override aliases = ["tokens"];
-  static override summary = "List the tokens, without the tokens themselves.";
-  static override description =
-    "LAST USED is noted at most once a minute for each token, so it can lag by that much; never is a token that has not been used. What a token may do it tells itself: evreg whoami --token-file FILE.";
-  static override examples = ["<%= config.bin %> tokens"];
-
-  async run(): Promise<number> {
-    const { flags } = await this.parse(TokensList);
-    const answer = await this.withTarget(flags, (evreg) => evreg.tokens.list());
-    await this.outputFor(flags).list(
-      answer,
-      TOKEN_LIST,
-      `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
-    );
-    return EXIT.done;
-  }
-}
+export const TokensList = listCommand(TOKENS, {
+  summary: "List the tokens, without the tokens themselves.",
+  description:
+    "LAST USED is noted at most once a minute for each token, so it can lag by that much; never is a token that has not been used. What a token may do it tells itself: evreg whoami --token-file FILE.",
+  examples: ["<%= config.bin %> tokens"],
+});
 
 export class TokensCreate extends TargetCommand {
   static override summary = "Create a token. It is printed once, here.";
@@ -116,20 +105,13 @@ async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Pro
   return unknown;
 }
 
-export class TokensRevoke extends TargetCommand {
-  static override summary = "Revoke a token: from now on it opens nothing.";
-  static override examples = [
+export const TokensRevoke = recordCommand(TOKENS, "revoke", {
+  summary: "Revoke a token: from now on it opens nothing.",
+  examples: [
     "<%= config.bin %> tokens revoke 2",
     { description: "Find its number", command: "<%= config.bin %> tokens" },
-  ];
-  static override args = { id: rowidArg("token") };
-
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(TokensRevoke);
-    const answer = await this.withTarget(flags, (evreg) => evreg.tokens.revoke(args.id));
-    const output = this.outputFor(flags);
-    await output.record(answer, TOKEN_RECORD);
+  ],
+  after: (_evreg, _token, output) => {
     if (output.format === "table") note("Revoked.");
-    return EXIT.done;
-  }
-}
+  },
+});

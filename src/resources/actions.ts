@@ -1,31 +1,41 @@
 import type { Column } from "../cli/io/table.ts";
 import { escapeControlInJson, escapeControl } from "../cli/io/text.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import { type Action, type ActionRevision, actionState } from "../domain/action.ts";
 import type { Difference } from "../schema/pointers.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const ACTION_LIST: readonly Column<Action>[] = [
-  { title: "ACTION", value: (action) => action.action, shrinkTo: 16, keepWhole: true },
-  { title: "APPLICATION", value: (action) => action.application, shrinkTo: 8 },
-  { title: "REVISION", value: (action) => action.revision, align: "right" },
-  { title: "STATE", value: actionState, color: actionTone },
-  { title: "MODE", value: modeOf },
-  { title: "CREATED", value: (action) => action.timestamped, dropOrder: 1, time: true },
-];
+const FIELDS: Fields<Action> = {
+  action: "Action",
+  application: "Application",
+  rowid: "ID",
+  revision: "Revision",
+  deprecated: { title: "State", show: actionState, color: stateColor },
+  successor: "Successor",
+  compatibility: { title: "Mode", show: modeOf },
+  timestamped: "Created",
+  schemata: { title: "Schema", show: ({ schemata }) => JSON.stringify(schemata, null, 2), block: true },
+};
 
-export const ACTION_RECORD: readonly Column<Action>[] = [
-  { title: "Action", value: (action) => action.action },
-  { title: "Application", value: (action) => action.application },
-  { title: "ID", value: (action) => action.rowid },
-  { title: "Revision", value: (action) => action.revision },
-  { title: "State", value: actionState, color: actionTone },
-  { title: "Successor", value: (action) => action.successor ?? undefined },
-  { title: "Mode", value: modeOf },
-  { title: "Created", value: (action) => action.timestamped },
-  { title: "Schema", value: (action) => JSON.stringify(action.schemata, null, 2), block: true },
-];
+export const ACTIONS = {
+  noun: "action",
+  plural: "actions",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    action: { shrinkTo: 16, keepWhole: true },
+    application: { shrinkTo: 8 },
+    revision: { align: "right" },
+    deprecated: {},
+    compatibility: {},
+    timestamped: { dropOrder: 1, time: true },
+  }),
+  none: () =>
+    `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
+  label: ({ action, application }) => ({ value: action, about: application }),
+} satisfies Resource<Action>;
 
 /** Of one that was just made or changed, whose schema is in a file of the person's own. */
-export const ACTION_CHANGED = ACTION_RECORD.filter(({ block }) => block !== true);
+export const ACTION_CHANGED = ACTIONS.record.filter(({ block }) => block !== true);
 
 /** @param changes what each revision changed, by its number */
 export function revisionColumns(changes: ReadonlyMap<number, string>): readonly Column<ActionRevision>[] {
@@ -38,7 +48,7 @@ export function revisionColumns(changes: ReadonlyMap<number, string>): readonly 
   ];
 }
 
-function actionTone(action: Action): "green" | "yellow" | "dim" {
+function stateColor(action: Action): "green" | "yellow" | "dim" {
   return ({ active: "green", deprecated: "yellow", retired: "dim" } as const)[actionState(action)];
 }
 

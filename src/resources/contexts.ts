@@ -1,6 +1,6 @@
-import type { Column } from "../cli/io/table.ts";
 import type { Context } from "../config/contexts.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
+import { type Fields, listColumns, recordColumns } from "./resource.ts";
 
 /** A context as it is shown: never with its token. */
 export interface ContextShown {
@@ -14,19 +14,21 @@ export function shownContext({ name, url, token }: Context, inUse: string | unde
   return { name, url: withoutUserInfo(url), has_token: token !== undefined, in_use: name === inUse };
 }
 
-export const CONTEXT_LIST: readonly Column<ContextShown>[] = [
-  { title: "CONTEXT", value: ({ name }) => name, shrinkTo: 8 },
-  { title: "URL", value: ({ url }) => url, shrinkTo: 16 },
-  { title: "TOKEN", value: ({ has_token }) => (has_token ? "kept" : "none") },
-  { title: "IN USE", value: ({ in_use }) => (in_use ? "yes" : ""), color: () => "green" },
-];
+const FIELDS: Fields<ContextShown> = {
+  name: "Context",
+  url: "URL",
+  has_token: { title: "Token", show: ({ has_token }) => (has_token ? "kept" : "none") },
+  in_use: { title: "In use", show: ({ in_use }) => (in_use ? "yes" : "no") },
+};
 
-export const CONTEXT_RECORD: readonly Column<ContextShown>[] = [
-  { title: "Context", value: ({ name }) => name },
-  { title: "URL", value: ({ url }) => url },
-  { title: "Token", value: ({ has_token }) => (has_token ? "kept" : "none") },
-  { title: "In use", value: ({ in_use }) => (in_use ? "yes" : "no") },
-];
+export const CONTEXT_LIST = listColumns(FIELDS, {
+  name: { shrinkTo: 8 },
+  url: { shrinkTo: 16 },
+  has_token: {},
+  in_use: { value: ({ in_use }) => (in_use ? "yes" : ""), color: () => "green" },
+});
 
-/** Nothing is kept of it any more. */
+export const CONTEXT_RECORD = recordColumns(FIELDS);
+
+/** Nothing is stored of it any more. */
 export const REMOVED_CONTEXT = CONTEXT_RECORD.slice(0, 2);

@@ -1,51 +1,65 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import type { Attempt, Delivery, DeliveryStatus } from "../domain/delivery.ts";
+import { ID_COLUMN } from "../cli/io/table.ts";
+import type { Attempt, Delivery } from "../domain/delivery.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const DELIVERY_LIST: readonly Column<Delivery>[] = [
-  { ...ID_COLUMN, value: (delivery) => delivery.rowid },
-  { title: "EVENT", value: (delivery) => delivery.event_id, align: "right", dropOrder: 3 },
-  { title: "ACTION", value: (delivery) => delivery.action, shrinkTo: 10, dropOrder: 4, keepWhole: true },
-  { title: "SUBSCRIPTION", value: subscriptionOf, shrinkTo: 12, dropOrder: 1 },
-  { title: "STATUS", value: (delivery) => delivery.status, color: (delivery) => toneOf(delivery.status) },
-  { title: "ATTEMPTS", value: (delivery) => delivery.attempt, align: "right" },
-  {
-    title: "NEXT OR END",
-    value: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
-    time: "recent",
+const FIELDS: Fields<Delivery> = {
+  rowid: "Delivery",
+  event_id: "Event",
+  action: "Action",
+  subscription: {
+    title: "Subscription",
+    show: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
   },
-  { title: "LAST ERROR", value: (delivery) => delivery.last_error, shrinkTo: 8, dropOrder: 2 },
-];
+  status: { title: "Status", color: colorOf },
+  attempt: "Attempts",
+  next_attempt_at: "Next attempt",
+  last_error: "Last error",
+  timestamped: "Created",
+  finished_at: "Finished",
+};
 
-export const DELIVERY_RECORD: readonly Column<Delivery>[] = [
-  { title: "Delivery", value: (delivery) => delivery.rowid },
-  { title: "Event", value: (delivery) => delivery.event_id },
-  { title: "Action", value: (delivery) => delivery.action },
-  { title: "Subscription", value: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}` },
-  { title: "Status", value: (delivery) => delivery.status, color: (delivery) => toneOf(delivery.status) },
-  { title: "Attempts", value: (delivery) => delivery.attempt },
-  { title: "Next attempt", value: (delivery) => delivery.next_attempt_at ?? undefined },
-  { title: "Last error", value: (delivery) => delivery.last_error ?? undefined },
-  { title: "Created", value: (delivery) => delivery.timestamped },
-  { title: "Finished", value: (delivery) => delivery.finished_at ?? undefined },
-];
+export const DELIVERIES = {
+  noun: "delivery",
+  plural: "deliveries",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    rowid: ID_COLUMN,
+    event_id: { align: "right", dropOrder: 3 },
+    action: { shrinkTo: 10, dropOrder: 4, keepWhole: true },
+    subscription: { value: subscriptionOf, shrinkTo: 12, dropOrder: 1 },
+    status: {},
+    attempt: { align: "right" },
+    next_attempt_at: {
+      title: "NEXT OR END",
+      value: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
+      time: "recent",
+    },
+    last_error: { shrinkTo: 8, dropOrder: 2 },
+  }),
+  none: () => "No deliveries yet.",
+} satisfies Resource<Delivery>;
 
-export const ATTEMPT_LIST: readonly Column<Attempt>[] = [
-  { title: "ATTEMPT", value: (attempt) => attempt.attempt, align: "right" },
-  { title: "STARTED", value: (attempt) => attempt.started_at },
-  { title: "MS", value: (attempt) => attempt.duration_ms, align: "right" },
-  { title: "DNS", value: (attempt) => attempt.dns_ms, align: "right", dropOrder: 1 },
-  { title: "CONNECT", value: (attempt) => attempt.connect_ms, align: "right", dropOrder: 2 },
-  { title: "FIRST BYTE", value: (attempt) => attempt.first_byte_ms, align: "right", dropOrder: 3 },
+export const ATTEMPT_LIST = listColumns<Attempt>(
   {
-    title: "OUTCOME",
-    value: (attempt) => attempt.outcome,
-    color: (attempt) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[attempt.outcome],
+    outcome: {
+      title: "Outcome",
+      color: ({ outcome }) => ({ delivered: "green", failed: "red", returned: "yellow" } as const)[outcome],
+    },
   },
-  { title: "ANSWER", value: (attempt) => attempt.status_code ?? attempt.error_code },
-  { title: "BODY", value: (attempt) => attempt.response, shrinkTo: 6 },
-];
+  {
+    attempt: { align: "right" },
+    started_at: { title: "STARTED" },
+    duration_ms: { title: "MS", align: "right" },
+    dns_ms: { title: "DNS", align: "right", dropOrder: 1 },
+    connect_ms: { title: "CONNECT", align: "right", dropOrder: 2 },
+    first_byte_ms: { title: "FIRST BYTE", align: "right", dropOrder: 3 },
+    outcome: {},
+    status_code: { title: "ANSWER", value: (attempt) => attempt.status_code ?? attempt.error_code },
+    response: { title: "BODY", shrinkTo: 6 },
+  },
+);
 
-function toneOf(status: DeliveryStatus): "green" | "yellow" | "red" | "dim" {
+function colorOf({ status }: Delivery): "green" | "yellow" | "red" | "dim" {
   if (status === "delivered") return "green";
   if (status === "failed") return "red";
   return status === "filtered" || status === "cancelled" ? "dim" : "yellow";

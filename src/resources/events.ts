@@ -1,23 +1,32 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
+import { ID_COLUMN } from "../cli/io/table.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import type { Event } from "../domain/event.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const EVENT_LIST: readonly Column<Event>[] = [
-  { ...ID_COLUMN, value: (event) => event.rowid },
-  { title: "ACTION", value: (event) => event.action, shrinkTo: 12, keepWhole: true },
-  { title: "PUBLISHED", value: (event) => event.timestamped, time: true },
-  { title: "PAYLOAD", value: (event) => preview(event), shrinkTo: 12 },
-];
+const FIELDS: Fields<Event> = {
+  rowid: "Event",
+  action: "Action",
+  revision: "Revision",
+  timestamped: "Published",
+  payload: { title: "Payload", show: ({ payload }) => payload.text(), block: true },
+};
 
-export const EVENT_RECORD: readonly Column<Event>[] = [
-  { title: "Event", value: (event) => event.rowid },
-  { title: "Action", value: (event) => event.action },
-  { title: "Revision", value: (event) => event.revision },
-  { title: "Published", value: (event) => event.timestamped },
-  { title: "Payload", value: (event) => event.payload.text(), block: true },
-];
+export const EVENTS = {
+  noun: "event",
+  plural: "events",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    rowid: ID_COLUMN,
+    action: { shrinkTo: 12, keepWhole: true },
+    timestamped: { time: true },
+    payload: { value: preview, shrinkTo: 12 },
+  }),
+  none: () =>
+    `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
+} satisfies Resource<Event>;
 
 /** Without the payload, which the person who published it has just typed. */
-export const PUBLISHED_RECORD = EVENT_RECORD.filter((column) => column.title !== "Payload");
+export const PUBLISHED_RECORD = EVENTS.record.filter(({ block }) => block !== true);
 
 /** A listing shows how a payload begins; `events get` and `--json` show all of it. */
 const PREVIEW_BYTES = 240;

@@ -1,46 +1,55 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
+import { ID_COLUMN } from "../cli/io/table.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import type { Replay, ReplayCount } from "../domain/replay.ts";
 import { subscriptionOf } from "./deliveries.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const REPLAY_LIST: readonly Column<Replay>[] = [
-  { ...ID_COLUMN, value: (replay) => replay.rowid },
-  {
-    title: "SUBSCRIPTION",
-    value: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
-    shrinkTo: 12,
-    keepWhole: true,
+const COUNT_FIELDS = {
+  subscription: {
+    title: "Subscription",
+    show: (replay: ReplayCount | Replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
   },
-  { title: "ACTION", value: (replay) => replay.action, shrinkTo: 10, dropOrder: 1 },
-  { title: "EVENTS", value: (replay) => replay.selection },
-  { title: "STATUS", value: (replay) => replay.status, color: replayTone },
-  { title: "QUEUED", value: (replay) => replay.queued, align: "right" },
-  { title: "TOTAL", value: (replay) => replay.total, align: "right" },
-  { title: "BEGUN", value: (replay) => replay.timestamped, time: "recent" },
-];
+  action: "Action",
+  selection: "Events",
+  from: "From",
+  to: "To",
+  total: { title: "Total", show: ({ total }: ReplayCount | Replay) => total ?? "not counted yet" },
+} as const;
 
-const REPLAYED: readonly Column<ReplayCount | Replay>[] = [
-  { title: "Subscription", value: (replay) => `${replay.subscription_id} ${subscriptionOf(replay)}` },
-  { title: "Action", value: (replay) => replay.action },
-  { title: "Events", value: (replay) => replay.selection },
-  { title: "From", value: (replay) => replay.from },
-  { title: "To", value: (replay) => replay.to },
-  { title: "Total", value: (replay) => replay.total ?? "not counted yet" },
-];
+const FIELDS: Fields<Replay> = {
+  rowid: "Replay",
+  ...COUNT_FIELDS,
+  status: { title: "Status", color: colorOf },
+  reason: "Reason",
+  queued: "Queued",
+  skipped: { title: "Skipped", show: ({ skipped }) => (skipped === 0 ? undefined : skipped) },
+  timestamped: "Begun",
+  finished_at: "Finished",
+};
 
-export const REPLAY_COUNT_RECORD: readonly Column<ReplayCount>[] = REPLAYED;
+/** What a replay would send. */
+export const REPLAY_COUNT_RECORD = recordColumns<ReplayCount>(COUNT_FIELDS);
 
-export const REPLAY_RECORD: readonly Column<Replay>[] = [
-  { title: "Replay", value: (replay) => replay.rowid },
-  ...REPLAYED,
-  { title: "Status", value: (replay) => replay.status, color: replayTone },
-  { title: "Reason", value: (replay) => replay.reason ?? undefined },
-  { title: "Queued", value: (replay) => replay.queued },
-  { title: "Skipped", value: (replay) => (replay.skipped === 0 ? undefined : replay.skipped) },
-  { title: "Begun", value: (replay) => replay.timestamped },
-  { title: "Finished", value: (replay) => replay.finished_at ?? undefined },
-];
+export const REPLAYS = {
+  noun: "replay",
+  plural: "replays",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    rowid: ID_COLUMN,
+    subscription: { shrinkTo: 12, keepWhole: true },
+    action: { shrinkTo: 10, dropOrder: 1 },
+    selection: {},
+    status: {},
+    queued: { align: "right" },
+    total: { value: ({ total }) => total, align: "right" },
+    timestamped: { time: "recent" },
+  }),
+  none: () =>
+    `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,
+  label: (replay) => ({ value: String(replay.rowid), about: `${subscriptionOf(replay)} ${replay.status}` }),
+} satisfies Resource<Replay>;
 
-function replayTone({ status }: Replay): "green" | "yellow" | "red" | "dim" {
+function colorOf({ status }: Replay): "green" | "yellow" | "red" | "dim" {
   if (status === "done") return "green";
   if (status === "failed") return "red";
   return status === "cancelled" ? "dim" : "yellow";

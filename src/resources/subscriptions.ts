@@ -1,48 +1,67 @@
-import { type Column, ID_COLUMN } from "../cli/io/table.ts";
+import { ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import { subscriptionOf } from "./deliveries.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const SUBSCRIPTION_LIST: readonly Column<Subscription>[] = [
-  { ...ID_COLUMN, value: (subscription) => subscription.rowid },
-  { title: "APPLICATION", value: (subscription) => subscription.application, shrinkTo: 8, keepWhole: true },
-  { title: "SUBSCRIPTION", value: (subscription) => subscription.subscription, shrinkTo: 8, keepWhole: true },
-  { title: "ACTION", value: (subscription) => subscription.action, shrinkTo: 12, keepWhole: true },
-  { title: "STATE", value: stateOf, color: toneOfState },
-  { title: "RETRIES", value: (subscription) => subscription.max_retries, align: "right", dropOrder: 1 },
-  { title: "HANDLER", value: (subscription) => subscription.handler, shrinkTo: 20, cut: "middle" },
-];
-
-export const SUBSCRIPTION_RECORD: readonly Column<Subscription>[] = [
-  { title: "ID", value: (subscription) => subscription.rowid },
-  { title: "Application", value: (subscription) => subscription.application },
-  { title: "Subscription", value: (subscription) => subscription.subscription },
-  { title: "Action", value: (subscription) => subscription.action },
-  { title: "Handler", value: (subscription) => subscription.handler },
-  { title: "Retries", value: (subscription) => subscription.max_retries },
-  { title: "State", value: stateOf, color: toneOfState },
-  { title: "Reason", value: (subscription) => subscription.disabled_reason ?? undefined },
-  { title: "Bearer", value: bearerOf },
-  { title: "Filter", value: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)) },
-  { title: "Rate limit", value: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`) },
-  { title: "In flight", value: ({ max_in_flight: most }) => (most === null ? undefined : `at most ${most}`) },
-  {
-    title: "Timeout",
-    value: ({ timeout_ms: timeoutMs }) => (timeoutMs === null ? undefined : `${timeoutMs} ms`),
+const FIELDS: Fields<Subscription> = {
+  rowid: "ID",
+  application: "Application",
+  subscription: "Subscription",
+  action: "Action",
+  handler: "Handler",
+  max_retries: "Retries",
+  active: { title: "State", show: stateOf, color: stateColor },
+  disabled_reason: "Reason",
+  bearer: { title: "Bearer", show: bearerOf },
+  filter: {
+    title: "Filter",
+    show: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)),
   },
-  { title: "Headers", value: headersOf, lines: true },
-  { title: "Waits", value: waitsOf },
-  { title: "Ordered", value: orderOf },
-  { title: "Old secret", value: oldSecretOf },
-  { title: "Failing since", value: (subscription) => subscription.failing_since ?? undefined },
-  { title: "Blocked by", value: blockOf },
-  { title: "Slowed until", value: (subscription) => subscription.slowed_until ?? undefined },
-  { title: "Created", value: (subscription) => subscription.timestamped },
-];
+  rate_limit: {
+    title: "Rate limit",
+    show: ({ rate_limit: rate }) => (rate === null ? undefined : `${rate} a second`),
+  },
+  max_in_flight: {
+    title: "In flight",
+    show: ({ max_in_flight: max }) => (max === null ? undefined : `at most ${max}`),
+  },
+  timeout_ms: { title: "Timeout", show: ({ timeout_ms: ms }) => (ms === null ? undefined : `${ms} ms`) },
+  headers: { title: "Headers", show: headersOf, lines: true },
+  retry_schedule: { title: "Waits", show: waitsOf },
+  ordered: { title: "Ordered", show: orderOf },
+  previous_secret_until: { title: "Old secret", show: oldSecretOf },
+  failing_since: "Failing since",
+  blocked_by: { title: "Blocked by", show: blockOf },
+  slowed_until: "Slowed until",
+  timestamped: "Created",
+};
 
-export const NEW_SUBSCRIPTION_RECORD: readonly Column<SubscriptionWithSecret>[] = [
-  ...SUBSCRIPTION_RECORD,
-  { title: "Secret", value: (subscription) => subscription.secret },
-];
+export const SUBSCRIPTIONS = {
+  noun: "subscription",
+  plural: "subscriptions",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    rowid: ID_COLUMN,
+    application: { shrinkTo: 8, keepWhole: true },
+    subscription: { shrinkTo: 8, keepWhole: true },
+    action: { shrinkTo: 12, keepWhole: true },
+    active: {},
+    max_retries: { align: "right", dropOrder: 1 },
+    handler: { shrinkTo: 20, cut: "middle" },
+  }),
+  none: (mayBeHidden = false) =>
+    `No subscriptions yet${mayBeHidden ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
+  label: (subscription) => ({
+    value: String(subscription.rowid),
+    about: `${subscriptionOf(subscription)} ${subscription.action}`,
+  }),
+} satisfies Resource<Subscription>;
+
+export const NEW_SUBSCRIPTION_RECORD = recordColumns<SubscriptionWithSecret>({
+  ...FIELDS,
+  secret: "Secret",
+});
 
 function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {
   if (!active) return disabled_reason === null ? "paused" : "deactivated";
@@ -56,7 +75,7 @@ function blockOf({ active, blocked_by: delivery }: Subscription): string | undef
   return `delivery ${delivery}, which is ${state}; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
-function toneOfState(subscription: Subscription): "green" | "yellow" {
+function stateColor(subscription: Subscription): "green" | "yellow" {
   return stateOf(subscription) === "active" ? "green" : "yellow";
 }
 

@@ -1,4 +1,5 @@
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import type { Target } from "../cli/target/target.ts";
 import {
   type Identity,
@@ -8,27 +9,32 @@ import {
   type Token,
   type TokenWithSecret,
 } from "../domain/token.ts";
+import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-export const TOKEN_LIST: readonly Column<Token>[] = [
-  { ...ID_COLUMN, value: (token) => token.rowid },
-  { title: "NAME", value: (token) => token.name, shrinkTo: 8, keepWhole: true },
-  { title: "SCOPES", value: (token) => token.scopes.join(" "), shrinkTo: 8 },
-  { title: "EXPIRES", value: (token) => token.expires_at ?? "never", time: true },
-  { title: "LAST USED", value: (token) => token.last_used_at ?? "never", time: true },
-];
+const FIELDS: Fields<Token> = {
+  rowid: "ID",
+  name: "Name",
+  scopes: { title: "Scopes", show: ({ scopes }) => scopes.join(" ") },
+  expires_at: { title: "Expires", show: ({ expires_at }) => expires_at ?? "never" },
+  timestamped: "Created",
+};
 
-export const TOKEN_RECORD: readonly Column<Token>[] = [
-  { title: "ID", value: (token) => token.rowid },
-  { title: "Name", value: (token) => token.name },
-  { title: "Scopes", value: (token) => token.scopes.join(" ") },
-  { title: "Expires", value: (token) => token.expires_at ?? "never" },
-  { title: "Created", value: (token) => token.timestamped },
-];
+export const TOKENS = {
+  noun: "token",
+  plural: "tokens",
+  record: recordColumns(FIELDS),
+  list: listColumns(FIELDS, {
+    rowid: ID_COLUMN,
+    name: { shrinkTo: 8, keepWhole: true },
+    scopes: { shrinkTo: 8 },
+    expires_at: { time: true },
+    last_used_at: { title: "LAST USED", value: ({ last_used_at }) => last_used_at ?? "never", time: true },
+  }),
+  none: () => `No tokens here. Create one: ${nextCommand("tokens create NAME --scope read")}`,
+  label: ({ rowid, name, scopes }) => ({ value: String(rowid), about: `${name} ${scopes.join(" ")}` }),
+} satisfies Resource<Token>;
 
-export const NEW_TOKEN_RECORD: readonly Column<TokenWithSecret>[] = [
-  ...TOKEN_RECORD,
-  { title: "Token", value: (token) => token.token },
-];
+export const NEW_TOKEN_RECORD = recordColumns<TokenWithSecret>({ ...FIELDS, token: "Token" });
 
 export const SCOPE_MAY: Readonly<Record<ScopeName, string>> = {
   publish: "publish events",

@@ -3,10 +3,10 @@ import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cl
 import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { ACTION_LIST } from "../../src/resources/actions.ts";
-import { ATTEMPT_LIST, DELIVERY_LIST } from "../../src/resources/deliveries.ts";
-import { REPLAY_LIST } from "../../src/resources/replays.ts";
-import { SUBSCRIPTION_LIST } from "../../src/resources/subscriptions.ts";
+import { ACTIONS } from "../../src/resources/actions.ts";
+import { ATTEMPT_LIST, DELIVERIES } from "../../src/resources/deliveries.ts";
+import { REPLAYS } from "../../src/resources/replays.ts";
+import { SUBSCRIPTIONS } from "../../src/resources/subscriptions.ts";
 
 interface Row {
   id: number;
@@ -148,8 +148,8 @@ const SUBSCRIPTION = {
 } as Subscription;
 
 test.each([
-  ["deliveries", (width: number) => listed(DELIVERY_LIST, DELIVERY, width)],
-  ["replays", (width: number) => listed(REPLAY_LIST, REPLAY, width)],
+  ["deliveries", (width: number) => listed(DELIVERIES.list, DELIVERY, width)],
+  ["replays", (width: number) => listed(REPLAYS.list, REPLAY, width)],
   ["attempts", (width: number) => listed(ATTEMPT_LIST, ATTEMPT, width)],
 ])("%s are a line each at 80 columns", (_, lines) => {
   expect(lines(80)).toHaveLength(2);
@@ -171,23 +171,23 @@ test("at 80 columns a delivery keeps its event and action: times, texts and then
     attempt: 1,
     last_error: null,
   };
-  expect(listed(DELIVERY_LIST, delivery, 80)).toEqual([
+  expect(listed(DELIVERIES.list, delivery, 80)).toEqual([
     "ID  EVENT  ACTION            SUBSCRIPTION     STATUS      ATTEMPTS  NEXT OR END",
     " 7      9  order.created.v2  billing/invoic…  delivering         1  01-31T10:20Z",
   ]);
-  expect(listed(DELIVERY_LIST, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
+  expect(listed(DELIVERIES.list, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
     " 7      9  order.created.v2  delivering         1  2027-01-31T10:20Z  connectio…",
   );
   const action = { ...ACTION, action: "evreg.subscription.deactivated" };
-  expect(listed(ACTION_LIST, action, 80)[1]).toContain(action.action);
-  expect(listed(ACTION_LIST, action, 90)[1]).toMatch(/ 2027-01-31T10:20Z$/);
-  expect(listed(ACTION_LIST, action, 120)[1]).toMatch(new RegExp(` ${AT}$`));
-  expect(listed(ACTION_LIST, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
+  expect(listed(ACTIONS.list, action, 80)[1]).toContain(action.action);
+  expect(listed(ACTIONS.list, action, 90)[1]).toMatch(/ 2027-01-31T10:20Z$/);
+  expect(listed(ACTIONS.list, action, 120)[1]).toMatch(new RegExp(` ${AT}$`));
+  expect(listed(ACTIONS.list, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
 });
 
 test("of an address the middle is left out, and no title is ever cut", () => {
   const handler = "https://hooks.example.com/a/long/way/to/invoices";
-  const [title, line] = listed(SUBSCRIPTION_LIST, { ...SUBSCRIPTION, handler }, 80);
+  const [title, line] = listed(SUBSCRIPTIONS.list, { ...SUBSCRIPTION, handler }, 80);
   expect(title).toMatch(/^ID {2}APPLICATION {2}SUBSCRIPTION {2}ACTION +STATE +HANDLER$/);
   expect(line).toMatch(/ https:\/\/\S*…\S+\/invoices$/);
   expect(textWidth(line!)).toBe(80);

@@ -13,8 +13,8 @@ import { escapeControl } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
 import { blockingNotes, deprecationNote, pausedSubscriptionNotes, noteUndelivered } from "../notes.ts";
 import { shortDetail } from "../report-error.ts";
-import { DELIVERY_LIST } from "../../resources/deliveries.ts";
-import { EVENT_RECORD, PUBLISHED_RECORD } from "../../resources/events.ts";
+import { DELIVERIES } from "../../resources/deliveries.ts";
+import { EVENTS, PUBLISHED_RECORD } from "../../resources/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
@@ -91,8 +91,8 @@ function payloadIn(bytes: Uint8Array, typed: string | undefined): RawJson {
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */
-function eventLines({ sample }: PublishOneOptions): typeof EVENT_RECORD {
-  return sample ? EVENT_RECORD : PUBLISHED_RECORD;
+function eventLines({ sample }: PublishOneOptions): typeof EVENTS.record {
+  return sample ? EVENTS.record : PUBLISHED_RECORD;
 }
 
 async function payloadBytes({ payload, file }: PublishOneOptions): Promise<Uint8Array> {
@@ -173,7 +173,7 @@ async function reportOutcome(
   if (output.format === "table") {
     await output.record({ data: event }, eventLines(options));
     if (deliveries.length > 0) await writeOut("\n");
-    await output.list({ data: deliveries }, DELIVERY_LIST, NO_DELIVERY_SEEN);
+    await output.list({ data: deliveries }, DELIVERIES.list, NO_DELIVERY_SEEN);
   } else {
     await output.record(
       { data: event, meta: { outcome: outcomeOf(followed), deliveries } },

@@ -7,7 +7,7 @@ import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
 import { escapeControl } from "../io/text.ts";
 import { notePaused } from "../notes.ts";
-import { REPLAY_COUNT_RECORD, REPLAY_RECORD } from "../../resources/replays.ts";
+import { REPLAY_COUNT_RECORD, REPLAYS } from "../../resources/replays.ts";
 import { nextCommand, serveCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 
@@ -113,7 +113,7 @@ export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<n
   const { data: begun } = await evreg.replays.start(subscription, input);
   await tellWhatItWaitsFor(evreg, begun);
   if (!wait) {
-    await output.record({ data: begun }, REPLAY_RECORD);
+    await output.record({ data: begun }, REPLAYS.record);
     if (output.format === "table") note(`It goes on in the background. ${look(begun)}`);
     return EXIT.done;
   }
@@ -122,7 +122,7 @@ export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<n
     note(`Replay ${begun.rowid} has begun; only it cannot be followed. ${look(begun)}`);
     throw error;
   });
-  await output.record({ data: last }, REPLAY_RECORD);
+  await output.record({ data: last }, REPLAYS.record);
   if (last.status === "running") {
     note(
       `Interrupted; replay ${last.rowid} is not: the server goes on with it, or the next one on its data folder. ${look(last)}`,
