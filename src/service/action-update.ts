@@ -75,7 +75,7 @@ async function revise(
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
   const change: ActionChange = {
     action: stored.action,
-    basedOnEdition: stored.edition,
+    expectedVersion: stored.version,
     ...given({
       schemata: hasNewSchema ? schemata : undefined,
       application: application === stored.application ? undefined : application,

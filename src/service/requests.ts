@@ -87,7 +87,7 @@ export function checkId(id: number, field = "id"): number {
 
 /** The record as it is answered. */
 export function actionOf(stored: StoredAction): Action {
-  const { actionId: _a, edition: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
+  const { actionId: _a, version: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
   return action;
 }
 

@@ -13,7 +13,7 @@ export interface CatalogStore {
   listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
-   * changed since `basedOnEdition`; `not_found` by `undefined`.
+   * changed since `expectedVersion`; `not_found` by `undefined`.
    */
   reviseAction(input: ActionChange, nowMs: number): Promise<Action | "stale" | undefined>;
   /** `undefined` when there is no such action or revision. */
@@ -30,8 +30,8 @@ export interface CatalogStore {
    * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
    * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
    * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. Turning `ordered` on puts
-   * what waits in order, and off takes it out, `conflict` when that is too much; off clears `slowed_until`. From `block` to `skip`, or
-   * with fewer retries where it skips, its first fails that has none left. `conflict` and `not_found` as at create.
+   * what waits in order, `conflict` when that is too much; off clears `slowed_until`. From `block` to `skip`, or with fewer
+   * retries where it skips, its first fails that has none left. `conflict` and `not_found` as at create.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
   /**
@@ -62,7 +62,7 @@ export interface StoredAction extends Action {
   /** Whether its events are published by evreg about itself, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
   /** Counts its changes, those of settings too, from 1. */
-  readonly edition: number;
+  readonly version: number;
   /** Since when it is deprecated. */
   readonly deprecatedMs: number | null;
 }
@@ -74,7 +74,7 @@ export interface ActionChange {
   readonly admission?: Admission;
   readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
-  readonly basedOnEdition: number;
+  readonly expectedVersion: number;
 }
 
 export interface ActionSelection {

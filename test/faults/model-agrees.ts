@@ -64,12 +64,12 @@ function deliveriesOf(model: Model, subscription: ModelSubscription): ModelDeliv
   return model.deliveries.filter((delivery) => delivery.subscription === subscription).toReversed();
 }
 
-/** @param since when it was made, which is told of what has a place instead of a time */
+/** @param since when it was made, which is what counts in an order */
 function lineOf(delivery: ModelDelivery, since: string): unknown[] {
-  const { event, outcomes, lease, dueMs, isPlaced, lastError } = delivery;
+  const { event, subscription, outcomes, lease, dueMs, isAsked, lastError } = delivery;
   const status = statusOf(delivery);
   const isPlanned = status === "pending" || status === "waiting";
   const attempt = outcomes.length + (lease === undefined ? 0 : 1);
-  const planned = isPlaced ? since : toIso(dueMs);
+  const planned = subscription.order !== null && !isAsked ? since : toIso(dueMs);
   return [event.rowid, status, attempt, isPlanned ? planned : null, lastError];
 }

@@ -217,12 +217,12 @@ function changed(model: Model, found: ModelSubscription, what: Change) {
 }
 
 const reorder = fc.record({ at: index, order: fc.constantFrom("block", "skip", null) }).map(({ at, order }) =>
-  step(`order ${at} ${order}`, async (model, { evreg }) => {
+  step(`order ${at} ${order}`, async (model, { evreg, clock }) => {
     const found = pick(model.living, at);
     if (found === undefined) return;
     const patch = order === null ? { ordered: false } : { ordered: true, on_exhausted: order };
     await evreg.subscriptions.update(found.rowid, patch);
-    model.setOrder(found, order);
+    model.setOrder(found, order, clock.now());
   }),
 );
 

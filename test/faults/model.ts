@@ -35,7 +35,7 @@ export interface ModelDelivery {
   dueMs: number;
   /** By a person: it is due whatever the clock says. */
   isAsked: boolean;
-  /** It has a place in the order of events: it is due whatever the clock says. */
+  /** It has a place in an order, which keeps its time; what is ordered now is due whatever the clock says. */
   isPlaced: boolean;
   lastError: string | null;
   lease: { readonly claimId: number; readonly untilMs: number } | undefined;
@@ -81,9 +81,7 @@ export class Model {
       .flatMap((subscription) => {
         const open = this.waiting(subscription);
         if (subscription.order === null) {
-          return open.filter(
-            ({ lease, dueMs, isAsked, isPlaced }) => !lease && (isAsked || isPlaced || dueMs <= nowMs),
-          );
+          return open.filter(({ lease, dueMs, isAsked }) => !lease && (isAsked || dueMs <= nowMs));
         }
         return open.some(({ lease }) => lease !== undefined) ? [] : open;
       });
@@ -108,11 +106,16 @@ export class Model {
     return isBlocked ? first : undefined;
   }
 
-  setOrder(subscription: ModelSubscription, order: ModelSubscription["order"]): void {
+  setOrder(subscription: ModelSubscription, order: ModelSubscription["order"], nowMs: number): void {
     const before = subscription.order;
     subscription.order = order;
     const open = this.waiting(subscription);
-    if (before === null && order !== null) for (const one of open) one.isPlaced = !one.isAsked;
+    if (before === null && order !== null) {
+      for (const one of open) {
+        if (!one.isPlaced) one.dueMs = Math.min(one.dueMs, nowMs);
+        one.isPlaced = true;
+      }
+    }
     const [first] = open;
     if (before !== "block" || order !== "skip" || first === undefined) return;
     if (first.isAsked || first.lease !== undefined || first.failures <= subscription.maxRetries) return;
@@ -130,13 +133,18 @@ export class Model {
     const ended = this.deliveries.filter(({ lease }) => lease !== undefined && lease.untilMs <= nowMs);
     for (const delivery of ended) {
       delivery.lease = undefined;
-      delivery.dueMs = nowMs;
       delivery.isAsked = false;
-      delivery.isPlaced = delivery.subscription.order !== null;
+      moveTo(delivery, nowMs);
       delivery.outcomes.push("returned");
     }
     return ended.length;
   }
+}
+
+/** In an order it keeps its time. */
+function moveTo(delivery: ModelDelivery, dueMs: number): void {
+  delivery.isPlaced = delivery.subscription.order !== null;
+  if (!delivery.isPlaced) delivery.dueMs = dueMs;
 }
 
 export function statusOf({ state, lease, failures, subscription }: ModelDelivery): DeliveryStatus {
@@ -154,11 +162,10 @@ export function finish(delivery: ModelDelivery, next: NextStep, error: string | 
   const { subscription } = delivery;
   const { order, maxRetries } = subscription;
   delivery.isAsked = false;
-  delivery.isPlaced = order !== null;
   switch (next.kind) {
     case "returned":
       delivery.outcomes.push("returned");
-      delivery.dueMs = nowMs;
+      moveTo(delivery, nowMs);
       return;
     case "filtered":
       delivery.state = "filtered";
@@ -177,9 +184,10 @@ export function finish(delivery: ModelDelivery, next: NextStep, error: string | 
   }
   const hasMoved = next.kind === "gone" && subscription.handler !== next.handler;
   const hasRetries = delivery.failures <= maxRetries;
-  if (next.kind === "retry" && (order !== "skip" || hasRetries)) delivery.dueMs = next.atMs;
-  else if (hasMoved && hasRetries) delivery.dueMs = nowMs;
-  else if (order !== "block") delivery.state = "failed";
+  if (next.kind === "retry" && (order !== "skip" || hasRetries)) moveTo(delivery, next.atMs);
+  else if (hasMoved && hasRetries) moveTo(delivery, nowMs);
+  else if (order === "block") moveTo(delivery, nowMs);
+  else delivery.state = "failed";
   if (next.kind === "gone" && !hasMoved && subscription.active && !subscription.deleted) {
     subscription.active = false;
     subscription.disabledReason = next.reason;

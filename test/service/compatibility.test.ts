@@ -27,7 +27,12 @@ async function withHistory([first, ...others]: readonly Schemata[]): Promise<voi
   );
   for (const [index, schemata] of others.entries()) {
     await local.store.catalog.reviseAction(
-      { action: "a.b", schemata, basedOnEdition: index + 1, admission: { compatibility: "none", breaks: 0 } },
+      {
+        action: "a.b",
+        schemata,
+        expectedVersion: index + 1,
+        admission: { compatibility: "none", breaks: 0 },
+      },
       0,
     );
   }

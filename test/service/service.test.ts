@@ -110,7 +110,7 @@ describe("a schema that changes under a publish", () => {
     await publish(local.evreg);
     const stored = (await local.store.catalog.findAction("user.created"))!;
     // Behind the service's back, as another node of a later store could.
-    const revision = { action: "user.created", schemata: ANY_OBJECT, basedOnEdition: stored.edition };
+    const revision = { action: "user.created", schemata: ANY_OBJECT, expectedVersion: stored.version };
     await local.store.catalog.reviseAction(revision, local.clock.now());
     let loads = 0;
     instead = {

@@ -73,7 +73,7 @@ describe("a log of which a byte was changed", () => {
   it("is refused by any byte of its header, be there a single transaction", () => {
     const { db, wal } = crashed((connection) => {
       connection.checkpoint();
-      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, x'')"));
+      connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
     });
     expect(wal.length).toBe(32 + FRAME_BYTES);
     for (let at = 0; at < 32; at += 1) {
@@ -217,7 +217,7 @@ describe("a data file that was cut short while nobody had it open", () => {
     const { db, wal } = crashed((connection, running) => {
       connection.checkpoint();
       before = statSync(running.replace(/-wal$/, "")).size;
-      connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 1, zeroblob(20000))"));
+      connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, zeroblob(20000))"));
       connection.read.run("PRAGMA wal_checkpoint(PASSIVE)");
     });
     expect(db.length).toBeGreaterThan(before);

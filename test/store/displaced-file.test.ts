@@ -203,7 +203,7 @@ describe("a data file that is not at its path any more", () => {
     const write = (bytes: number): void =>
       connection.write((sql) => {
         sql.run(
-          "INSERT INTO probe VALUES (1, 1, zeroblob(?)) ON CONFLICT DO UPDATE SET filler = excluded.filler",
+          "INSERT INTO write_check VALUES (1, zeroblob(?)) ON CONFLICT DO UPDATE SET filler = excluded.filler",
           bytes,
         );
       });
@@ -212,7 +212,7 @@ describe("a data file that is not at its path any more", () => {
       write(bytes);
       const undone = (): void =>
         connection.write((sql) => {
-          sql.run("UPDATE probe SET filler = zeroblob(15000000)");
+          sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
           throw new Error("undone");
         });
       expect(undone).toThrow("undone");
@@ -227,7 +227,7 @@ describe("a data file that is not at its path any more", () => {
     const connection = openFile(file());
     const write = (): void =>
       connection.write((sql) => {
-        sql.run("INSERT INTO probe VALUES (1, 1, x'')");
+        sql.run("INSERT INTO write_check VALUES (1, x'')");
         renameSync(file(), aside());
       });
     expect(write).toThrow(expect.objectContaining({ name: "EngineFailure", kind: "fatal" }));

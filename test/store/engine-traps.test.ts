@@ -34,7 +34,7 @@ describe("SQLITE_BUSY", () => {
   it("met at the opening leaves a store whose later writes do reach the file", async () => {
     await (await open()).close();
     const file = join(scratch.path, "evreg.db");
-    const other = startChild("raw-child.ts", [file, "--hold", "DELETE FROM probe"]);
+    const other = startChild("raw-child.ts", [file, "--hold", "DELETE FROM write_check"]);
     expect(await other.line()).toBe("held");
     await expect(open()).rejects.toMatchObject({ code: "conflict" });
     other.process.stdin?.end();
@@ -50,7 +50,7 @@ describe("SQLITE_BUSY", () => {
     const store = await open();
     const file = join(scratch.path, "evreg.db");
     const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
-    expect(() => rawSql(file, "INSERT INTO probe VALUES (1, 1, x'')")).toThrow("SQLITE_BUSY");
+    expect(() => rawSql(file, "INSERT INTO write_check VALUES (1, x'')")).toThrow("SQLITE_BUSY");
     await Promise.all(writes);
     expect(store.admin.health()).toEqual({ status: "ok" });
     await store.close();
@@ -96,13 +96,13 @@ describe("the connection", () => {
     const connection = openConnection();
     const failing = (): void =>
       connection.write((sql) => {
-        sql.run("INSERT INTO probe VALUES (1, 1, x'')");
+        sql.run("INSERT INTO write_check VALUES (1, x'')");
         throw new Error("no");
       });
     expect(failing).toThrow("no");
-    expect(connection.read.rows("SELECT tried FROM probe")).toEqual([]);
-    connection.write((sql) => sql.run("INSERT INTO probe VALUES (1, 2, x'')"));
-    expect(connection.read.rows("SELECT tried FROM probe")).toMatchObject([{ tried: 2 }]);
+    expect(connection.read.rows("SELECT one FROM write_check")).toEqual([]);
+    connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
+    expect(connection.read.rows("SELECT one FROM write_check")).toMatchObject([{ one: 1 }]);
   });
 });
 

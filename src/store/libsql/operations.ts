@@ -86,8 +86,8 @@ export const WRITES = {
   /** A real write of this many bytes, to find out whether the file takes them; the next one gives their room back. */
   probe: (sql: Sql, bytes: number): number =>
     sql.run(
-      `INSERT INTO probe (one, tried, filler) VALUES (1, 1, zeroblob(?))
-        ON CONFLICT DO UPDATE SET tried = tried + 1, filler = excluded.filler`,
+      `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
+        ON CONFLICT DO UPDATE SET filler = excluded.filler`,
       bytes,
     ),
   noteBackup,

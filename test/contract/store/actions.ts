@@ -33,7 +33,7 @@ export function actionSuite(open: OpenStore): void {
     const stored = {
       ...created,
       actionId: created.rowid,
-      edition: 1,
+      version: 1,
       deprecatedMs: null,
       isBuiltIn: false,
     };
@@ -75,29 +75,29 @@ export function actionSuite(open: OpenStore): void {
     expect(cut).toBeUndefined();
   });
 
-  it("revises only on the edition the change was based on", async () => {
+  it("revises only on the version the change was based on", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: { type: "object", required: ["id"] } };
-    const revised = await on.store.catalog.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 5);
+    const revised = await on.store.catalog.reviseAction({ ...change, expectedVersion: 1 }, NOW + 5);
     expect(revised).toMatchObject({ revision: 2, schemata: change.schemata, application: "crm" });
-    expect(await on.store.catalog.reviseAction({ ...change, basedOnEdition: 1 }, NOW + 6)).toBe("stale");
+    expect(await on.store.catalog.reviseAction({ ...change, expectedVersion: 1 }, NOW + 6)).toBe("stale");
     const moved = await on.store.catalog.reviseAction(
-      { ...change, basedOnEdition: 2, application: "hr" },
+      { ...change, expectedVersion: 2, application: "hr" },
       NOW + 7,
     );
     expect(moved).toMatchObject({ revision: 3, application: "hr", timestamped: action.timestamped });
     expect(
-      await on.store.catalog.reviseAction({ ...change, action: "none", basedOnEdition: 1 }, NOW),
+      await on.store.catalog.reviseAction({ ...change, action: "none", expectedVersion: 1 }, NOW),
     ).toBeUndefined();
   });
 
   it("keeps every schema under its number, newest first", async () => {
     const { action } = await on.action();
-    for (const edition of [1, 2, 3]) {
-      const schemata = { type: "object", title: `no. ${edition + 1}` };
-      const admission = { compatibility: "consumer", breaks: edition } as const;
-      const change = { action, schemata, basedOnEdition: edition };
-      await on.store.catalog.reviseAction(edition === 1 ? change : { ...change, admission }, NOW + edition);
+    for (const version of [1, 2, 3]) {
+      const schemata = { type: "object", title: `no. ${version + 1}` };
+      const admission = { compatibility: "consumer", breaks: version } as const;
+      const change = { action, schemata, expectedVersion: version };
+      await on.store.catalog.reviseAction(version === 1 ? change : { ...change, admission }, NOW + version);
     }
     const all = await on.store.catalog.listRevisions({ action, limit: 10 });
     expect(all.map(({ revision }) => revision)).toEqual([4, 3, 2, 1]);
@@ -118,8 +118,8 @@ export function actionSuite(open: OpenStore): void {
 
   it("changes settings without a revision, and keeps the time since when it is deprecated", async () => {
     const { action, ...created } = await on.action();
-    const change = (settings: Partial<ActionSettings>, edition: number) =>
-      on.store.catalog.reviseAction({ action, settings, basedOnEdition: edition }, NOW + edition);
+    const change = (settings: Partial<ActionSettings>, version: number) =>
+      on.store.catalog.reviseAction({ action, settings, expectedVersion: version }, NOW + version);
     const ended = { deprecated: true, successor: "user.created.v2" };
     expect(await change(ended, 1)).toEqual({ ...created, action, ...ended });
     await change({ compatibility: "none", compatibility_against: "all", retired: true }, 2);
@@ -133,7 +133,7 @@ export function actionSuite(open: OpenStore): void {
       compatibility_against: "all",
       retired: true,
       actionId: created.rowid,
-      edition: 3,
+      version: 3,
       deprecatedMs: NOW + 1,
     });
     await change({ deprecated: false, retired: false, successor: null }, 3);
@@ -144,7 +144,7 @@ export function actionSuite(open: OpenStore): void {
 
   it("lets one of several revisions at the same moment through", async () => {
     const action = await on.action();
-    const change = { action: action.action, schemata: {}, basedOnEdition: 1 };
+    const change = { action: action.action, schemata: {}, expectedVersion: 1 };
     const answers = await Promise.all([1, 2, 3, 4].map(() => on.store.catalog.reviseAction(change, NOW)));
     expect(answers.filter((answer) => answer === "stale")).toHaveLength(3);
   });

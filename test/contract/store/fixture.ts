@@ -67,7 +67,7 @@ export class Fixture {
     const { store } = this;
     if (store.admin.health().status !== "ok") return false;
     const actions = await Promise.all([...this.#own].map((name) => store.catalog.findAction(name)));
-    if (actions.some((action) => action?.edition !== 1)) return false;
+    if (actions.some((action) => action?.version !== 1)) return false;
     this.#own.clear();
     const subscriptions = await store.catalog.listSubscriptions({});
     await Promise.all(subscriptions.map(({ rowid }) => store.catalog.deleteSubscription(rowid, FAR_MS)));

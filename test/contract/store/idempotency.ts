@@ -57,7 +57,7 @@ export function idempotencySuite(open: OpenStore): void {
   it("replays although the schema has moved on since", async () => {
     const action = await on.action();
     await on.store.events.record([eventOf(action, "{}", "k")], NOW);
-    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
+    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
     const [again] = await on.store.events.record([eventOf({ ...action, revision: 2 }, "{}", "k")], NOW);
     expect(again).toMatchObject({ kind: "replayed", revision: 1 });
   });

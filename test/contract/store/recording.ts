@@ -88,7 +88,7 @@ export function recordSuite(open: OpenStore): void {
 
   it("refuses as stale what was validated against another revision, or for no action", async () => {
     const action = await on.action();
-    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, basedOnEdition: 1 }, NOW);
+    await on.store.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
     const outcomes = await on.store.events.record(
       [eventOf(action), eventOf({ ...action, revision: 2 }), eventOf({ ...action, rowid: 99 })],
       NOW,
@@ -100,11 +100,11 @@ export function recordSuite(open: OpenStore): void {
   it("refuses as stale what is for a retired action, unless its key was used before", async () => {
     const action = await on.action();
     const [first] = await on.store.events.record([eventOf(action, "{}", "key")], NOW);
-    const retire = { action: action.action, settings: { retired: true }, basedOnEdition: 1 };
+    const retire = { action: action.action, settings: { retired: true }, expectedVersion: 1 };
     await on.store.catalog.reviseAction(retire, NOW);
     const again = await on.store.events.record([eventOf(action), eventOf(action, "{}", "key")], NOW);
     expect(again).toMatchObject([{ kind: "stale" }, { kind: "replayed", rowid: recordedRowid(first) }]);
-    await on.store.catalog.reviseAction({ ...retire, settings: { retired: false }, basedOnEdition: 2 }, NOW);
+    await on.store.catalog.reviseAction({ ...retire, settings: { retired: false }, expectedVersion: 2 }, NOW);
     const [last] = await on.store.events.record([eventOf(action)], NOW);
     expect(last).toMatchObject({ kind: "recorded" });
   });

@@ -32,7 +32,7 @@ interface ActionRow extends SettingsRow {
   readonly application: string;
   readonly schemata: string;
   readonly revision: number;
-  readonly edition: number;
+  readonly version: number;
   readonly created_ms: number;
   readonly built_in: number;
 }
@@ -46,7 +46,7 @@ interface SettingsRow extends CompatibilityRule {
 const SETTINGS = "a.compatibility, a.compatibility_against, a.deprecated_ms, a.retired_ms, a.successor";
 
 const SELECT_ACTION = `
-  SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.edition, a.created_ms, a.built_in, ${SETTINGS}
+  SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.version, a.created_ms, a.built_in, ${SETTINGS}
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
@@ -79,8 +79,8 @@ export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Acti
 export function findAction(sql: Sql, name: string): StoredAction | undefined {
   const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
   if (row === undefined) return undefined;
-  const { id: actionId, edition, deprecated_ms: deprecatedMs } = row;
-  return { ...actionOf(row), actionId, edition, deprecatedMs, isBuiltIn: row.built_in === 1 };
+  const { id: actionId, version, deprecated_ms: deprecatedMs } = row;
+  return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
 export function listActions(sql: Sql, query: ActionSelection): readonly Action[] {
@@ -101,7 +101,7 @@ export function listActions(sql: Sql, query: ActionSelection): readonly Action[]
 export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Action | "stale" | undefined {
   const found = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, input.action);
   if (found === undefined) return undefined;
-  if (found.edition !== input.basedOnEdition) return "stale";
+  if (found.version !== input.expectedVersion) return "stale";
   const { schemata, admission, application, settings = {} } = input;
   let { revision } = found;
   if (schemata !== undefined || application !== undefined) {
@@ -110,7 +110,7 @@ export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Acti
   }
   const next = settingsAfter(found, settings, nowMs);
   sql.run(
-    `UPDATE action SET edition = edition + 1, revision = ?, application = ?, compatibility = ?,
+    `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
       compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
     revision,
     application ?? found.application,
@@ -276,7 +276,7 @@ function create(sql: Sql, name: ServiceEventName, nowMs: number): void {
 
 function revise(sql: Sql, name: ServiceEventName, { id, revision }: Kept, nowMs: number): void {
   insertRevision(sql, id, revision + 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
-  sql.run("UPDATE action SET revision = ?, edition = edition + 1 WHERE rowid = ?", revision + 1, id);
+  sql.run("UPDATE action SET revision = ?, version = version + 1 WHERE rowid = ?", revision + 1, id);
 }
 
 /** As `insertRevision` writes it. */

@@ -11,7 +11,6 @@ import {
   forgetStanding,
   forgetWait,
   putInOrder,
-  takeOutOfOrder,
 } from "../queue/subscription-state.ts";
 import { keptSettings, settingsOf } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -93,8 +92,7 @@ export function updateSubscription(
   }
   const before = settingsOf(row.settings);
   const settings = changedSettings(before, patch.settings ?? {});
-  if (settings.ordered && !before.ordered) putInOrder(sql, id);
-  if (before.ordered && !settings.ordered) takeOutOfOrder(sql, id, nowMs);
+  if (settings.ordered && !before.ordered) putInOrder(sql, id, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
         ordered = ?
@@ -109,7 +107,6 @@ export function updateSubscription(
     settings.ordered,
     id,
   );
-  // It was the order that waited, for one that now comes in its own time.
   if (before.ordered && !settings.ordered) forgetWait(sql, id);
   const isStricter = before.on_exhausted === "block" || (patch.maxRetries ?? Infinity) < row.max_retries;
   if (settings.on_exhausted === "skip" && isStricter) {
@@ -213,7 +210,8 @@ interface SubscriptionRow {
 /** Of those that were not deleted; goes on with conditions on `s` and `a`. */
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS id, s.application, s.subscription, s.action_id, a.action, ${textOf("s.handler")} AS handler, s.max_retries, s.active,
-    s.disabled_reason, s.failing_since_ms, s.slowed_until_ms,
+    s.disabled_reason, s.failing_since_ms,
+    coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until_ms,
     ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS created_ms, k.bearer, k.previous_until_ms,
     ${BLOCKED_BY} AS blocked_by
   FROM subscription s JOIN action a ON a.rowid = s.action_id

@@ -117,10 +117,7 @@ function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array
   );
 }
 
-/**
- * In the order of their events, so that the rowids of deliveries rise with theirs. For an ordered subscription the event's
- * rowid is in place of the time, see publication-order.ts.
- */
+/** In the order of their events, so that the rowids of deliveries rise with theirs. */
 function insertDeliveries(
   sql: Sql,
   accepted: readonly Accepted[],
@@ -129,8 +126,8 @@ function insertDeliveries(
   const awaited = accepted.filter(({ actionId }) => (actions.get(actionId)?.subscribers ?? 0) > 0);
   if (awaited.length === 0) return;
   sql.run(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
-      SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> CASE s.ordered WHEN 1 THEN 0 ELSE 3 END
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
+      SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> 3, iif(s.ordered = 1, new.value ->> 0, NULL)
       FROM json_each(?) AS new CROSS JOIN subscription AS s
       WHERE s.action_id = new.value ->> 1 AND s.active = 1 AND s.deleted_ms IS NULL`,
     JSON.stringify(

@@ -94,19 +94,20 @@ function ageMs(sql: Sql, nowMs: number): number {
 
 /** When the backup was begun; in one from before this was noted, the time of the last thing it has. */
 function lastMs(sql: Sql): number {
-  const begun = sql.first<{ ms: number }>("SELECT tried AS ms FROM probe")?.ms ?? 0;
+  // Up to version 11 of the schema it is in `probe`, which also counted trial writes.
+  const isOld = hasTable(sql, "probe");
+  const begun =
+    sql.first<{ ms: number }>(
+      isOld ? "SELECT tried AS ms FROM probe" : "SELECT started_ms AS ms FROM last_backup",
+    )?.ms ?? 0;
   const last = Math.max(begun, loadEnds(sql).lastMs);
   if (last > 0) return last;
   return sql.first<{ ms: number }>("SELECT coalesce(max(created_ms), 0) AS ms FROM action")!.ms;
 }
 
-/** Notes in the file that a backup is begun: in the row that is there to be rewritten, where trial writes count up. */
+/** Stores in the file that a backup of it starts. */
 export function noteBackup(sql: Sql, nowMs: number): number {
-  return sql.run(
-    `INSERT INTO probe (one, tried, filler) VALUES (1, ?, zeroblob(0))
-      ON CONFLICT DO UPDATE SET tried = excluded.tried`,
-    nowMs,
-  );
+  return sql.run("INSERT OR REPLACE INTO last_backup (one, started_ms) VALUES (1, ?)", nowMs);
 }
 
 // Which data a file holds, wherever it lies and whatever address a server has it at: 128 random bits, made with the file.
@@ -121,7 +122,10 @@ export function dataIdentity(sql: Sql): string {
 
 /** A file of a form that has none yet gets its own with the next start. */
 function renewDataIdentity(sql: Sql): void {
-  const table = sql.first("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'data_identity'");
-  if (table === undefined) return;
+  if (!hasTable(sql, "data_identity")) return;
   sql.run("INSERT OR REPLACE INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))");
+}
+
+function hasTable(sql: Sql, name: string): boolean {
+  return sql.first("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name) !== undefined;
 }

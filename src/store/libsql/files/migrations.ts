@@ -292,6 +292,52 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE event ADD COLUMN checksum INTEGER",
     ],
   },
+  {
+    version: 12,
+    name: "a column for each meaning",
+    schemaDigest: "ac12524cecfa5c347b90871a981973d3",
+    statements: [
+      // Until now `due_ms` had three meanings: below 0 a delivery that a person requested, 2^50 ms before its time; of an
+      // ordered subscription the rowid of the event; else a time. Now it is always a time while the delivery is pending.
+      "DROP INDEX delivery_due",
+      // 0 requested by a person, so sent before all others of its subscription and at any time; 1 normal.
+      "ALTER TABLE delivery ADD COLUMN priority INTEGER NOT NULL DEFAULT 1 CHECK (priority IN (0, 1))",
+      // The place in an ordered subscription's order: the rowid of the event. Each pending delivery of one that is ordered
+      // now has it. It is read only while the subscription is ordered.
+      "ALTER TABLE delivery ADD COLUMN sequence INTEGER",
+      `UPDATE delivery SET
+          priority = iif(due_ms < 0, 0, 1),
+          due_ms = CASE WHEN due_ms < 0 THEN due_ms + (1 << 50) WHEN due_ms = event_id THEN created_ms ELSE due_ms END,
+          sequence = event_id
+        WHERE due_ms IS NOT NULL AND (due_ms < 0 OR due_ms = event_id
+          OR subscription_id IN (SELECT rowid FROM subscription WHERE ordered = 1))`,
+
+      // Until then an ordered subscription waits for the retry of its first delivery. `slowed_until_ms` had that too.
+      "ALTER TABLE subscription ADD COLUMN retry_wait_until_ms INTEGER",
+      "UPDATE subscription SET retry_wait_until_ms = slowed_until_ms, slowed_until_ms = NULL WHERE ordered = 1",
+      "ALTER TABLE subscription RENAME COLUMN failed_ms TO last_failure_ms",
+      "ALTER TABLE subscription RENAME COLUMN failing_ms TO failing_total_ms",
+      "ALTER TABLE action RENAME COLUMN edition TO version",
+
+      // One row each, in place of the one of `probe`, whose `tried` counted trial writes or was the time of a backup. No
+      // count came as far as the least time.
+      `CREATE TABLE last_backup (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        started_ms INTEGER NOT NULL
+      ) STRICT`,
+      "INSERT INTO last_backup (one, started_ms) SELECT one, tried FROM probe WHERE tried > 1000000000",
+      // Rewritten to find out whether the file takes writes again.
+      `CREATE TABLE write_check (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        filler BLOB NOT NULL
+      ) STRICT`,
+      "DROP TABLE probe",
+
+      "CREATE INDEX delivery_due ON delivery (subscription_id, priority, due_ms) WHERE due_ms IS NOT NULL",
+      `CREATE INDEX delivery_sequence ON delivery (subscription_id, sequence)
+        WHERE sequence IS NOT NULL AND priority = 1 AND due_ms IS NOT NULL`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

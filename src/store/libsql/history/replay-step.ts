@@ -4,6 +4,7 @@ import { type Telling, tellReplay } from "../events/service-events.ts";
 import { CLOCK_SLACK_MS, insertSteps, rowidRanges } from "../events/timeline.ts";
 import type { EventRange, ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
+import { NORMAL } from "../queue/delivery-state.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { findReplay, loadRunning } from "./replays.ts";
 
@@ -49,7 +50,8 @@ function roomOf(
   const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
     `SELECT
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms <= iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2)
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL
+            AND (priority, due_ms) <= (${NORMAL}, iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2))
           LIMIT ?3)) AS due,
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
@@ -57,7 +59,7 @@ function roomOf(
     nowMs,
     mostDue,
     mostUnfinished,
-    // What has a place instead of a time is due.
+    // What is in an order is due whatever the clock says.
     Number.MAX_SAFE_INTEGER,
   )!;
   return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
@@ -69,8 +71,8 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowM
   insertLateDeliveries(sql, subscription, missing, nowMs);
   if (again.length === 0) return;
   sql.run(
-    `UPDATE delivery SET state = 0, failures = 0, finished_ms = NULL,
-        due_ms = CASE (SELECT ordered FROM subscription WHERE rowid = ?3) WHEN 1 THEN event_id ELSE ?2 END
+    `UPDATE delivery SET state = 0, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
+        sequence = iif((SELECT ordered FROM subscription WHERE rowid = ?3), event_id, NULL)
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(again),
     nowMs,
@@ -231,8 +233,8 @@ export function* countReplay(
 }
 
 /**
- * Makes deliveries, due now or at their places in the order, of events that were published before. They are created now, not when their events were, so
- * that the rowids of deliveries go on rising with their times.
+ * Makes deliveries of events that were published before. They are created now, not when their events were, so that the
+ * rowids of deliveries go on rising with their times.
  */
 function insertLateDeliveries(
   sql: Sql,
@@ -245,8 +247,8 @@ function insertLateDeliveries(
   const isSetBack = nowMs < lastMs - CLOCK_SLACK_MS;
   if (isSetBack) insertSteps(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
   sql.run(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms)
-      SELECT value, s.rowid, ?3, CASE s.ordered WHEN 1 THEN value ELSE ?4 END
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
+      SELECT value, s.rowid, ?3, ?4, iif(s.ordered = 1, value, NULL)
       FROM json_each(?1) CROSS JOIN subscription AS s WHERE s.rowid = ?2`,
     JSON.stringify(eventIds),
     subscriptionId,

@@ -1,9 +1,10 @@
 import type { Backlog } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import type { Sql } from "../thread/sql.ts";
-import { earlier, LONGEST_ORDERED_MS, LONGEST_SLOWNESS_MS } from "./claim.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
+import { earlier } from "./claim.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
-import { ASKED_BY_MS, plannedMs } from "./delivery-state.ts";
+import { NORMAL, REQUESTED } from "./delivery-state.ts";
+import { headOf } from "./subscription-state.ts";
 
 /** How much of the index one answer may go through: some 30 ms of the store's thread, in steps. */
 const MOST_COUNTED = 200_000;
@@ -12,8 +13,9 @@ const SLICE = 4_000;
 /** So many subscriptions are looked at in a step, each for so many deliveries; who has more is counted by itself. */
 const SUBSCRIPTIONS_AT_ONCE = 20;
 const FIRST_LOOK = 100;
-/** No delivery is due later. */
+/** No delivery is due later, and none is due by the other but those that persons requested. */
 const END_MS = Number.MAX_SAFE_INTEGER;
+const NONE_MS = Number.MIN_SAFE_INTEGER;
 
 interface Part {
   deliveries: number;
@@ -29,9 +31,17 @@ interface Leased {
 }
 
 /** Where to look, at one subscription. */
-type Asked = readonly [id: number, dueByMs: number, firstByMs: number];
+type Asked = readonly [id: number, dueByMs: number, isHeadDue: 0 | 1];
 
-type FirstLook = readonly [due: number, later: number, firstDueMs: number | null, isPaced: number];
+type FirstLook = readonly [
+  due: number,
+  later: number,
+  /** `null` where none is due. */
+  first: readonly [priority: number, dueMs: number] | null,
+  /** Of one whose first is due in its order, when that was made. */
+  headMs: number | null,
+  isPaced: number,
+];
 
 /**
  * What is unfinished, by what it waits for. Goes through the index of what waits, subscription by subscription, and no
@@ -56,7 +66,7 @@ export function* countBacklog(
   }
   yield;
   let left = most;
-  const living = (yield* subscriptionsWithDue(sql)).filter(({ isDeleted }) => !isDeleted);
+  const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(({ isDeleted }) => !isDeleted);
   const long: Long[] = [];
   for (let at = 0; at < living.length; at += SUBSCRIPTIONS_AT_ONCE) {
     const some = living.slice(at, at + SUBSCRIPTIONS_AT_ONCE).map((subscription) => {
@@ -65,35 +75,40 @@ export function* countBacklog(
     });
     const limit = Math.max(1, Math.min(firstLook, Math.floor(left / some.length)));
     const looks = lookFirst(sql, some, limit);
-    for (const [index, [dueCount, laterCount, firstDueMs, isPaced]] of looks.entries()) {
+    for (const [index, look] of looks.entries()) {
+      const [dueCount, laterCount, first, headMs, isPaced] = look;
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
       const unpaced = leasedDue + leasedLater > 0 ? busy : due;
       const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : unpaced, waiting] : [held, held];
       left -= dueCount + laterCount;
-      duePart.sinceMs = earlier(duePart.sinceMs, sinceOf(firstDueMs, notBeforeMs));
-      // The first of an ordered one has a place instead of a time.
+      const [priority, sinceMs] = first ?? [NORMAL, headMs];
+      if (sinceMs !== null) {
+        const waited = priority === REQUESTED ? sinceMs : Math.max(sinceMs, notBeforeMs);
+        duePart.sinceMs = earlier(duePart.sinceMs, waited);
+      }
       const heads = isHeadDue && dueCount === 0 && laterCount > 0 ? 1 : 0;
       duePart.deliveries += heads;
       const shown = { counted: dueCount, elsewhere: leasedDue, part: duePart };
-      if (dueCount === limit) long.push({ ...shown, id, fromMs: Number.MIN_SAFE_INTEGER, toMs: dueByMs });
+      if (dueCount === limit) long.push({ ...shown, id, from: START, toMs: dueByMs });
       else add(shown);
       const later = { counted: laterCount, elsewhere: leasedLater + heads, part: laterPart };
-      if (laterCount === limit) long.push({ ...later, id, fromMs: dueByMs, toMs: END_MS });
+      if (laterCount === limit)
+        long.push({ ...later, id, from: { priority: NORMAL, due_ms: dueByMs }, toMs: END_MS });
       else add(later);
     }
     yield;
   }
   let isWhole = true;
   for (const range of long) {
-    let afterMs: number | undefined = range.fromMs;
-    for (let counted = 0; left > 0 && afterMs !== undefined; yield) {
-      const found = countSlice(sql, { ...range, fromMs: afterMs }, slice);
+    let after: IndexPlace | undefined = range.from;
+    for (let counted = 0; left > 0 && after !== undefined; yield) {
+      const found = countSlice(sql, { ...range, from: after }, slice);
       counted += found.counted;
       left -= found.counted;
-      afterMs = found.endMs;
+      after = found.end;
       range.counted = Math.max(range.counted, counted);
     }
-    if (afterMs !== undefined) isWhole = false;
+    if (after !== undefined) isWhole = false;
     add(range);
   }
   return { due, busy, paced, waiting, delivering, held, isWhole };
@@ -107,10 +122,18 @@ interface Shown {
   readonly part: Part;
 }
 
-/** One that has more than the first look showed: all that is due after `fromMs` up to `toMs`. */
+/** Where pending deliveries of a subscription lie in the index, those that persons requested first. */
+interface IndexPlace {
+  readonly priority: number;
+  readonly due_ms: number;
+}
+
+const START: IndexPlace = { priority: REQUESTED, due_ms: NONE_MS };
+
+/** One that has more than the first look showed: all after `from`, up to those that are due by `toMs`. */
 interface Long extends Shown {
   readonly id: number;
-  readonly fromMs: number;
+  readonly from: IndexPlace;
   readonly toMs: number;
 }
 
@@ -122,27 +145,28 @@ function add({ counted, elsewhere, part }: Shown): void {
 /** As few rows as the engine sends at a time, and a little ahead. */
 function loadLeased(sql: Sql): readonly Leased[] {
   return sql.rows<Leased>(
-    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.due_ms <= ?) AS asked,
+    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS asked,
         min(l.claimed_ms) AS since_ms
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY d.subscription_id`,
-    ASKED_BY_MS,
   );
 }
 
-/** One that has a place in an order instead of a time is taken to be due since it was made. */
+/** What of the subscription `asked` is due by its time, and what later. */
+const PENDING =
+  "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = asked.value ->> 0 AND w.due_ms IS NOT NULL";
+const IS_DUE = `(w.priority, w.due_ms) <= (${NORMAL}, asked.value ->> 1)`;
+const IS_LATER = `(w.priority, w.due_ms) > (${NORMAL}, asked.value ->> 1)`;
+const FIRST_DUE = `${PENDING} AND ${IS_DUE} AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
+  ORDER BY w.priority, w.due_ms LIMIT 1`;
+
 function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly FirstLook[] {
-  const asked = turns.map(({ id, dueByMs, isHeadDue }): Asked => [id, dueByMs, isHeadDue ? END_MS : dueByMs]);
+  const asked = turns.map(({ id, dueByMs, isHeadDue }): Asked => [id, dueByMs, isHeadDue ? 1 : 0]);
   const { looks } = sql.first<{ looks: string }>(
     `SELECT json_group_array(json_array(
-        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = asked.value ->> 0 AND due_ms <= asked.value ->> 1 LIMIT ?2)),
-        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = asked.value ->> 0 AND due_ms > asked.value ->> 1 LIMIT ?2)),
-        (SELECT CASE WHEN d.due_ms = d.event_id THEN d.created_ms ELSE d.due_ms END FROM delivery AS d
-          WHERE d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
-            WHERE w.subscription_id = asked.value ->> 0 AND w.due_ms <= asked.value ->> 2
-              AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
-            ORDER BY w.due_ms LIMIT 1)),
+        (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_DUE} LIMIT ?2)),
+        (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_LATER} LIMIT ?2)),
+        json((SELECT json_array(w.priority, ${timeOf("w.due_ms")}) ${FIRST_DUE})),
+        CASE WHEN asked.value ->> 2 THEN (SELECT w.created_ms ${headOf("(asked.value ->> 0)")}) END,
         (SELECT s.settings ->> 'rate_limit' IS NOT NULL FROM subscription AS s WHERE s.rowid = asked.value ->> 0))) AS looks
       FROM json_each(?1) AS asked`,
     JSON.stringify(asked),
@@ -152,30 +176,34 @@ function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly Fi
 }
 
 /**
- * Counts on from `fromMs` by about `slice` deliveries: all with the same time come together, as they are told apart by
- * nothing else here. `endMs` is where to go on, `undefined` at the end.
+ * Counts on by about `slice` deliveries: all with the same priority and time come together, as they are told apart by
+ * nothing else here. `end` is where to go on, `undefined` at the end.
  */
 function countSlice(
   sql: Sql,
-  { id, fromMs, toMs }: Pick<Long, "id" | "fromMs" | "toMs">,
+  { id, from, toMs }: Pick<Long, "id" | "from" | "toMs">,
   slice: number,
-): { readonly counted: number; readonly endMs: number | undefined } {
-  const last = sql.first<{ due_ms: number }>(
-    `SELECT due_ms FROM delivery INDEXED BY delivery_due
-      WHERE subscription_id = ?1 AND due_ms > ?2 AND due_ms <= ?3 ORDER BY due_ms LIMIT 1 OFFSET ?4`,
+): { readonly counted: number; readonly end: IndexPlace | undefined } {
+  const within = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL
+    AND (priority, due_ms) > (?2, ?3) AND (priority, due_ms) <= (?4, ?5)`;
+  const end = sql.first<IndexPlace>(
+    `SELECT priority, due_ms ${within} ORDER BY priority, due_ms LIMIT 1 OFFSET ?6`,
     id,
-    fromMs,
+    from.priority,
+    from.due_ms,
+    NORMAL,
     toMs,
     slice - 1,
   );
   const { counted } = sql.first<{ counted: number }>(
-    `SELECT count(*) AS counted FROM delivery INDEXED BY delivery_due
-      WHERE subscription_id = ?1 AND due_ms > ?2 AND due_ms <= ?3`,
+    `SELECT count(*) AS counted ${within}`,
     id,
-    fromMs,
-    last?.due_ms ?? toMs,
+    from.priority,
+    from.due_ms,
+    end?.priority ?? NORMAL,
+    end?.due_ms ?? toMs,
   )!;
-  return { counted, endMs: last?.due_ms };
+  return { counted, end };
 }
 
 /** What of a subscription may be sent now. */
@@ -192,27 +220,24 @@ interface Turn {
   readonly isHeadDue: boolean;
 }
 
-/** As `claimDue` has it: of one that is slowed only what persons asked for, of an ordered one its first when it has none leased. */
+/** As `claimDue` has it: of one that waits only what persons requested, of an ordered one its first when it has none leased. */
 function turnOf(
-  { id, isActive, isOrdered, slowedUntilMs }: SubscriptionWithDue,
+  { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
   { leased, asked }: { leased: number; asked: number },
   nowMs: number,
 ): Turn {
-  const longestMs = isOrdered ? LONGEST_ORDERED_MS : LONGEST_SLOWNESS_MS;
-  const untilMs = slowedUntilMs !== null && slowedUntilMs <= nowMs + longestMs ? slowedUntilMs : 0;
-  const isSlowed = untilMs > nowMs;
-  const common = { id, isActive, notBeforeMs: isActive ? untilMs : 0 };
-  if (isActive && (isSlowed || isOrdered)) {
-    const isHeadDue = !isSlowed && leased === 0;
-    return { ...common, dueByMs: ASKED_BY_MS, leasedDue: asked, leasedLater: leased - asked, isHeadDue };
+  const waits = waitEndMs > nowMs;
+  const common = { id, isActive, notBeforeMs: isActive ? waitEndMs : 0 };
+  if (isActive && (waits || isOrdered)) {
+    const isHeadDue = isOrdered && !waits && leased === 0;
+    return { ...common, dueByMs: NONE_MS, leasedDue: asked, leasedLater: leased - asked, isHeadDue };
   }
   // Those under way are among the due ones.
-  const dueByMs = isOrdered ? Number.MAX_SAFE_INTEGER : nowMs;
-  return { ...common, dueByMs, leasedDue: leased, leasedLater: 0, isHeadDue: false };
-}
-
-/** Since when it might have been sent. @param firstDueMs the `due_ms` of the first, or when it was made */
-function sinceOf(firstDueMs: number | null, notBeforeMs: number): number | undefined {
-  if (firstDueMs === null) return undefined;
-  return firstDueMs <= ASKED_BY_MS ? plannedMs(firstDueMs)! : Math.max(firstDueMs, notBeforeMs);
+  return {
+    ...common,
+    dueByMs: isOrdered ? END_MS : nowMs,
+    leasedDue: leased,
+    leasedLater: 0,
+    isHeadDue: false,
+  };
 }

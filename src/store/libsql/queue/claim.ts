@@ -1,22 +1,16 @@
 import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
-import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
-import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Share, TierLimit } from "../../queue.ts";
 import type { BytesOut } from "../thread/protocol.ts";
 import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
-import { ASKED_BY_MS } from "./delivery-state.ts";
+import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Contender, pickDue, type Picked } from "./fair-share.ts";
-import { leasedSubscriptions } from "./subscription-state.ts";
+import { leasedSubscriptions, WAIT_END } from "./subscription-state.ts";
 import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./wire.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
-/** No handler gets to ask for that much: a slowness that would last longer was noted before the clock was set back. */
-export const LONGEST_SLOWNESS_MS = 4 * LONGEST_WAIT_MS;
-/** Likewise of an ordered one, which as a whole waits for a retry. */
-export const LONGEST_ORDERED_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 /**
  * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
  * is done; but it may have become ordered with more than one under way, or one that died has the lease.
@@ -73,11 +67,12 @@ function isOpen(tier: TierLimit | undefined): boolean {
 interface Waiting {
   readonly id: number;
   readonly ordered: number;
-  /** `null` when it is not slowed. */
-  readonly slowed_until_ms: number | null;
-  /** Of one that is slowed or ordered: of the delivery that is the first by that. */
+  /** `null` when it does not wait. */
+  readonly waits_until_ms: number | null;
+  /** Of one that waits. */
+  readonly has_requested: number | null;
+  /** Of one that waits: of its first delivery that nobody requested. */
   readonly first_due_ms: number | null;
-  readonly first_created_ms: number | null;
 }
 
 interface Contenders {
@@ -106,51 +101,37 @@ function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall)
           WHERE d.due_ms IS NOT NULL AND d.subscription_id > waiting.id ORDER BY d.subscription_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL
       ), found AS (
-        SELECT s.rowid AS id, s.ordered, CASE WHEN s.slowed_until_ms > ?1
-            AND s.slowed_until_ms <= ?1 + CASE s.ordered WHEN 1 THEN ?3 ELSE ?2 END THEN s.slowed_until_ms END
-          AS slowed_until_ms
+        SELECT s.rowid AS id, s.ordered, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
         FROM waiting CROSS JOIN subscription AS s
         WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL
       )
-      SELECT id, ordered, slowed_until_ms,
-        CASE WHEN slowed_until_ms IS NOT NULL THEN (
+      SELECT id, ordered, waits_until_ms,
+        CASE WHEN waits_until_ms IS NOT NULL THEN EXISTS (
+          SELECT 1 FROM delivery AS d INDEXED BY delivery_due
+          WHERE d.subscription_id = id AND d.priority = ${REQUESTED} AND d.due_ms IS NOT NULL) END AS has_requested,
+        CASE WHEN waits_until_ms IS NOT NULL THEN (
           SELECT min(d.due_ms) FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL) END AS first_due_ms,
-        CASE WHEN ordered = 1 THEN (
-          SELECT d.created_ms FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = id AND d.due_ms IS NOT NULL ORDER BY d.due_ms LIMIT 1) END AS first_created_ms
+          WHERE d.subscription_id = id AND d.priority = ${NORMAL} AND d.due_ms IS NOT NULL) END AS first_due_ms
       FROM found`,
     nowMs,
-    LONGEST_SLOWNESS_MS,
-    LONGEST_ORDERED_MS,
   );
   // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
   const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const contenders: Contender[] = [];
   let lookAgainMs: number | undefined;
-  for (const { id, ordered, slowed_until_ms, first_due_ms, first_created_ms } of waiting) {
+  for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
     if (room === 0 || left.has(id)) continue;
-    if (ordered === 1 && busy.has(id)) {
+    const isOrdered = ordered === 1;
+    if (isOrdered && busy.has(id)) {
       lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
-      continue;
-    }
-    const contender = {
-      id,
-      leased,
-      room,
-      tier,
-      ...(first_created_ms === null ? {} : { sinceMs: first_created_ms }),
-    };
-    if (slowed_until_ms === null || first_due_ms === null) {
-      // What has a place instead of a time is due, whatever the clock says.
-      const dueByMs = ordered === 1 ? Number.MAX_SAFE_INTEGER : nowMs;
-      contenders.push({ ...contender, dueByMs, notBeforeMs: nowMs });
-    } else if (first_due_ms <= ASKED_BY_MS) {
-      contenders.push({ ...contender, dueByMs: ASKED_BY_MS, notBeforeMs: slowed_until_ms });
+    } else if (waitsUntilMs === null || has_requested === 1) {
+      // An ordered one's deliveries are due whatever the clock says.
+      const dueByMs = waitsUntilMs !== null ? -Infinity : isOrdered ? Infinity : nowMs;
+      const notBeforeMs = waitsUntilMs ?? nowMs;
+      contenders.push({ id, leased, room, tier, isOrdered, dueByMs, notBeforeMs });
     } else {
-      const dueMs = ordered === 1 ? 0 : first_due_ms;
-      lookAgainMs = earlier(lookAgainMs, Math.max(dueMs, slowed_until_ms));
+      lookAgainMs = earlier(lookAgainMs, Math.max(isOrdered ? 0 : (first_due_ms ?? 0), waitsUntilMs));
     }
   }
   return { contenders, lookAgainMs };

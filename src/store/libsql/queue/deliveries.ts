@@ -10,8 +10,8 @@ import { type Telling, tellTurns } from "../events/service-events.ts";
 import { MOST_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
-import { askedDueMs, deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY } from "./delivery-state.ts";
-import { forgetWait, isFirstInOrder } from "./subscription-state.ts";
+import { deliveryOf, type DeliveryRow, JOIN_NAMES, REQUESTED, SELECT_DELIVERY } from "./delivery-state.ts";
+import { firstRequestedOf, forgetWait, headOf, isFirstInOrder } from "./subscription-state.ts";
 
 interface AttemptRow {
   readonly attempt: number;
@@ -56,8 +56,9 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     throw conflict(row, "retried", `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
   }
   sql.run(
-    "UPDATE delivery SET state = 0, due_ms = ?, failures = 0, finished_ms = NULL WHERE rowid = ?",
-    askedDueMs(nowMs),
+    `UPDATE delivery SET state = 0, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
+      WHERE rowid = ?`,
+    nowMs,
     id,
   );
   const again = findRow(sql, id);
@@ -98,11 +99,11 @@ function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
 /** In the order of publication one that waits for its turn may stand behind another for long. */
 function whatGoesBefore(sql: Sql, id: number): string | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number }>(
-    `SELECT d.rowid AS id, d.failures FROM delivery AS d INDEXED BY delivery_due
-      WHERE d.subscription_id = (SELECT s.rowid FROM delivery AS own JOIN subscription AS s ON s.rowid = own.subscription_id
-          WHERE own.rowid = ? AND s.ordered = 1)
-        AND d.due_ms IS NOT NULL
-      ORDER BY d.due_ms, d.rowid LIMIT 1`,
+    `SELECT d.rowid AS id, d.failures FROM delivery AS own
+      CROSS JOIN subscription AS s ON s.rowid = own.subscription_id
+      CROSS JOIN delivery AS d
+        ON d.rowid = coalesce((SELECT w.rowid ${firstRequestedOf("s.rowid")}), (SELECT w.rowid ${headOf("s.rowid")}))
+      WHERE own.rowid = ? AND s.ordered = 1`,
     id,
   );
   if (first === undefined || first.id === id) return undefined;

@@ -4,6 +4,7 @@ import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
 import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY, STATUS_IS } from "./delivery-state.ts";
+import { WAIT_END } from "./subscription-state.ts";
 
 /** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
 const WALKED_SUBSCRIPTIONS = 100;
@@ -231,23 +232,26 @@ export function* countWaiting(sql: Sql, subscription: number): Steps<number> {
 }
 
 interface DueRow {
+  readonly priority: number;
   readonly due_ms: number;
   readonly id: number;
 }
 
-/** The next that wait to be sent, by the time they are due; fewer than a slice are the last. */
+/** The next that wait to be sent, in the order of the index; fewer than a slice are the last. */
 function dueSlice(
   sql: Sql,
   subscription: number,
-  after: DueRow = { due_ms: Number.MIN_SAFE_INTEGER, id: 0 },
+  after: DueRow = { priority: -1, due_ms: 0, id: 0 },
 ): readonly DueRow[] {
   return sql.rows<DueRow>(
-    `SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
-        WHERE subscription_id = ?1 AND due_ms = ?2 AND rowid > ?3
+    `SELECT priority, due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
+        WHERE subscription_id = ?1 AND priority = ?2 AND due_ms = ?3 AND rowid > ?4
       UNION ALL
-      SELECT due_ms, rowid AS id FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms > ?2
-      ORDER BY 1, 2 LIMIT ?4`,
+      SELECT priority, due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
+        WHERE subscription_id = ?1 AND due_ms IS NOT NULL AND (priority, due_ms) > (?2, ?3)
+      ORDER BY 1, 2, 3 LIMIT ?5`,
     subscription,
+    after.priority,
     after.due_ms,
     after.id,
     SLICE,
@@ -264,8 +268,8 @@ export interface SubscriptionWithDue {
   readonly isActive: boolean;
   readonly isDeleted: boolean;
   readonly isOrdered: boolean;
-  /** As it was written, be it past or not. */
-  readonly slowedUntilMs: number | null;
+  /** When its wait ends or ended, at `nowMs`; 0 where there was none. */
+  readonly waitEndMs: number;
 }
 
 interface WithDueRow {
@@ -273,34 +277,36 @@ interface WithDueRow {
   readonly active: number;
   readonly is_deleted: number;
   readonly ordered: number;
-  readonly slowed_until_ms: number | null;
+  readonly wait_end_ms: number;
 }
 
 /**
  * The subscriptions that have unfinished deliveries. Steps from one to the next through the index of what waits; idle ones
  * cost nothing.
  */
-export function* subscriptionsWithDue(sql: Sql): Steps<readonly SubscriptionWithDue[]> {
+export function* subscriptionsWithDue(sql: Sql, nowMs = 0): Steps<readonly SubscriptionWithDue[]> {
   const found: SubscriptionWithDue[] = [];
   for (let last = 0; ;) {
     const some = sql.rows<WithDueRow>(
       `WITH RECURSIVE waiting (id) AS (
           SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
-            WHERE due_ms IS NOT NULL AND subscription_id > ?1)
+            WHERE due_ms IS NOT NULL AND subscription_id > ?2)
         UNION ALL
           SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
             WHERE due_ms IS NOT NULL AND subscription_id > waiting.id)
           FROM waiting WHERE waiting.id IS NOT NULL
-          LIMIT ?2
+          LIMIT ?3
         )
-        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered, s.slowed_until_ms
+        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered,
+          ${WAIT_END} AS wait_end_ms
         FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
+      nowMs,
       last,
       SLICE,
     );
-    for (const { id, active, is_deleted: isDeleted, ordered, slowed_until_ms: slowedUntilMs } of some) {
+    for (const { id, active, is_deleted: isDeleted, ordered, wait_end_ms: waitEndMs } of some) {
       const flags = { isActive: active === 1, isDeleted: isDeleted === 1, isOrdered: ordered === 1 };
-      found.push({ id, ...flags, slowedUntilMs });
+      found.push({ id, ...flags, waitEndMs });
     }
     if (some.length < SLICE) return found;
     last = some.at(-1)?.id ?? last;

@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { LAST_MS, optionally, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { optionally, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 
 export interface DeliveryRow {
   readonly id: number;
@@ -43,12 +43,10 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
 export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
-/**
- * With an ordered subscription what waits has a place instead of a time: the rowid of its event, see publication-order.ts.
- * Its turn may come once its subscription is not slowed.
- */
-const DUE = `CASE WHEN d.due_ms = d.event_id THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0))
-    ELSE ${optionally("d.due_ms", `iif(d.due_ms BETWEEN -${Number.MAX_SAFE_INTEGER} AND ${LAST_MS}, d.due_ms, 0)`)} END`;
+/** The deliveries of an ordered subscription are due in their order, from when the subscription does not wait any more. */
+const DUE = `CASE WHEN s.ordered = 1 AND d.priority = 1 AND d.due_ms IS NOT NULL
+    THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0), coalesce(${timeOf("s.retry_wait_until_ms")}, 0))
+    ELSE ${optionally("d.due_ms", timeOf("d.due_ms"))} END`;
 
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
@@ -61,21 +59,12 @@ export const JOIN_NAMES = `
   CROSS JOIN event AS e ON e.rowid = d.event_id
   CROSS JOIN action AS a ON a.rowid = e.action_id`;
 
-/**
- * A delivery that a person asks for is due so much before its time: in the order in which deliveries come due it comes
- * before all others of its subscription, and is known from them by being due before 1970.
- */
-const ASKED_LEAD_MS = 2 ** 50;
-
-export function askedDueMs(nowMs: number): number {
-  return nowMs - ASKED_LEAD_MS;
-}
-
-/** Deliveries due by this are those that persons asked for. */
-export const ASKED_BY_MS = -1;
+/** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
+export const REQUESTED = 0;
+export const NORMAL = 1;
 
 export function deliveryOf(row: DeliveryRow): Delivery {
-  const planned = row.status === "pending" || row.status === "waiting" ? plannedMs(row.due_ms) : null;
+  const planned = row.status === "pending" || row.status === "waiting" ? row.due_ms : null;
   const finished = row.status === "cancelled" ? row.deleted_ms : row.finished_ms;
   return {
     rowid: row.id,
@@ -91,11 +80,6 @@ export function deliveryOf(row: DeliveryRow): Delivery {
     timestamped: toIso(row.created_ms),
     finished_at: finished === null ? null : toIso(finished),
   };
-}
-
-/** When one with this `due_ms` is due. */
-export function plannedMs(dueMs: number | null): number | null {
-  return dueMs !== null && dueMs <= ASKED_BY_MS ? dueMs + ASKED_LEAD_MS : dueMs;
 }
 
 /**
@@ -136,9 +120,10 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
     nowMs,
   );
   sql.run(
-    `UPDATE delivery SET attempt = attempt + 1, due_ms = CASE (SELECT s.ordered FROM subscription AS s
-          WHERE s.rowid = delivery.subscription_id) WHEN 1 THEN event_id ELSE ?1 END
-      WHERE rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
+    `UPDATE delivery SET attempt = attempt + 1, priority = ${NORMAL}, due_ms = iif(s.ordered = 1, due_ms, ?1),
+        sequence = iif(s.ordered = 1, event_id, NULL)
+      FROM subscription AS s
+      WHERE s.rowid = subscription_id AND delivery.rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
     nowMs,
   );
   const attempted = sql.rows<{ id: number; attempt: number }>(

@@ -1,5 +1,6 @@
 import type { TierLimit } from "../../queue.ts";
-import type { Sql } from "../thread/sql.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
+import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
 /** A subscription that has room, and deliveries that wait. */
 export interface Contender {
@@ -7,12 +8,11 @@ export interface Contender {
   readonly leased: number;
   readonly room: number;
   readonly tier: number;
-  /** Its deliveries that are due by then may be sent. */
+  readonly isOrdered: boolean;
+  /** Its deliveries that are due by then may be sent, and those that a person requested. `Infinity`: all, in their order. */
   readonly dueByMs: number;
   /** When those are that come due later: not before this. */
   readonly notBeforeMs: number;
-  /** Of an ordered one, whose deliveries have places instead of times: since when the first waits. */
-  readonly sinceMs?: number;
 }
 
 export interface Picked {
@@ -27,6 +27,7 @@ export interface Picked {
 /** A delivery that is due. */
 interface Candidate {
   readonly id: number;
+  readonly priority: number;
   readonly dueMs: number;
   readonly tier: number;
   /** Whether its subscription is served before others that have as many leased. */
@@ -85,6 +86,7 @@ export function pickDue(sql: Sql, contenders: readonly Contender[], tiers: reado
 
 function byTurn(a: Candidate, b: Candidate): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
+  if (a.priority !== b.priority) return a.priority - b.priority;
   if (a.isLatestFirst !== b.isLatestFirst) return a.isLatestFirst ? -1 : 1;
   const order = a.dueMs - b.dueMs || a.id - b.id;
   return a.isLatestFirst ? -order : order;
@@ -158,39 +160,59 @@ function askAll(sql: Sql, contenders: readonly Contender[], question: Question):
   return offers;
 }
 
-/** The first `most` unfinished deliveries of each that nobody has leased, due or not. One whose time is no number has no turn. */
-function loadWaiting(
-  sql: Sql,
-  contenders: readonly Contender[],
-  most: number,
-): (readonly [dueMs: number, id: number])[][] {
-  const { rows } = sql.first<{ rows: string }>(
-    `SELECT json_group_array(json((
-        SELECT json_group_array(json_array(due_ms, rowid)) FROM (
-          SELECT w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = asked.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER}
-            AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
-          ORDER BY w.due_ms, w.rowid LIMIT ?2)))) AS rows
-      FROM json_each(?1) AS asked`,
-    JSON.stringify(contenders.map(({ id }) => id)),
-    most,
-  )!;
-  return JSON.parse(rows) as [number, number][][];
+type WaitingRow = readonly [priority: number, dueMs: number, id: number];
+
+/** One whose time or place is no number has no turn. */
+const NOT_LEASED = "NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)";
+const BY_DUE = `SELECT w.priority, w.due_ms AS ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
+  WHERE w.subscription_id = asked.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER} AND ${NOT_LEASED}`;
+const REQUESTED_FIRST = `${BY_DUE} AND w.priority = ${REQUESTED} ORDER BY w.due_ms, w.rowid`;
+const ALL_BY_DUE = `${BY_DUE} ORDER BY w.priority, w.due_ms, w.rowid`;
+const ALL_IN_SEQUENCE = `SELECT w.priority, ${timeOf("w.created_ms")} AS ms, w.rowid
+  FROM delivery AS w INDEXED BY delivery_sequence
+  WHERE w.subscription_id = asked.value AND w.sequence <= ${Number.MAX_SAFE_INTEGER} AND w.priority = ${NORMAL}
+    AND w.due_ms IS NOT NULL AND ${NOT_LEASED} ORDER BY w.sequence`;
+
+/** The first `most` pending deliveries of each that nobody has leased, due or not. Those of ordered ones are due since they were made. */
+function loadWaiting(sql: Sql, contenders: readonly Contender[], most: number): WaitingRow[][] {
+  const inSequence = contenders.filter(({ dueByMs }) => dueByMs === Infinity);
+  const rows = new Map<number, WaitingRow[]>();
+  const load = (some: readonly Contender[], query: string): void => {
+    if (some.length === 0) return;
+    const found = sql.first<{ rows: string }>(
+      `SELECT json_group_array(json((
+          SELECT json_group_array(json_array(priority, ms, rowid)) FROM (${query} LIMIT ?2)))) AS rows
+        FROM json_each(?1) AS asked`,
+      JSON.stringify(some.map(({ id }) => id)),
+      most,
+    )!;
+    for (const [index, own] of (JSON.parse(found.rows) as WaitingRow[][]).entries()) {
+      const { id } = some[index]!;
+      rows.set(id, [...(rows.get(id) ?? []), ...own]);
+    }
+  };
+  load(
+    contenders.filter(({ dueByMs }) => dueByMs < Infinity),
+    ALL_BY_DUE,
+  );
+  load(inSequence, REQUESTED_FIRST);
+  load(inSequence, ALL_IN_SEQUENCE);
+  return contenders.map(({ id }) => rows.get(id)!);
 }
 
 function offerOf(
   contender: Contender,
-  waiting: readonly (readonly [dueMs: number, id: number])[],
+  waiting: readonly WaitingRow[],
   { level, isLatestFirst }: Question,
 ): Offer {
-  const { tier, leased, dueByMs, notBeforeMs, sinceMs } = contender;
+  const { tier, leased, isOrdered, dueByMs, notBeforeMs } = contender;
   const share = shareAt(contender, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
-  for (const [dueMs, id] of waiting) {
-    if (dueMs > dueByMs) {
-      if (candidates.length < contender.room) nextDueAtMs = Math.max(dueMs, notBeforeMs);
+  for (const [priority, dueMs, id] of waiting) {
+    if (priority !== REQUESTED && dueMs > dueByMs) {
+      if (candidates.length < contender.room) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
       break;
     }
     if (candidates.length === share) {
@@ -199,7 +221,8 @@ function offerOf(
     }
     candidates.push({
       id,
-      dueMs: sinceMs ?? dueMs,
+      priority,
+      dueMs,
       tier,
       isLatestFirst,
       rank: leased + candidates.length + 1,

@@ -3,7 +3,7 @@ import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/se
 import type { FinishAnswer } from "../../queue.ts";
 import type { FinishCall } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
-import { dropMiddleAttempts, isPastLimit } from "./delivery-state.ts";
+import { dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import {
   beginsToBlock,
   keepsPlace,
@@ -159,6 +159,8 @@ interface Move {
   readonly state: typeof WAITING | typeof FAILED;
   readonly failures: number;
   readonly dueMs: number | null;
+  /** In the order of its subscription. */
+  readonly sequence: number | null;
   readonly lastError: string | null;
   /** In the order of its subscription, which waits for its retry. */
   readonly isKept: boolean;
@@ -180,14 +182,14 @@ function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
   const { kind } = row[8];
   if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
   if (at.place !== undefined) return movedInOrder(leased, row, { ...at, place: at.place });
-  return { ...moved(leased, row, at), isKept: false, beginsToBlock: false };
+  return { ...moved(leased, row, at), sequence: null, isKept: false, beginsToBlock: false };
 }
 
 function moved(
   { failures, last_error }: Leased,
   [, , , , statusCode, errorCode, , , next]: ResultRow,
   { nowMs, left }: At,
-): Omit<Move, "isKept" | "beginsToBlock"> {
+): Omit<Move, "sequence" | "isKept" | "beginsToBlock"> {
   if (next.kind === "returned") return { state: WAITING, failures, dueMs: nowMs, lastError: last_error };
   const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode) };
   if (next.kind === "retry") return { ...failed, state: WAITING, dueMs: Math.ceil(next.atMs) };
@@ -200,7 +202,7 @@ function movedInOrder(
   [, , , , statusCode, errorCode, , , next]: ResultRow,
   { left, place }: At & { readonly place: OrderedPlace },
 ): Move {
-  const waiting = { state: WAITING, dueMs: place.event_id } as const;
+  const waiting = { state: WAITING, dueMs: place.due_ms, sequence: place.event_id } as const;
   if (next.kind === "returned") {
     return { ...waiting, failures, lastError: last_error, isKept: false, beginsToBlock: false };
   }
@@ -208,7 +210,7 @@ function movedInOrder(
   const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode), isKept };
   return isKept
     ? { ...waiting, ...failed, beginsToBlock: beginsToBlock(place, failures) }
-    : { ...failed, state: FAILED, dueMs: null, beginsToBlock: false };
+    : { ...failed, state: FAILED, dueMs: null, sequence: null, beginsToBlock: false };
 }
 
 /** @param at `base`: where the call's bytes begin; `move`: as `moveOf` has it */
@@ -224,9 +226,9 @@ function note(
   if (next.kind === "unsent" || next.kind === "filtered") return;
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (move !== undefined) {
-    const { state, failures, dueMs, lastError } = move;
+    const { state, failures, dueMs, sequence, lastError } = move;
     const finishedMs = state === FAILED ? nowMs : null;
-    changes.others.push([id, state, leased.attempt, failures, dueMs, finishedMs, lastError]);
+    changes.others.push([id, state, leased.attempt, failures, dueMs, sequence, finishedMs, lastError]);
     if (state === FAILED) changes.failed.push([id, nowMs]);
     if (move.beginsToBlock) changes.blocked.push([id, nowMs]);
   }
@@ -305,10 +307,11 @@ function endAll(sql: Sql, calls: readonly EndedAt[], as: string): void {
 
 function moveOthers(sql: Sql, others: readonly unknown[]): void {
   sql.run(
-    `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, due_ms = r.due_ms,
-        finished_ms = r.finished_ms, last_error = r.last_error
+    `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
+        due_ms = r.due_ms, sequence = r.sequence, finished_ms = r.finished_ms, last_error = r.last_error
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS attempt, value ->> 3 AS failures,
-          value ->> 4 AS due_ms, value ->> 5 AS finished_ms, value ->> 6 AS last_error FROM json_each(?)) AS r
+          value ->> 4 AS due_ms, value ->> 5 AS sequence, value ->> 6 AS finished_ms, value ->> 7 AS last_error
+        FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
     JSON.stringify(others),
   );

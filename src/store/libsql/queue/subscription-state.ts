@@ -1,18 +1,27 @@
 import { EvregError } from "../../../domain/error.ts";
-import { failingReason, longestGapMs } from "../../../domain/retry.ts";
-import type { OnExhausted } from "../../../domain/subscription-settings.ts";
+import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
+import { type OnExhausted, SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
 import type { TellingLimit, Turned } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
-import { ASKED_BY_MS } from "./delivery-state.ts";
+import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { errorOf, type ResultRow } from "./wire.ts";
 
 /**
- * What waits for an ordered subscription has the rowid of its event for a time to be due at: the index of what is due then
- * has it in the order of publication, however late it came in. All of it counts as due; its subscription waits instead.
- * Only what a person asks for stands before it, by a time before 1970.
+ * No handler gets to ask for that long, and no retry is that far: a wait that would last longer was stored before the clock
+ * was set back, and does not count.
  */
+const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
+const LONGEST_RETRY_WAIT_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
+
+/** When the wait of the subscription `s` ends or ended, at the time `?1`; 0 where there was none. */
+export const WAIT_END = `max(
+    iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0),
+    iif(s.ordered = 1 AND s.retry_wait_until_ms <= ?1 + ${LONGEST_RETRY_WAIT_MS}, s.retry_wait_until_ms, 0))`;
+
+// The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they came
+// in. All of them are due; the subscription as a whole waits instead. Only requested ones go before.
 
 /** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
 const MOST_REORDERED = 10_000;
@@ -21,8 +30,24 @@ const MOST_REORDERED = 10_000;
 export interface OrderedPlace {
   readonly id: number;
   readonly event_id: number;
+  readonly due_ms: number;
   readonly max_retries: number;
   readonly on_exhausted: OnExhausted;
+}
+
+/** Goes on from `SELECT`: `w` is the first in the order of an ordered subscription that nobody requested. */
+export function headOf(subscriptionId: string): string {
+  return `FROM delivery AS w INDEXED BY delivery_sequence
+    WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${NORMAL} AND w.sequence IS NOT NULL
+      AND w.due_ms IS NOT NULL
+    ORDER BY w.sequence LIMIT 1`;
+}
+
+/** Likewise the first that a person requested. */
+export function firstRequestedOf(subscriptionId: string): string {
+  return `FROM delivery AS w INDEXED BY delivery_due
+    WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL
+    ORDER BY w.due_ms, w.rowid LIMIT 1`;
 }
 
 /**
@@ -30,8 +55,7 @@ export interface OrderedPlace {
  * used up its retries.
  */
 export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhausted' = 'block' THEN (
-    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) FROM delivery AS w INDEXED BY delivery_due
-    WHERE w.subscription_id = s.rowid AND w.due_ms > ${ASKED_BY_MS} ORDER BY w.due_ms, w.rowid LIMIT 1) END`;
+    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
 export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
@@ -40,7 +64,7 @@ export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<nu
   );
   if (ids.length === 0) return new Map();
   const found = sql.rows<OrderedPlace>(
-    `SELECT d.rowid AS id, d.event_id, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
+    `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
       FROM json_each(?) AS r
       CROSS JOIN delivery AS d ON d.rowid = r.value
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -67,49 +91,26 @@ export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failu
 }
 
 /**
- * Gives what waits the places it has by publication; what a person asked for stays first.
+ * Puts what is pending in order. None of it waits for a time of its own from now on, also when the order ends again.
  * @throws EvregError `conflict` when that is too much at once
  */
-export function putInOrder(sql: Sql, subscriptionId: number): void {
-  mustBeFew(sql, subscriptionId, { afterMs: ASKED_BY_MS, value: true });
-  sql.run(
-    "UPDATE delivery INDEXED BY delivery_due SET due_ms = event_id WHERE subscription_id = ? AND due_ms > ?",
+export function putInOrder(sql: Sql, subscriptionId: number, nowMs: number): void {
+  const { pending } = sql.first<{ pending: number }>(
+    `SELECT count(*) AS pending FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+      WHERE subscription_id = ? AND priority = ${NORMAL} AND due_ms IS NOT NULL LIMIT ?)`,
     subscriptionId,
-    ASKED_BY_MS,
-  );
-}
-
-/**
- * The other way round. Places are times long gone, so all of it is due, and nothing is to be done but where the numbers of
- * events went on beyond today's time in milliseconds, as they may after a restore.
- * @throws EvregError as above
- */
-export function takeOutOfOrder(sql: Sql, subscriptionId: number, nowMs: number): void {
-  mustBeFew(sql, subscriptionId, { afterMs: nowMs, value: false });
+    MOST_REORDERED + 1,
+  )!;
+  if (pending > MOST_REORDERED) {
+    const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
+    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value: true });
+  }
   sql.run(
-    `UPDATE delivery INDEXED BY delivery_due SET due_ms = min(created_ms, ?2)
-      WHERE subscription_id = ?1 AND due_ms > ?2`,
+    `UPDATE delivery INDEXED BY delivery_due SET sequence = event_id, due_ms = min(due_ms, ?2)
+      WHERE subscription_id = ?1 AND due_ms IS NOT NULL AND sequence IS NULL`,
     subscriptionId,
     nowMs,
   );
-}
-
-function mustBeFew(
-  sql: Sql,
-  subscriptionId: number,
-  { afterMs, value }: { readonly afterMs: number; readonly value: boolean },
-): void {
-  const { waiting } = sql.first<{ waiting: number }>(
-    `SELECT count(*) AS waiting FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-      WHERE subscription_id = ? AND due_ms > ? LIMIT ?)`,
-    subscriptionId,
-    afterMs,
-    MOST_REORDERED + 1,
-  )!;
-  if (waiting <= MOST_REORDERED) return;
-  const change = value ? "put in order" : "taken out of their order";
-  const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be ${change} at once; wait until fewer are left, or create another subscription`;
-  throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value });
 }
 
 /**
@@ -119,14 +120,12 @@ function mustBeFew(
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Turned[] {
   const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
-      WHERE rowid = (SELECT d.rowid FROM delivery AS d INDEXED BY delivery_due
-          WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL ORDER BY d.due_ms, d.rowid LIMIT 1)
-        AND due_ms > ?3 AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
+      WHERE rowid = (SELECT w.rowid ${headOf("?1")}) AND NOT EXISTS (SELECT 1 ${firstRequestedOf("?1")})
+        AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
         AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)
       RETURNING rowid AS id`,
     subscriptionId,
     nowMs,
-    ASKED_BY_MS,
   );
   if (failed.length > 0) {
     forgetWait(sql, subscriptionId);
@@ -137,11 +136,9 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
 /** Whether the delivery is what its ordered subscription waits for. */
 export function isFirstInOrder(sql: Sql, id: number): boolean {
   const found = sql.first<{ isFirst: number }>(
-    `SELECT d.rowid = (SELECT w.rowid FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = d.subscription_id AND w.due_ms > ? ORDER BY w.due_ms, w.rowid LIMIT 1) AS isFirst
+    `SELECT d.rowid = (SELECT w.rowid ${headOf("d.subscription_id")}) AS isFirst
       FROM delivery AS d CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
       WHERE d.rowid = ? AND s.ordered = 1`,
-    ASKED_BY_MS,
     id,
   );
   return found?.isFirst === 1;
@@ -155,18 +152,23 @@ export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
   return new Set(found.map(({ id }) => id));
 }
 
+type Wait = readonly [subscriptionId: number, untilMs: number, handler: string];
+
 /** What the results of one call tell of handlers, by the rowids of their subscriptions. */
 interface Told {
   /** Which had a success. */
   readonly succeeded: Set<number>;
   /** Whose last result here is a failure, with its error. */
   readonly failed: Map<number, string>;
-  readonly slow: (readonly [subscriptionId: number, untilMs: number, handler: string])[];
+  /** What handlers asked for. */
+  readonly slow: Wait[];
+  /** For retries of the first deliveries of ordered ones. */
+  readonly retryWaits: Wait[];
   readonly gone: (readonly [subscriptionId: number, reason: string])[];
 }
 
 export function nothingTold(): Told {
-  return { succeeded: new Set(), failed: new Map(), slow: [], gone: [] };
+  return { succeeded: new Set(), failed: new Map(), slow: [], retryWaits: [], gone: [] };
 }
 
 /**
@@ -190,8 +192,10 @@ export function tell(
   } else if (next.kind === "gone" && !hasLeft) {
     told.gone.push([subscriptionId, next.reason]);
   }
-  for (const wait of [more?.slow, isKept ? more?.wait : undefined]) {
-    if (wait !== undefined) told.slow.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
+  const { slow, wait } = more ?? {};
+  if (slow !== undefined) told.slow.push([subscriptionId, Math.ceil(slow.untilMs), slow.handler]);
+  if (isKept && wait !== undefined) {
+    told.retryWaits.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
   }
 }
 
@@ -203,11 +207,16 @@ interface At {
 }
 
 /** Notes it with the subscriptions, and deactivates those whose handlers are gone or have failed for too long. */
-export function noteStanding(sql: Sql, { succeeded, failed, slow, gone }: Told, at: At): Deactivated[] {
+export function noteStanding(
+  sql: Sql,
+  { succeeded, failed, slow, retryWaits, gone }: Told,
+  at: At,
+): Deactivated[] {
   if (succeeded.size > 0) noteSuccesses(sql, succeeded, at.nowMs);
   const ended = gone.map(([subscriptionId, reason]) => ({ subscriptionId, reason }));
   if (failed.size > 0) ended.push(...noteFailures(sql, failed, at));
-  if (slow.length > 0) slowDown(sql, slow);
+  setWaits(sql, "slowed_until_ms", slow);
+  setWaits(sql, "retry_wait_until_ms", retryWaits);
   return ended.filter((one) => deactivate(sql, one));
 }
 
@@ -217,10 +226,12 @@ export function noteStanding(sql: Sql, { succeeded, failed, slow, gone }: Told, 
  */
 function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
   sql.run(
-    `UPDATE subscription SET failing_since_ms = NULL, failed_ms = NULL, failing_ms = 0,
-        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END
+    `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0,
+        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END,
+        retry_wait_until_ms = NULL
       WHERE rowid IN (SELECT value FROM json_each(?1))
-        AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2 OR (ordered = 1 AND slowed_until_ms IS NOT NULL))`,
+        AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2 OR retry_wait_until_ms IS NOT NULL
+          OR (ordered = 1 AND slowed_until_ms IS NOT NULL))`,
     JSON.stringify([...succeeded]),
     nowMs,
   );
@@ -232,20 +243,18 @@ function noteFailures(
   failed: ReadonlyMap<number, string>,
   { nowMs, disableAfterMs, limit }: At,
 ): readonly Deactivated[] {
-  const failing = sql.rows<{ id: number; since_ms: number; failing_ms: number }>(
-    `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), failed_ms = ?2,
-        failing_ms = failing_ms + max(0, min(?2 - coalesce(failed_ms, ?2), ?3))
+  const failing = sql.rows<{ id: number; since_ms: number; total_ms: number }>(
+    `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), last_failure_ms = ?2,
+        failing_total_ms = failing_total_ms + max(0, min(?2 - coalesce(last_failure_ms, ?2), ?3))
       WHERE rowid IN (SELECT value FROM json_each(?1)) AND active = 1 AND deleted_ms IS NULL
-      RETURNING rowid AS id, failing_since_ms AS since_ms, failing_ms`,
+      RETURNING rowid AS id, failing_since_ms AS since_ms, failing_total_ms AS total_ms`,
     JSON.stringify([...failed.keys()]),
     nowMs,
     disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs),
   );
   if (disableAfterMs === undefined) return [];
   return failing
-    .filter(
-      ({ failing_ms }) => failing_ms >= disableAfterMs && limit.admits(["evreg.subscription.deactivated"]),
-    )
+    .filter(({ total_ms }) => total_ms >= disableAfterMs && limit.admits(["evreg.subscription.deactivated"]))
     .map(({ id, since_ms }) => ({
       subscriptionId: id,
       reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),
@@ -253,28 +262,32 @@ function noteFailures(
 }
 
 /** A later end stands: what was asked for is never cut short by an answer that asks for less. */
-function slowDown(sql: Sql, slow: Told["slow"]): void {
+function setWaits(sql: Sql, column: "slowed_until_ms" | "retry_wait_until_ms", waits: readonly Wait[]): void {
+  if (waits.length === 0) return;
   sql.run(
-    `UPDATE subscription SET slowed_until_ms = max(coalesce(slowed_until_ms, 0), r.until_ms)
+    `UPDATE subscription SET ${column} = max(coalesce(${column}, 0), r.until_ms)
       FROM (SELECT value ->> 0 AS id, value ->> 2 AS handler, max(value ->> 1) AS until_ms
         FROM json_each(?) GROUP BY 1, 2) AS r
       WHERE subscription.rowid = r.id AND subscription.handler = r.handler`,
-    JSON.stringify(slow),
+    JSON.stringify(waits),
   );
 }
 
 /** For a subscription that a person gives a new start: with another handler, or a handler that was put right. */
 export function forgetStanding(sql: Sql, subscriptionId: number): void {
   sql.run(
-    `UPDATE subscription SET failing_since_ms = NULL, failed_ms = NULL, failing_ms = 0, slowed_until_ms = NULL
-      WHERE rowid = ?`,
+    "UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0 WHERE rowid = ?",
     subscriptionId,
   );
+  forgetWait(sql, subscriptionId);
 }
 
-/** For one that is ordered no more. What its handler asked for itself goes as well, as nothing tells the two apart. */
+/** So that the next delivery is sent at once, whoever asked for the wait. */
 export function forgetWait(sql: Sql, subscriptionId: number): void {
-  sql.run("UPDATE subscription SET slowed_until_ms = NULL WHERE rowid = ?", subscriptionId);
+  sql.run(
+    "UPDATE subscription SET slowed_until_ms = NULL, retry_wait_until_ms = NULL WHERE rowid = ?",
+    subscriptionId,
+  );
 }
 
 /** Answers whether it was active. */
