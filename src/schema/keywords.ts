@@ -1,3 +1,5 @@
+import { distance } from "fastest-levenshtein";
+
 export type JsonObject = Record<string, unknown>;
 
 /** How a keyword of draft-07 holds other schemas, and whether those look at the same value or at one inside it. */
@@ -153,20 +155,6 @@ const MOST_SLIPS = 2;
 const LOWER_CASE = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
   (keyword) => [keyword, keyword.toLowerCase()] as const,
 );
-
-/** Letters to insert, remove or replace to make one word the other. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
-}
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -40,6 +40,9 @@ function escapeSequence(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
+// Our own: string-width needs 35 ms of a processor to load and as much for its first wide character, in each command; and
+// wrap-ansi breaks a long word where the line before it ends, so that an address cannot be copied.
+
 const ASCII = /^[\x20-\x7e]*$/;
 /** Characters that fill two cells: East Asian wide and full-width forms, and pictographs shown as emoji. */
 const WIDE =
