@@ -1,16 +1,24 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { RequestListener, Server, ServerOptions } from "node:http";
+import { createServer, type Server, type ServerOptions } from "node:http";
 import {
   createServer as createHttpsServer,
   type Server as HttpsServer,
   type ServerOptions as HttpsServerOptions,
 } from "node:https";
-import type { Server as NetServer } from "node:net";
-import { listen } from "listhen";
+import { createServer as createNetServer, type Server as NetServer } from "node:net";
+import { type Listener, listen } from "listhen";
 import { EvregError } from "../domain/error.ts";
 
-/** What listhen takes for a host; with anything else it goes on with a host of its own choice. */
+// listhen opens the port, and a server of node's with our limits takes the socket over. What listhen does that is wrong
+// for a server is done otherwise here, and nowhere else:
+// - It tries a port with a server of its own, and drops the error. So `probe` tries before it and has the reason.
+// - It listens without a listener for errors. A port that is taken after its try would end the process, so `listenOnce`
+//   catches that error.
+// - It takes another port for one that browsers refuse, and another host for one that it does not know.
+// - It puts a listener on each answer, to close servers in a way that is not used here. V8 may then take every request
+//   for long-lived: they fill the heap until a full collection, for a fifth of the requests a second.
+// - It can be given a certificate for https, but none later, and no limits. So https listens without it.
+
+/** What listhen takes for a host. */
 const HOST = /^(?!-)[\d.:A-Za-z-]{1,63}(?<!-)$/;
 
 /** How often to try for a free port: another process may take the one that was found free. */
@@ -18,15 +26,9 @@ const FREE_PORT_TRIES = 5;
 
 const HANDSHAKE_MS = 10_000;
 
-/** Node tells here of each server before it listens, also of those that listhen makes and keeps to itself. */
-const LISTEN_STARTS = "tracing:net.server.listen:asyncStart";
-
-/** Tells the servers of one attempt from all others of the process. */
-const attempts = new AsyncLocalStorage<symbol>();
-
 /**
- * A listening HTTP server that nothing answers on yet. `usage` for a host or port that cannot be, `conflict` for one
- * that is taken.
+ * A listening server that nothing answers on yet. `usage` for a host or port that cannot be, `conflict` for one that is
+ * taken.
  * @param port 0 for any free one
  */
 export async function listenAt(host: string, port: number, options: ServerOptions): Promise<Server> {
@@ -36,51 +38,78 @@ export async function listenAt(host: string, port: number, options: ServerOption
       `${JSON.stringify(host)} is not a host to listen at. Set another with --host.`,
     );
   }
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await listenOnce(host, port, options);
-    } catch (error) {
-      if (port === 0 && tries < FREE_PORT_TRIES && error instanceof EvregError && error.code === "conflict")
-        continue;
-      throw error;
-    }
-  }
+  const opened = opening.then(() => openPort(host, port));
+  opening = opened.catch(() => undefined);
+  const listener = await opened;
+  const server = createServer(options);
+  server.once("close", () => void listener.close());
+  return new Promise((resolve) => server.listen(listener.server, () => resolve(server)));
 }
 
-/** The same for https, which listhen could only be given a certificate for, and no limits. */
+/** One port is opened at a time: of two for one port, the second fails at its probe. */
+let opening: Promise<unknown> = Promise.resolve();
+
+/** The same for https. */
 export async function listenTlsAt(
   host: string,
   port: number,
   options: HttpsServerOptions,
 ): Promise<HttpsServer> {
   const server = createHttpsServer({ ...options, handshakeTimeout: HANDSHAKE_MS });
+  await listenPlainly(server, host, port);
+  return server;
+}
+
+async function openPort(host: string, port: number): Promise<Listener> {
+  for (let tries = 1; ; tries += 1) {
+    await probe(host, port);
+    try {
+      const listener = await listenOnce(host, port);
+      if (port === 0 || listener.address.port === port) return listener;
+      await listener.close();
+    } catch (error) {
+      if (port === 0 && tries < FREE_PORT_TRIES) continue;
+      await probe(host, port);
+      throw explain(error as NodeJS.ErrnoException, host, port);
+    }
+    throw new EvregError(
+      "usage",
+      `evreg cannot listen on port ${port}: browsers refuse it. Set another with --port.`,
+    );
+  }
+}
+
+/** @throws EvregError why nothing can listen there */
+async function probe(host: string, port: number): Promise<void> {
+  const server = createNetServer();
+  await listenPlainly(server, host, port);
+  await new Promise((resolve) => server.close(resolve));
+}
+
+function listenPlainly(server: NetServer, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException): void => reject(explain(error, host, port));
-    server.once("error", refuse);
-    server.listen(port, host, () => {
-      server.off("error", refuse);
-      resolve(server);
+    const fail = (error: NodeJS.ErrnoException): void => reject(explain(error, host, port));
+    server.once("error", fail).listen(port, host, () => {
+      server.off("error", fail);
+      resolve();
     });
   });
 }
 
-async function listenOnce(host: string, port: number, options: ServerOptions): Promise<Server> {
-  const attempt = Symbol("attempt");
-  let refusal: NodeJS.ErrnoException | undefined;
-  let onRefusal: (() => void) | undefined;
-  // listhen first tries a port with a server of its own, swallows why that failed, and then listens without waiting for
-  // an error, which would end the process if the port was taken in between. Hence this ear on both.
-  const hearErrors = (message: unknown): void => {
-    if (attempts.getStore() !== attempt) return;
-    const { server } = message as { server: NetServer };
-    server.on("error", (error) => {
-      refusal = error;
-      onRefusal?.();
-    });
-  };
-  subscribe(LISTEN_STARTS, hearErrors);
+/** Rejects as well where listhen would end the process. */
+async function listenOnce(host: string, port: number): Promise<Listener> {
+  const unheard = Promise.withResolvers<never>();
+  process.setUncaughtExceptionCaptureCallback((error: NodeJS.ErrnoException) => {
+    process.setUncaughtExceptionCaptureCallback(null);
+    if (error.syscall === "listen") unheard.reject(error);
+    // Another error of the process ends it, as it would have without this.
+    else
+      setImmediate(() => {
+        throw error;
+      });
+  });
   try {
-    const listening = attempts.run(attempt, listen, asListener(options), {
+    const listening = listen(() => undefined, {
       hostname: host,
       port: port === 0 ? { port, random: true } : port,
       // Without `isProd` a busy port moves to another; `isTest` does nothing but keep it quiet.
@@ -94,35 +123,10 @@ async function listenOnce(host: string, port: number, options: ServerOptions): P
       tunnel: false,
       ws: false,
     });
-    const refused = new Promise<never>((_, reject) => {
-      onRefusal = () => setImmediate(reject, refusal);
-    });
-    const { server, address } = await Promise.race([listening, refused]);
-    if (port !== 0 && address.port !== port) {
-      server.close();
-      throw new EvregError(
-        "usage",
-        `evreg cannot listen on port ${port}: browsers refuse it. Set another with --port.`,
-      );
-    }
-    // listhen has its own way of closing servers, which is not used here. It puts a listener on each answer, and with that
-    // V8 may come to take every request for long-lived: they then fill the heap until a full collection, for a fifth of
-    // the requests a second.
-    server.removeAllListeners("request");
-    return server;
-  } catch (error) {
-    throw refusal === undefined ? error : explain(refusal, host, port);
+    return await Promise.race([listening, unheard.promise]);
   } finally {
-    unsubscribe(LISTEN_STARTS, hearErrors);
+    process.setUncaughtExceptionCaptureCallback(null);
   }
-}
-
-/**
- * listhen hands its first argument on to `createServer`, which takes the server's options in that place too; some of
- * them cannot be set later. The listeners for requests are added once it listens.
- */
-function asListener(options: ServerOptions): RequestListener {
-  return options as unknown as RequestListener;
 }
 
 function explain(refusal: NodeJS.ErrnoException, host: string, port: number): EvregError {
