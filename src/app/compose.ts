@@ -5,7 +5,7 @@ import type { ReplayRunner } from "../delivery/replay-runner.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import { DeliveryCounts, LoopWatch, PublishCounts } from "../metrics/counters.ts";
+import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
@@ -73,7 +73,7 @@ export async function compose(options: ComposeOptions) {
     clock,
     encryption,
     onServiceEvents: (counts: ServiceEventCounts): void => {
-      published.told(counts);
+      published.countServiceEvents(counts);
       signals.deliveriesDue();
     },
     onFailed: (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 }),
@@ -89,7 +89,7 @@ export async function compose(options: ComposeOptions) {
     import("../service/validation-thread.ts"),
   ]);
   const longChecks = new ValidationThread(clock);
-  const loop = new LoopWatch();
+  const loop = new EventLoopMonitor();
   const engineState = (): Health["engine"] => signals.engine?.state() ?? "stopped";
   const service = createService({
     store,

@@ -79,7 +79,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       };
       const refused =
         route.access === "publish" && route.body !== undefined
-          ? (failure: unknown) => counts.refuse(failure)
+          ? (failure: unknown) => counts.countRefusal(failure)
           : undefined;
       const handler = handlerOf(begin, refused);
       app.on(route.method, path, handler);

@@ -3,10 +3,7 @@ import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.t
 import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
 
-/**
- * Counts values by size. An observation takes a few nanoseconds, as it is made for every attempt and every commit; what
- * it comes to is only put into words when somebody asks.
- */
+/** Counts values by size, for every attempt and every commit. An observation takes a few nanoseconds. */
 export class Histogram {
   /** Largest value of each bucket, ascending; one more bucket takes what is larger than all. */
   readonly bounds: readonly number[];
@@ -51,7 +48,7 @@ export const REFUSAL_REASONS = [
 ] as const satisfies readonly (EvregErrorCode | "withheld")[];
 type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** What came of publishing since the start. Plain numbers, as they are added to on the path that must stay the fastest. */
+/** What was published since the start. Plain numbers, as every event adds to them. */
 export class PublishCounts {
   /** Events stored. */
   single = 0;
@@ -72,18 +69,18 @@ export class PublishCounts {
   ) as Record<RefusalReason, number>;
 
   /** Events that evreg stored about itself. */
-  told({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
+  countServiceEvents({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
     this.service += events;
     this.queuedDeliveries += deliveries;
   }
 
   /** A request that was refused as a whole. */
-  refuse(failure: unknown): void {
+  countRefusal(failure: unknown): void {
     this.#refuse(asEvregError(failure).code);
   }
 
   /** The items of a batch that were refused while the batch as a whole was answered. */
-  refuseItems({ errors, meta }: BatchResult): void {
+  countRefusedItems({ errors, meta }: BatchResult): void {
     for (const { code } of errors) this.#refuse(codeOfStatus(code));
     this.refused.withheld += meta.rejected - errors.length;
   }
@@ -161,24 +158,16 @@ export class DeliveryCounts {
   }
 }
 
-function statusClass(statusCode: number | undefined): FailedStatusClass {
-  switch (Math.floor((statusCode ?? 0) / 100)) {
-    case 3:
-      return "3xx";
-    case 4:
-      return "4xx";
-    case 5:
-      return "5xx";
-    default:
-      return "other";
-  }
+function statusClass(statusCode = 0): FailedStatusClass {
+  const name = `${Math.floor(statusCode / 100)}xx`;
+  return FAILED_STATUS_CLASSES.find((known) => known === name) ?? "other";
 }
 
 function zeros<K extends string>(names: readonly K[]): Record<K, number> {
   return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
 }
 
-/** How late the event loop of the thread that answers and sends was, over the last stretch of time. */
+/** How late the event loop of the thread that answers and sends was, over the last period. */
 interface LoopDelays {
   readonly medianSeconds: number;
   readonly p99Seconds: number;
@@ -186,46 +175,47 @@ interface LoopDelays {
 }
 
 const RESOLUTION_MS = 10;
-/** A stretch lasts this long at least, so that a second scraper does not cut the first one's short. */
-const STRETCH_MS = 10_000;
+/** A period lasts this long at least, so that a second scraper does not cut the first one's short. */
+const PERIOD_MS = 10_000;
 
-/** Watches this thread's event loop from `start` to `stop`. */
-export class LoopWatch {
-  #monitor: ReturnType<typeof monitorEventLoopDelay> | undefined;
+/** Measures this thread's event loop from `start` to `stop`. */
+export class EventLoopMonitor {
+  #histogram: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #sinceMs = 0;
   #last: LoopDelays | undefined;
 
   start(nowMs: number): void {
-    this.#monitor ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-    this.#monitor.enable();
+    this.#histogram ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    this.#histogram.enable();
     this.#sinceMs = nowMs;
   }
 
   stop(): void {
-    this.#monitor?.disable();
-    this.#monitor = undefined;
+    this.#histogram?.disable();
+    this.#histogram = undefined;
   }
 
-  /** Of the last whole stretch, or of the time since the start; `undefined` when not watching. */
+  /** Of the last whole period, or of the time since the start; `undefined` unless started. */
   read(nowMs: number): LoopDelays | undefined {
-    const monitor = this.#monitor;
-    if (monitor === undefined) return undefined;
-    const gone = nowMs - this.#sinceMs;
-    if (this.#last !== undefined && gone >= 0 && gone < STRETCH_MS) return this.#last;
+    const histogram = this.#histogram;
+    if (histogram === undefined) return undefined;
+    const elapsedMs = nowMs - this.#sinceMs;
+    const isWhole = elapsedMs < 0 || elapsedMs >= PERIOD_MS;
+    if (this.#last !== undefined && !isWhole) return this.#last;
     const delays = {
-      medianSeconds: secondsLate(monitor.percentile(50)),
-      p99Seconds: secondsLate(monitor.percentile(99)),
-      maxSeconds: secondsLate(monitor.max),
+      medianSeconds: secondsLate(histogram.percentile(50)),
+      p99Seconds: secondsLate(histogram.percentile(99)),
+      maxSeconds: secondsLate(histogram.max),
     };
-    if (gone >= 0 && gone < STRETCH_MS) return delays;
-    monitor.reset();
+    if (!isWhole) return delays;
+    histogram.reset();
     this.#sinceMs = nowMs;
     this.#last = delays;
     return delays;
   }
 }
 
-/** What is measured is the time between two ticks, of which `RESOLUTION_MS` is meant to be. */
+/** It measures the time between two ticks, which are planned `RESOLUTION_MS` apart. */
 function secondsLate(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
 }

@@ -109,9 +109,9 @@ test("publishing to a retired action is 410, counted as gone", async () => {
     code: 410,
   });
   const counts = new PublishCounts();
-  counts.refuse(new EvregError("gone", "over"));
+  counts.countRefusal(new EvregError("gone", "over"));
   const item = { index: 0, error: "over", details: {}, code: 410 };
-  counts.refuseItems({ data: [null], errors: [item], meta: { accepted: 0, rejected: 1, replayed: 0 } });
+  counts.countRefusedItems({ data: [null], errors: [item], meta: { accepted: 0, rejected: 1, replayed: 0 } });
   expect(counts.refused).toMatchObject({ gone: 2, internal: 0, withheld: 0 });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { DeliveryCounts, LoopWatch, PublishCounts } from "../../src/metrics/counters.ts";
+import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
 import { createMetrics, type MetricSources } from "../../src/metrics/registry.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
@@ -21,7 +21,7 @@ function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSource
     delivered: new DeliveryCounts(),
     store,
     engineState: () => "stopped",
-    loop: new LoopWatch(),
+    loop: new EventLoopMonitor(),
     clock,
     version: "1",
     ...changes,
@@ -30,30 +30,30 @@ function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSource
 }
 
 describe("the metrics", () => {
-  test("ask the store once a second for the backlog, however many ask for them", () =>
+  test("read the backlog from the store once a second, however many scrapes there are", () =>
     withStore(async (local) => {
-      let asked = 0;
+      let reads = 0;
       const store = {
         ...local.store,
         queue: {
           ...local.store.queue,
-          backlog: (nowMs: number) => ((asked += 1), local.store.queue.backlog(nowMs)),
+          backlog: (nowMs: number) => ((reads += 1), local.store.queue.backlog(nowMs)),
         },
       };
       const read = metricsOf(local, { store });
       await Promise.all(Array.from({ length: 50 }, () => read()));
       await local.clock.advance(999);
       await read();
-      expect(asked).toBe(1);
+      expect(reads).toBe(1);
       await local.clock.advance(1);
       await read();
-      expect(asked).toBe(2);
+      expect(reads).toBe(2);
       local.clock.set(local.clock.now() - 60_000);
       await read();
-      expect(asked).toBe(3);
+      expect(reads).toBe(3);
     }));
 
-  test("are told without the backlog while the store cannot be asked", () =>
+  test("are given without the backlog while the store cannot be read", () =>
     withStore(async (local) => {
       const store = {
         queue: {
@@ -71,7 +71,7 @@ describe("the metrics", () => {
       expect(valueOf(metrics, "evreg_engine_running")).toBe(0);
     }));
 
-  test("tell for how long the oldest has been due", () =>
+  test("show for how long the oldest has been due", () =>
     withStore(async (local) => {
       const { evreg, clock } = local;
       await evreg.actions.create({ action: "a", application: "x", schemata: {} });
@@ -90,9 +90,9 @@ describe("the metrics", () => {
     }));
 });
 
-describe("the watch on the event loop", () => {
-  test("tells a stall, until a stretch without one is over", async () => {
-    const loop = new LoopWatch();
+describe("the event loop monitor", () => {
+  test("shows a stall until a period without one is over", async () => {
+    const loop = new EventLoopMonitor();
     expect(loop.read(0)).toBeUndefined();
     loop.start(0);
     try {
@@ -107,7 +107,7 @@ describe("the watch on the event loop", () => {
       const kept = loop.read(10_000);
       expect(kept?.maxSeconds).toBeGreaterThan(0.1);
       await turn();
-      // A second reader hears of the same stretch.
+      // A second reader gets the same period.
       expect(loop.read(19_000)).toBe(kept);
       expect(loop.read(20_000)?.maxSeconds).toBeLessThan(kept?.maxSeconds ?? 0);
     } finally {
@@ -117,7 +117,7 @@ describe("the watch on the event loop", () => {
   });
 });
 
-/** A few ticks of the watch. */
+/** A few ticks of the monitor. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 20);

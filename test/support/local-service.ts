@@ -5,7 +5,7 @@ import { folderFindings } from "../../src/app/findings.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { DeliveryCounts, LoopWatch, PublishCounts } from "../../src/metrics/counters.ts";
+import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -58,7 +58,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     delivered: new DeliveryCounts(),
     store,
     engineState,
-    loop: new LoopWatch(),
+    loop: new EventLoopMonitor(),
     clock,
     version,
   });

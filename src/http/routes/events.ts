@@ -185,7 +185,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const result = await incoming.whileThere((gone) =>
         evreg.events.publishBatch(items, { ...query, minimal }, gone),
       );
-      counts.refuseItems(result);
+      counts.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const replyOf = (told: BatchResult): Reply =>
         minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);
