@@ -6,7 +6,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { listenAt, listenTlsAt } from "../../src/http/listen.ts";
 
 vi.mock("listhen", async (original) => {
-  const { listen: real } = await original<typeof import("listhen")>();
+  const { listen: real } = await original<{ listen: typeof listen }>();
   return { listen: vi.fn(real) };
 });
 
@@ -68,7 +68,7 @@ test("where any free port will do, another is found in place of one that was tak
 
 /** @param port the one that listhen listens on, unless given */
 function takeBeforeListening(port?: number): void {
-  const real = HttpServer.prototype.listen;
+  const real = Reflect.get(HttpServer.prototype, "listen") as (...given: unknown[]) => HttpServer;
   vi.spyOn(HttpServer.prototype, "listen").mockImplementationOnce(function listenLate(
     this: HttpServer,
     ...given: unknown[]
