@@ -2,8 +2,9 @@ import type { H3Event } from "h3";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
-import { malformedField, type QuerySchema, readQuery } from "../domain/request.ts";
+import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { ReservingBudget, Share, Taking } from "../runtime/byte-budget.ts";
+import { readQuery } from "../service/requests.ts";
 import { type BodyRoom, CallerGone, readNodeBody, readWebBody } from "./body.ts";
 import { addressOf } from "./connections.ts";
 

@@ -15,14 +15,13 @@ import {
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
-import { checkQuery } from "../domain/request.ts";
 import type { ActionsPort, Answer } from "../evreg.ts";
 import type { StoredAction } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, checkId, given, notFound, pages, readBody } from "./requests.ts";
+import { actionOf, checkId, checkQuery, given, notFound, pages, readBody } from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */

@@ -7,7 +7,6 @@ import {
 import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { NEW_REPLAY, type NewReplay, type Replay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
-import { checkQuery } from "../domain/request.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -20,7 +19,7 @@ import {
 } from "../store/replays.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkTime, given, notFound, readBody, timeRange } from "./requests.ts";
+import { checkId, checkQuery, checkTime, given, notFound, readBody, timeRange } from "./requests.ts";
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(

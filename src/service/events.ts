@@ -1,7 +1,7 @@
 import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY } from "../domain/event.ts";
-import { checkQuery, malformedField } from "../domain/request.ts";
+import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { EventSelection, StoredEvent } from "../store/events.ts";
@@ -10,7 +10,7 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { otherData } from "./publish-checks.ts";
 import { Publisher } from "./publisher.ts";
-import { checkId, given, notFound, timeRange } from "./requests.ts";
+import { checkId, checkQuery, given, notFound, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;

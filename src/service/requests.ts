@@ -1,7 +1,14 @@
+import { Ajv, type ValidateFunction } from "ajv";
 import type { Action } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
-import { type BodySchema, malformedField } from "../domain/request.ts";
+import {
+  type BodySchema,
+  malformedField,
+  type QueryProperty,
+  type QuerySchema,
+  shown,
+} from "../domain/request.ts";
 import { compileSchema, type Validator } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
 
@@ -46,6 +53,93 @@ function isKeptBack(schema: BodySchema, field: string): boolean {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
   return member === "headers" || properties[member]?.writeOnly === true;
+}
+
+/**
+ * The typed values of a query string. Every parameter may be left out, none may come twice.
+ * @throws `malformed` with `{ field, message, value }` for a parameter that is unknown, twice there or ill-formed
+ */
+export function readQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [name, text] of params) {
+    const property = propertyOf(schema, name, text);
+    if (Object.hasOwn(query, name)) throw malformedField(name, "is given twice", text);
+    query[name] = typed(name, property, text);
+  }
+  return query;
+}
+
+/**
+ * The same rules for values that are typed already; members that are `undefined` count as left out.
+ * @throws `malformed` with `{ field, message, value }`
+ */
+export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
+  if (typeof query !== "object" || query === null || Array.isArray(query)) {
+    throw malformedField("query", "must be an object of parameters", query);
+  }
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    const fault = faultOf(propertyOf(schema, name, value), value);
+    if (fault !== undefined) throw malformedField(name, fault, value);
+  }
+  return query;
+}
+
+function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
+  if (Object.hasOwn(schema.properties, name)) return schema.properties[name]!;
+  const known = Object.keys(schema.properties);
+  const hint = known.length === 0 ? "this takes none" : `known are ${known.join(", ")}`;
+  throw malformedField(String(shown(name)), `is not a known parameter; ${hint}`, value);
+}
+
+function typed(name: string, property: QueryProperty, text: string): unknown {
+  const value = valueOf(property, text);
+  const fault = faultOf(property, value);
+  if (fault !== undefined) throw malformedField(name, fault, text);
+  return value;
+}
+
+function valueOf({ type }: QueryProperty, text: string): unknown {
+  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
+  // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and slips here.
+  return type === "integer" && /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
+}
+
+/** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
+const parameterChecks = new WeakMap<QueryProperty, ValidateFunction>();
+let ajv: Ajv | undefined;
+
+/** What is wrong with a typed value, to follow its name in a message. */
+function faultOf(property: QueryProperty, value: unknown): string | undefined {
+  let check = parameterChecks.get(property);
+  if (check === undefined) {
+    ajv ??= new Ajv({ allErrors: true, validateSchema: false, formats: { "date-time": isTime } });
+    parameterChecks.set(property, (check = ajv.compile(property)));
+  }
+  if (check(value)) return undefined;
+  const keywords = check.errors!.map(({ keyword }) => keyword);
+  const { type, minimum = -Infinity, maximum = Infinity, maxLength, enum: allowed = [] } = property;
+  if (type === "integer") {
+    const upTo = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
+    return `must be a whole number from ${minimum}${upTo}`;
+  }
+  if (type === "boolean") return "must be true or false";
+  if (keywords.includes("type")) return "must be a string";
+  if (keywords.includes("enum")) return `must be ${oneOf(allowed)}`;
+  if (keywords.includes("format")) {
+    return ISO_TIME_EXPECTED + (/ \d\d:\d\d$/.test(value as string) ? " (a + in a URL is written %2B)" : "");
+  }
+  if (keywords.includes("minLength")) return "must not be empty";
+  if (keywords.includes("pattern")) return "must not hold the character U+0000";
+  return `must have at most ${maxLength} characters`;
+}
+
+function isTime(text: string): boolean {
+  return parseIsoTime(text) !== undefined;
+}
+
+function oneOf(values: readonly string[]): string {
+  return values.length === 1 ? values[0]! : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
 /** For a member that is a time: the same times are taken everywhere. */

@@ -2,7 +2,6 @@ import type { WarningMeta } from "../domain/action.ts";
 import { invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionName, checkLabel } from "../domain/names.ts";
-import { checkQuery } from "../domain/request.ts";
 import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
   type Bearer,
@@ -23,7 +22,7 @@ import type { Random } from "../runtime/clock.ts";
 import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, given, notFound, pages, readBody } from "./requests.ts";
+import { checkId, checkQuery, given, notFound, pages, readBody } from "./requests.ts";
 import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */

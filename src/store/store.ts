@@ -44,7 +44,7 @@ export interface TokenStore {
 }
 
 /** The store itself: its copies and its health. */
-export interface StoreAdmin {
+interface StoreAdmin {
   /**
    * Copies everything as it is at one moment after the call, while writes go on; whoever asked closes the copy. One at a
    * time: `conflict` while another one is open. `unavailable` when there is no room for it.

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import { checkQuery, type QuerySchema, readQuery } from "../../src/domain/request.ts";
+import { NO_NUL, type QuerySchema } from "../../src/domain/request.ts";
+import { checkQuery, readQuery } from "../../src/service/requests.ts";
 
 const SCHEMA: QuerySchema = {
   type: "object",
   properties: {
-    name: { type: "string", minLength: 1, maxLength: 5 },
+    name: { type: "string", minLength: 1, maxLength: 5, pattern: NO_NUL },
     limit: { type: "integer", minimum: 1, maximum: 500 },
     after: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
     active: { type: "boolean" },
@@ -81,6 +82,18 @@ describe("readQuery", () => {
       value: new URLSearchParams(text).values().next().value,
     });
     expect(error.message).toBe(`${field}: ${String(error.details["message"])}`);
+  });
+
+  it.each([
+    ["limit=0", "must be a whole number from 1 to 500"],
+    ["after=-1", "must be a whole number from 0"],
+    ["active=1", "must be true or false"],
+    ["order=up", "must be asc or desc"],
+    ["name=", "must not be empty"],
+    ["name=abcdef", "must have at most 5 characters"],
+    ["name=abcdef%00", "must not hold the character U+0000"],
+  ])("says of %s that it %s", (text, message) => {
+    expect(refused(() => read(text)).details["message"]).toBe(message);
   });
 
   it("refuses a parameter given twice, even with the same value", () => {
