@@ -117,20 +117,20 @@ function faultOf(property: QueryProperty, value: unknown): string | undefined {
     parameterChecks.set(property, (check = ajv.compile(property)));
   }
   if (check(value)) return undefined;
-  const keywords = check.errors!.map(({ keyword }) => keyword);
+  const keywords = new Set(check.errors!.map(({ keyword }) => keyword));
   const { type, minimum = -Infinity, maximum = Infinity, maxLength, enum: allowed = [] } = property;
   if (type === "integer") {
     const upTo = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
     return `must be a whole number from ${minimum}${upTo}`;
   }
   if (type === "boolean") return "must be true or false";
-  if (keywords.includes("type")) return "must be a string";
-  if (keywords.includes("enum")) return `must be ${oneOf(allowed)}`;
-  if (keywords.includes("format")) {
-    return ISO_TIME_EXPECTED + (/ \d\d:\d\d$/.test(value as string) ? " (a + in a URL is written %2B)" : "");
+  if (keywords.has("type")) return "must be a string";
+  if (keywords.has("enum")) return `must be ${oneOf(allowed)}`;
+  if (keywords.has("format")) {
+    return ISO_TIME_EXPECTED + (/ \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "");
   }
-  if (keywords.includes("minLength")) return "must not be empty";
-  if (keywords.includes("pattern")) return "must not hold the character U+0000";
+  if (keywords.has("minLength")) return "must not be empty";
+  if (keywords.has("pattern")) return "must not hold the character U+0000";
   return `must have at most ${maxLength} characters`;
 }
 
@@ -156,10 +156,10 @@ function validatorOf(schema: BodySchema): Validator {
 
 /** No such record, or none that the principal may know of. */
 export function notFound(what: string, id: number | string, field?: string): EvregError {
-  const shown = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
+  const quoted = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
   return new EvregError(
     "not_found",
-    `There is no ${what} ${shown}.`,
+    `There is no ${what} ${quoted}.`,
     field === undefined ? {} : { field, value: id },
   );
 }
