@@ -54,66 +54,60 @@ export const FAILURES_BYTES = 16 * 1024;
 /** Bytes up to which an offending value, as JSON, and the words on what is wrong with it are told whole. */
 export const VALUE_BYTES = 1_024;
 
-/**
- * The steps left to the check of the payload now being validated. One for all validators: a validation never yields, so
- * no two overlap. Compiled schemas count down `left` in place; everything else calls `spend`.
- * Work done in `Steps` finds something else here, and in `memo`, after each `yield`.
- *
- * Counting instead of a clock keeps the verdict on a payload the same on every machine.
- */
-export const budget = {
-  left: VALIDATION_STEPS,
-  exceeded(): never {
-    throw new BudgetExceeded();
-  },
-};
+/** Steps between two points where other work may run: mostly half a millisecond, up to 2 with schemas made to be slow. */
+const STEPS_PER_SLICE = 2_000;
 
-export class BudgetExceeded extends Error {}
+/**
+ * The steps that some work may still take. Counting steps instead of time keeps a verdict or a sample the same on every
+ * machine.
+ */
+export class StepBudget {
+  left: number;
+  readonly #sliceSteps: number;
+  #sliceEnd: number;
+
+  constructor(steps: number, sliceSteps = STEPS_PER_SLICE) {
+    this.left = steps;
+    this.#sliceSteps = sliceSteps;
+    this.#sliceEnd = steps - sliceSteps;
+  }
+
+  /** @throws `StepsExceeded` */
+  spend(steps: number): void {
+    this.left -= steps;
+    if (this.left < 0) this.exceeded();
+  }
+
+  refill(steps: number): void {
+    this.left = steps;
+    this.#sliceEnd = steps - this.#sliceSteps;
+  }
+
+  /** Whether a slice of steps is used up; the next one begins then. */
+  shouldYield(): boolean {
+    if (this.left > this.#sliceEnd) return false;
+    this.#sliceEnd = this.left - this.#sliceSteps;
+    return true;
+  }
+
+  exceeded(): never {
+    throw new StepsExceeded();
+  }
+}
+
+export class StepsExceeded extends Error {}
+
+/**
+ * The budget of the check that runs now. There is one for all validators: a validation never yields, so no two overlap.
+ * Compiled schemas decrement `left` in place. Work done in `Steps` finds another value here, and an empty validation
+ * cache, after each `yield`.
+ */
+export const budget = new StepBudget(VALIDATION_STEPS);
 
 export function spend(steps: number): void {
-  budget.left -= steps;
-  if (budget.left < 0) budget.exceeded();
+  budget.spend(steps);
 }
 
 export function refillBudget(steps = VALIDATION_STEPS): void {
-  budget.left = steps;
+  budget.refill(steps);
 }
-
-/** Steps from one stop to the next: mostly half a millisecond, and some 2 with schemas made to take long. */
-const STEPS_PER_STRETCH = 2_000;
-
-/** Tells a task that takes steps of the budget when to stop, so that others have their turn. */
-export class Stretch {
-  #endsAt = Infinity;
-
-  /** Whether a stretch has been gone through; the next one begins then. */
-  isOver(): boolean {
-    if (budget.left >= this.#endsAt) return false;
-    this.#endsAt = budget.left - STEPS_PER_STRETCH;
-    return true;
-  }
-}
-
-/**
- * The steps left for making one payload: a value, a few characters, part of a check. Counting instead of a clock keeps
- * the sample for a seed the same on every machine.
- */
-export class Effort {
-  #left: number;
-
-  constructor(steps: number) {
-    this.#left = steps;
-  }
-
-  get left(): number {
-    return Math.max(0, this.#left);
-  }
-
-  /** @throws `EffortExceeded` */
-  spend(steps: number): void {
-    this.#left -= steps;
-    if (this.#left < 0) throw new EffortExceeded();
-  }
-}
-
-export class EffortExceeded extends Error {}

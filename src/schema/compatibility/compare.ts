@@ -1,6 +1,6 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { budget, BudgetExceeded, refillBudget } from "../limits.ts";
+import { budget, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
 import { TextSearch } from "../patterns/search.ts";
 import { readingSchema } from "../read.ts";
 import { forget } from "../validate/values.ts";
@@ -68,31 +68,26 @@ export function* comparing(
   let [total, taken] = [0, 0];
   for (const side of sides) {
     yield;
-    const allowance = { left: steps };
-    const found = yield* within(allowance, comparison.findings(side));
+    const remaining = new StepBudget(steps);
+    const found = yield* within(remaining, comparison.findings(side));
     yield;
     const told = yield* comparison.breaks(side, found);
     breaks.push(...told.breaks);
     total += told.total;
-    taken += steps - allowance.left;
+    taken += steps - remaining.left;
   }
   return { breaks, total, steps: taken + comparison.exampleSteps };
 }
 
-/** Steps that several tasks share. */
-interface Allowance {
-  left: number;
-}
-
-/** The budget and the memo are everybody's: they are set for each step, and left as they were found. */
-function* within<T>(allowance: Allowance, task: Steps<T>): Steps<T> {
+/** Does the work with a budget of its own, in slices. Other work uses the shared budget and cache between two of them. */
+function* within<T>(remaining: StepBudget, task: Steps<T>): Steps<T> {
   for (;;) {
-    budget.left = allowance.left;
+    refillBudget(remaining.left);
     try {
       const { done, value } = task.next();
       if (done === true) return value;
     } finally {
-      allowance.left = budget.left;
+      remaining.left = budget.left;
       refillBudget();
       forget();
     }
@@ -149,16 +144,16 @@ class Comparison {
   *#examples(side: Side, findings: readonly Finding[]): Steps<({ value: unknown } | undefined)[]> {
     const examples = new Examples(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
-    const allowance = { left: EXAMPLE_STEPS };
+    const remaining = new StepBudget(EXAMPLE_STEPS);
     try {
       for (const finding of findings) {
         yield;
-        found.push(yield* within(allowance, this.#example(side, examples.payloads(finding))));
+        found.push(yield* within(remaining, this.#example(side, examples.payloads(finding))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
-    this.exampleSteps += EXAMPLE_STEPS - allowance.left;
+    this.exampleSteps += EXAMPLE_STEPS - remaining.left;
     return found;
   }
 
@@ -181,7 +176,7 @@ class Comparison {
 
 /** Out of steps, or of stack: references chained hundreds deep take much of it. */
 function isTooMuch(error: unknown): boolean {
-  return error instanceof BudgetExceeded || error instanceof RangeError;
+  return error instanceof StepsExceeded || error instanceof RangeError;
 }
 
 /** Stands for the breaks that are not told one by one. */

@@ -1,6 +1,6 @@
 import { isAssertion } from "../keywords.ts";
 import type { Steps } from "../../runtime/yielding.ts";
-import { spend, Stretch } from "../limits.ts";
+import { budget, spend } from "../limits.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { Shape } from "./shape.ts";
 
@@ -22,7 +22,6 @@ export class Sameness {
   readonly #classes = new Map<Shape, number | undefined>();
   readonly #signatures = new Map<string, number>();
   readonly #recursive: Recursive[] = [];
-  readonly #stretch = new Stretch();
 
   /** Reads schemas with all there is in them: only what was read is known. */
   *reading(...shapes: readonly Shape[]): Steps<void> {
@@ -46,7 +45,7 @@ export class Sameness {
       return;
     }
     if (this.#classes.has(shape)) return;
-    if (this.#stretch.isOver()) yield;
+    if (budget.shouldYield()) yield;
     // Who comes back here meanwhile is recursive.
     this.#classes.set(shape, undefined);
     const children = childrenOf(shape);
@@ -68,7 +67,7 @@ export class Sameness {
       const found = new Map<string, number>();
       const split = new Map<Shape, number>();
       for (const { shape, says, children } of this.#recursive) {
-        if (this.#stretch.isOver()) yield;
+        if (budget.shouldYield()) yield;
         spend(2 + (children.length >> 1));
         const signature = `${says}${signatureOf(children, classOf)}`;
         // Below zero, so that none is one of the classes without recursion.

@@ -1,5 +1,4 @@
 import type { Steps } from "../../runtime/yielding.ts";
-import type { Stretch } from "../limits.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import type { Case } from "./conjunction.ts";
 import type { View } from "./known-names.ts";
@@ -56,7 +55,6 @@ export type Showing = Steps<boolean>;
 export interface Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextSearch;
-  readonly stretch: Stretch;
   /** Whether every value of the case conforms; adds what it found to the goal's findings if not. */
   prove(goal: Goal): Showing;
   /** Whether the case has no value at all. */

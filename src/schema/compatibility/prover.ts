@@ -1,5 +1,5 @@
 import type { Steps } from "../../runtime/yielding.ts";
-import { spend, Stretch } from "../limits.ts";
+import { budget, spend } from "../limits.ts";
 import { TextSearch } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
 import { factsOf } from "./bounds.ts";
@@ -42,7 +42,6 @@ interface Known {
 export class StructuralProver implements Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextSearch;
-  readonly stretch = new Stretch();
   readonly #views: Views;
   readonly #same = new Sameness();
   readonly #goals = new Map<string, Known>();
@@ -81,7 +80,7 @@ export class StructuralProver implements Prover {
   *prove(goal: Goal): Showing {
     const { left, right, strict, view, depth, findings } = goal;
     spend(STEPS_PER_GOAL + (left.shapes.length >> SHAPES_PER_STEP_BITS));
-    if (this.stretch.isOver()) yield;
+    if (budget.shouldYield()) yield;
     if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
     if (right.isOpen && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
@@ -134,7 +133,7 @@ export class StructuralProver implements Prover {
   /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
   *#check(goal: Goal, task: KeywordRule, decisions: number): Showing {
     spend(STEPS_PER_GOAL);
-    if (this.stretch.isOver()) yield;
+    if (budget.shouldYield()) yield;
     const { left, right, findings } = goal;
     const { values } = factsOf(left);
     if (values !== undefined) {
@@ -175,7 +174,7 @@ export class StructuralProver implements Prover {
   *near(left: Case, branches: Branches): Steps<readonly Shape[]> {
     const near: Shape[] = [];
     for (const branch of branches.related(left.shapes)) {
-      if (this.stretch.isOver()) yield;
+      if (budget.shouldYield()) yield;
       // Where the case has choices as well, each of their branches is held against this one.
       if (!left.shapes.some((shape) => clash(shape, branch))) near.push(branch);
     }
@@ -205,7 +204,7 @@ export class StructuralProver implements Prover {
 
   *isImpossible(left: Case, at: At): Showing {
     spend(STEPS_PER_GOAL);
-    if (this.stretch.isOver()) yield;
+    if (budget.shouldYield()) yield;
     const { types, values } = factsOf(left);
     if (types === 0 || values?.length === 0) return true;
     if (values !== undefined) return false;
@@ -220,7 +219,7 @@ export class StructuralProver implements Prover {
 
   /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
   *#isHopeless(inner: Case, at: At): Showing {
-    if (this.stretch.isOver()) yield;
+    if (budget.shouldYield()) yield;
     const { types, values } = factsOf(inner);
     if (types === 0 || values?.length === 0) return true;
     return inner.shapes.length + inner.none.length > 1 && (yield* this.isImpossible(inner, at));

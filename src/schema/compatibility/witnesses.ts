@@ -1,5 +1,5 @@
 import type { Steps } from "../../runtime/yielding.ts";
-import { spend, Stretch } from "../limits.ts";
+import { budget, spend } from "../limits.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
@@ -29,7 +29,6 @@ const MAX_SPOILED = 4;
 export class Sampler {
   readonly #texts: TextSearch;
   readonly #kept = new Map<string, Found>();
-  readonly #stretch = new Stretch();
   #depth = 0;
 
   constructor(texts: TextSearch) {
@@ -56,7 +55,7 @@ export class Sampler {
       return;
     }
     for (const way of waysOf(one)) {
-      if (this.#stretch.isOver()) yield undefined;
+      if (budget.shouldYield()) yield undefined;
       const facts = factsOf(way);
       if (facts.values !== undefined) {
         yield* facts.values.filter((value) => grants(value, wish));

@@ -1,4 +1,4 @@
-import { type Effort, refillBudget } from "../limits.ts";
+import { refillBudget, type StepBudget } from "../limits.ts";
 import { childrenOf, type SchemaNode } from "../read.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { Demands, JsonType } from "./constraints.ts";
@@ -11,7 +11,7 @@ export const NO_VALUE = Symbol("no value");
 /** One go at a payload: what its parts are made with. */
 export interface Making {
   readonly random: SeededRandom;
-  readonly effort: Effort;
+  readonly steps: StepBudget;
   readonly texts: Texts;
   /** Whether a value at that depth is to be as short as it may. */
   isTerse(depth: number): boolean;
@@ -94,7 +94,7 @@ class ObjectMaker {
       const property = children.map("properties").get(name);
       if (property !== undefined) own.push(property);
       for (const [pattern, child] of children.map("patternProperties")) {
-        this.#making.effort.spend(1);
+        this.#making.steps.spend(1);
         if (this.#making.texts.matches(pattern, name)) own.push(child);
       }
       const additional = children.one("additionalProperties");
@@ -108,7 +108,7 @@ class ObjectMaker {
 
   /** Adds names no schema lists, up to the least number; a map without listed names gets one or two of its own accord. */
   #invent(isMap: boolean): boolean {
-    const { random, effort } = this.#making;
+    const { random, steps } = this.#making;
     const open = this.#demands.nodes.some((node) => {
       const children = childrenOf(node);
       const additional = children.one("additionalProperties");
@@ -120,7 +120,7 @@ class ObjectMaker {
     const wished = isMap && open && !this.#making.isTerse(this.#depth) ? random.whole(1, 2) : 0;
     const target = Math.min(this.#most, Math.max(this.#least, wished));
     for (let tries = 0; this.#members.size < target && tries < target + NAME_TRIES; tries++) {
-      effort.spend(1);
+      steps.spend(1);
       const name = this.#name(tries);
       if (name !== undefined) this.#with(name);
     }
@@ -128,7 +128,7 @@ class ObjectMaker {
   }
 
   #name(tries: number): string | undefined {
-    const { random, texts, effort } = this.#making;
+    const { random, texts, steps } = this.#making;
     for (const node of this.#demands.nodes) {
       const children = childrenOf(node);
       const rule = children.one("propertyNames");
@@ -139,7 +139,7 @@ class ObjectMaker {
       const patterns = [...children.map("patternProperties").keys()];
       const closed = children.one("additionalProperties")?.schema === false;
       if (patterns.length > 0 && (closed || random.chance(0.5))) {
-        return texts.textFor([{ pattern: random.pick(patterns) }], random, effort);
+        return texts.textFor([{ pattern: random.pick(patterns) }], random, steps);
       }
     }
     return tries < NAME_TRIES ? word(random) : `${word(random)}_${tries}`;
@@ -166,7 +166,7 @@ export function listFor(demands: Demands, making: Making, depth: number): unknow
   const least = Math.max(0, contained.length > 0 ? 1 : 0, ...values("minItems"));
   const most = Math.min(Infinity, ...values("maxItems"));
   if (least > most) return NO_VALUE;
-  making.effort.spend(least);
+  making.steps.spend(least);
   const length = Math.min(most, lengthOf(demands, making, depth, Math.max(least, contained.length)));
   const unique = demands.schemas.some((schema) => schema["uniqueItems"] === true);
   const items: unknown[] = [];
@@ -214,7 +214,7 @@ function newItem(make: () => unknown, texts: Set<string>, making: Making): unkno
     if (item === NO_VALUE) return NO_VALUE;
     refillBudget();
     const text = canonicalText(item);
-    making.effort.spend(1 + (text.length >> 4));
+    making.steps.spend(1 + (text.length >> 4));
     if (texts.has(text)) continue;
     texts.add(text);
     return item;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../keywords.ts";
-import { budget, Effort, EffortExceeded, VALIDATION_STEPS } from "../limits.ts";
+import { budget, StepBudget, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
 import { readSchema, type SchemaDocument, type SchemaNode } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
@@ -53,52 +53,52 @@ export class Sampler {
    */
   sample(seed: number, stream: number): Sample {
     const random = new SeededRandom(seed, stream);
-    let left: number = SAMPLE_LIMITS.steps;
+    let remaining: number = SAMPLE_LIMITS.steps;
     this.#failure = undefined;
     for (const terseFrom of TERSE_FROM) {
-      if (left === 0) break;
-      const effort = new Effort(Math.min(left, SAMPLE_LIMITS.trySteps));
-      const before = effort.left;
-      const payload = this.#try(random, effort, terseFrom);
+      if (remaining === 0) break;
+      const maxSteps = Math.min(remaining, SAMPLE_LIMITS.trySteps);
+      const steps = new StepBudget(maxSteps);
+      const payload = this.#try(random, steps, terseFrom);
       if (payload !== undefined) return { payload };
-      left -= before - effort.left;
+      remaining -= maxSteps - Math.max(0, steps.left);
     }
     return { payload: undefined, failure: this.#failure };
   }
 
-  #try(random: SeededRandom, effort: Effort, terseFrom: number): JsonObject | undefined {
+  #try(random: SeededRandom, steps: StepBudget, terseFrom: number): JsonObject | undefined {
     const maker = new ValueMaker({
       random,
-      effort,
+      steps,
       terseFrom,
       texts: this.#texts,
       heights: this.#heights,
-      conforms: (node, value) => this.#conforms(node, value, effort),
+      conforms: (node, value) => this.#conforms(node, value, steps),
     });
     try {
       const payload = maker.value([this.#document.root], 0, "object");
-      if (payload === NO_VALUE || !this.#conforms(this.#document.root, payload, effort)) return undefined;
+      if (payload === NO_VALUE || !this.#conforms(this.#document.root, payload, steps)) return undefined;
       return JSON.stringify(payload).length > SAMPLE_LIMITS.characters ? undefined : (payload as JsonObject);
     } catch (error) {
-      if (error instanceof EffortExceeded) return undefined;
+      if (error instanceof StepsExceeded) return undefined;
       throw error;
     }
   }
 
   /** Only ever wrong in saying that it does, and never about the whole payload. */
-  #conforms(node: SchemaNode, value: unknown, effort: Effort): boolean {
-    const validator = this.#validators.get(node) ?? this.#compiled(node, effort);
+  #conforms(node: SchemaNode, value: unknown, steps: StepBudget): boolean {
+    const validator = this.#validators.get(node) ?? this.#compiled(node, steps);
     if (validator === undefined) return true;
     const failure = validator.validate(value);
-    effort.spend(1 + Math.ceil((VALIDATION_STEPS - budget.left) / CHECK_STEPS));
+    steps.spend(1 + Math.ceil((VALIDATION_STEPS - budget.left) / CHECK_STEPS));
     if (node === this.#document.root) this.#failure = failure;
     return failure === undefined;
   }
 
-  #compiled(node: SchemaNode, effort: Effort): Validator | undefined {
+  #compiled(node: SchemaNode, steps: StepBudget): Validator | undefined {
     const size = sizeOf(node);
     if (size > MOST_COMPILED) return undefined;
-    effort.spend(COMPILE_STEPS * size);
+    steps.spend(COMPILE_STEPS * size);
     const validator = compileDocument({ ...this.#document, root: node });
     this.#validators.set(node, validator);
     return validator;
@@ -130,7 +130,7 @@ const NULL_SHARE = 0.2;
 
 interface Parts {
   readonly random: SeededRandom;
-  readonly effort: Effort;
+  readonly steps: StepBudget;
   readonly texts: Texts;
   readonly heights: Heights;
   /** From this depth on values are as short as they may be. */
@@ -141,15 +141,15 @@ interface Parts {
 /** Makes values for the schemas of one document. */
 class ValueMaker implements Making {
   readonly random: SeededRandom;
-  readonly effort: Effort;
+  readonly steps: StepBudget;
   readonly texts: Texts;
   readonly conforms: Making["conforms"];
   readonly #heights: Heights;
   readonly #terseFrom: number;
 
-  constructor({ random, effort, texts, heights, terseFrom, conforms }: Parts) {
+  constructor({ random, steps, texts, heights, terseFrom, conforms }: Parts) {
     this.random = random;
-    this.effort = effort;
+    this.steps = steps;
     this.texts = texts;
     this.conforms = conforms;
     this.#heights = heights;
@@ -164,10 +164,10 @@ class ValueMaker implements Making {
     if (depth >= DEEPEST) return NO_VALUE;
     const taken = new Map<SchemaNode, number>();
     for (let turn = 0; turn < TURNS; turn++) {
-      this.effort.spend(TURN_STEPS);
+      this.steps.spend(TURN_STEPS);
       const demands = demandsOf(nodes, (branches) => this.#choose(branches, depth, taken), only);
       if (demands === undefined) continue;
-      this.effort.spend(demands.nodes.length);
+      this.steps.spend(demands.nodes.length);
       const named = this.#named(demands);
       const value = named === NO_VALUE ? this.#made(demands, depth) : named;
       const unsure = demands.unsure || named !== NO_VALUE;
@@ -213,10 +213,10 @@ class ValueMaker implements Making {
       case "boolean":
         return this.random.chance(0.5);
       case "number":
-        this.effort.spend(NUMBER_STEPS);
+        this.steps.spend(NUMBER_STEPS);
         return numberFor(demands.schemas, demands.integer, this.random) ?? NO_VALUE;
       case "string":
-        return this.texts.textFor(demands.schemas, this.random, this.effort) ?? NO_VALUE;
+        return this.texts.textFor(demands.schemas, this.random, this.steps) ?? NO_VALUE;
       case "array":
         return listFor(demands, this, depth);
       case "object":

@@ -1,5 +1,5 @@
 import { RE2JS } from "re2js";
-import type { Effort } from "../limits.ts";
+import type { StepBudget } from "../limits.ts";
 import { type PatternPart, readPattern } from "../patterns/ast.ts";
 import { toRe2Syntax } from "../patterns/syntax.ts";
 
@@ -20,27 +20,27 @@ export class PatternText {
    * @param more how often at most something is repeated beyond what it must be
    * @returns `undefined` where a class has no character that was found
    */
-  make(random: SeededRandom, effort: Effort, more: number): string | undefined {
-    return this.#make(this.#part, random, effort, more);
+  make(random: SeededRandom, steps: StepBudget, more: number): string | undefined {
+    return this.#make(this.#part, random, steps, more);
   }
 
-  #make(part: PatternPart, random: SeededRandom, effort: Effort, more: number): string | undefined {
-    effort.spend(1);
+  #make(part: PatternPart, random: SeededRandom, steps: StepBudget, more: number): string | undefined {
+    steps.spend(1);
     switch (part.kind) {
       case "literal":
         return part.text;
       case "class": {
-        const alphabet = this.#alphabet(part.source, effort);
+        const alphabet = this.#alphabet(part.source, steps);
         return alphabet.length === 0 ? undefined : random.pick(alphabet);
       }
       case "choice":
-        return this.#make(random.pick(part.branches), random, effort, more);
+        return this.#make(random.pick(part.branches), random, steps, more);
       case "sequence":
-        return this.#joined(part.parts, random, effort, more);
+        return this.#joined(part.parts, random, steps, more);
       case "repeat": {
         const times = random.whole(part.least, Math.min(part.most, part.least + more));
         const parts = Array.from({ length: times }, () => part.part);
-        return this.#joined(parts, random, effort, more);
+        return this.#joined(parts, random, steps, more);
       }
       default:
         return undefined;
@@ -50,12 +50,12 @@ export class PatternText {
   #joined(
     parts: readonly PatternPart[],
     random: SeededRandom,
-    effort: Effort,
+    steps: StepBudget,
     more: number,
   ): string | undefined {
     let text = "";
     for (const part of parts) {
-      const piece = this.#make(part, random, effort, more);
+      const piece = this.#make(part, random, steps, more);
       if (piece === undefined) return undefined;
       text += piece;
     }
@@ -63,10 +63,10 @@ export class PatternText {
   }
 
   /** Letters and digits of the class if it has any, else signs, else the first character beyond ASCII. */
-  #alphabet(source: string, effort: Effort): readonly string[] {
+  #alphabet(source: string, steps: StepBudget): readonly string[] {
     let alphabet = this.#alphabets.get(source);
     if (alphabet === undefined) {
-      effort.spend(100);
+      steps.spend(100);
       alphabet = alphabetOf(source);
       this.#alphabets.set(source, alphabet);
     }

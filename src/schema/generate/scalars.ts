@@ -1,5 +1,5 @@
 import type { JsonObject } from "../keywords.ts";
-import { type Effort, refillBudget } from "../limits.ts";
+import { refillBudget, type StepBudget } from "../limits.ts";
 import { PatternCompiler } from "../patterns/compile.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf } from "../validate/values.ts";
@@ -90,13 +90,13 @@ export class Texts {
   readonly #makers = new Map<string, PatternText>();
 
   /** A string that all of the schemas allow, or `undefined` where none was found. */
-  textFor(schemas: readonly JsonObject[], random: SeededRandom, effort: Effort): string | undefined {
+  textFor(schemas: readonly JsonObject[], random: SeededRandom, steps: StepBudget): string | undefined {
     const rules = rulesOf(schemas);
     if (rules.least > rules.most) return undefined;
     for (let tried = 0; tried < TEXT_TRIES; tried++) {
-      const text = this.#candidate(rules, tried, random, effort);
+      const text = this.#candidate(rules, tried, random, steps);
       if (text === undefined) continue;
-      effort.spend(1 + (text.length >> 4));
+      steps.spend(1 + (text.length >> 4));
       if (this.#fits(text, rules)) return text;
     }
     return undefined;
@@ -108,17 +108,17 @@ export class Texts {
     return this.#compiler.compile(pattern).test(text);
   }
 
-  #candidate(rules: Rules, tried: number, random: SeededRandom, effort: Effort): string | undefined {
+  #candidate(rules: Rules, tried: number, random: SeededRandom, steps: StepBudget): string | undefined {
     const { least, most, patterns, formats } = rules;
     // Every other try is a short one, for lengths with an upper end.
     const more = tried % 2 === 1 ? Math.min(1, least) : Math.max(REPEATS, least);
     const [pattern] = patterns;
     if (pattern !== undefined) {
-      effort.spend(1 + more);
-      const text = this.#maker(random.chance(0.5) ? pattern : patterns.at(-1)!).make(random, effort, more);
+      steps.spend(1 + more);
+      const text = this.#maker(random.chance(0.5) ? pattern : patterns.at(-1)!).make(random, steps, more);
       if (text === undefined || length(text) >= least) return text;
       const missing = least - length(text);
-      effort.spend(missing >> 4);
+      steps.spend(missing >> 4);
       return random.chance(0.5)
         ? text + phrase(random, missing, missing)
         : phrase(random, missing, missing) + text;
@@ -126,7 +126,7 @@ export class Texts {
     const format = formats.length === 0 ? undefined : random.pick(formats);
     const formatted = format === undefined ? undefined : formatText(format, random);
     if (formatted !== undefined) return formatted;
-    effort.spend(least >> 4);
+    steps.spend(least >> 4);
     return phrase(random, least, most);
   }
 

@@ -1,7 +1,7 @@
 import type { RegExpEngine, RegExpLike } from "ajv/dist/types/index.js";
 import { RE2JS } from "re2js";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { SCHEMA_LIMITS, spend } from "../limits.ts";
+import { SCHEMA_LIMITS, spend, StepBudget } from "../limits.ts";
 import { patternCost, readPattern } from "./ast.ts";
 import { PatternSyntaxError, toRe2Syntax } from "./syntax.ts";
 
@@ -69,24 +69,19 @@ function parse(source: string): RE2JS {
   }
 }
 
-/** Work one step of building may take, about a millisecond. */
-const STEP_WORK = 10_000;
+/** Steps of building an automaton between two yields, about a millisecond. */
+const STEPS_PER_SLICE = 10_000;
 
-/** What the patterns of one schema have cost so far. */
-class AutomatonBudget {
+/** What the automata of one schema's patterns may still take. */
+class PatternBudget extends StepBudget {
   bytes = 0;
-  work = 0;
-  #stepEnd = STEP_WORK;
 
-  get spent(): boolean {
-    return this.bytes > SCHEMA_LIMITS.automatonBytes || this.work > SCHEMA_LIMITS.automatonWork;
+  constructor() {
+    super(SCHEMA_LIMITS.automatonWork, STEPS_PER_SLICE);
   }
 
-  /** Whether a step's work has been done since this was last so. */
-  get isStepOver(): boolean {
-    if (this.work < this.#stepEnd) return false;
-    this.#stepEnd = this.work + STEP_WORK;
-    return true;
+  get isSpent(): boolean {
+    return this.bytes > SCHEMA_LIMITS.automatonBytes || this.left < 0;
   }
 }
 
@@ -124,7 +119,7 @@ const REFERENCE_BYTES = 8;
  * more states than it can keep (`a[ab]{900}c` has 2^900) falls back to simulating, at up to 20 µs a character: linear, but
  * a second for 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
  */
-function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Steps<boolean> {
+function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<boolean> {
   const { re2Input } = expression;
   // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
   if (re2Input.prefixComplete || re2Input.onepass !== null) return true;
@@ -136,22 +131,22 @@ function* fittingAutomaton(expression: RE2JS, budget: AutomatonBudget): Steps<bo
   for (const state of known) {
     budget.bytes += STATE_BYTES + REFERENCE_BYTES * (state.nfaStates.length + automaton.numClasses);
     for (const [characterClass, character] of characters) {
-      if (budget.spent) return false;
-      if (budget.isStepOver) yield;
-      budget.work += 1 + state.nfaStates.length;
+      if (budget.isSpent) return false;
+      if (budget.shouldYield()) yield;
+      budget.left -= 1 + state.nfaStates.length;
       const next = automaton.step(state, characterClass, character, UNANCHORED);
       if (next === null) return false;
       known.add(next);
     }
   }
-  return !budget.spent;
+  return !budget.isSpent;
 }
 
 /**
  * One character for each kind the pattern tells apart, with its class, and the end of the text. Classes are finer than
  * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
  */
-function* characterKinds(automaton: LazyAutomaton, budget: AutomatonBudget): Steps<Map<number, number>> {
+function* characterKinds(automaton: LazyAutomaton, budget: PatternBudget): Steps<Map<number, number>> {
   const tests = new Map<Int32Array, Instruction>();
   for (let at = 0; at < automaton.prog.numInst(); at++) {
     const instruction = automaton.prog.getInst(at);
@@ -160,9 +155,9 @@ function* characterKinds(automaton: LazyAutomaton, budget: AutomatonBudget): Ste
   const characters = new Map([[automaton.numClasses, END_TEXT]]);
   const kinds = new Set<string>();
   for (let characterClass = 0; characterClass < automaton.numClasses; characterClass++) {
-    budget.work += tests.size;
-    if (budget.spent) return characters;
-    if (budget.isStepOver) yield;
+    budget.left -= tests.size;
+    if (budget.isSpent) return characters;
+    if (budget.shouldYield()) yield;
     const character = characterClass === 0 ? 0 : automaton.classBounds[characterClass - 1]!;
     if (character > LAST_CHARACTER) continue;
     let kind = `${character === 0x0a} ${/\w/.test(String.fromCodePoint(character))} `;
@@ -187,7 +182,7 @@ const NOT_ASCII = /[^\0-\x7f]/;
  * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
  */
 export class PatternCompiler {
-  readonly #budget = new AutomatonBudget();
+  readonly #budget = new PatternBudget();
   readonly #compiled = new Map<string, RegExpLike>();
   #instructions = 0;
 

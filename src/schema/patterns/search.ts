@@ -1,5 +1,5 @@
 import type { Steps } from "../../runtime/yielding.ts";
-import { spend } from "../limits.ts";
+import { budget, spend } from "../limits.ts";
 import { expressionOf } from "./compile.ts";
 
 export interface TextWanted {
@@ -20,8 +20,6 @@ const MAX_CLASSES = 160;
 const MAX_COUNTED_LENGTH = 300;
 /** Beside one for each automaton and each place in its pattern that a move comes from. */
 const STEPS_PER_MOVE = 4;
-/** Work from one stop to the next: a move counts one, and one for each place in the pattern it comes from. About a millisecond. */
-const WORK_PER_STRETCH = 10_000;
 const END_TEXT = -1;
 const BEGIN_TEXT_AND_LINE = 0b101;
 const UNANCHORED = 0;
@@ -129,7 +127,6 @@ function* walk(
       .join()};${Math.min(length, floor)}`;
   const start: Node = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
   const waiting: Node[] = [start];
-  let work = 0;
   seen.add(keyOf(start));
   for (const node of waiting) {
     if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
@@ -140,11 +137,7 @@ function* walk(
     for (const character of alphabet) {
       const move = node.states.reduce((sum, { nfaStates }) => sum + 1 + nfaStates.length, 0);
       spend(STEPS_PER_MOVE + move);
-      work += move;
-      if (work > WORK_PER_STRETCH) {
-        work = 0;
-        yield;
-      }
+      if (budget.shouldYield()) yield;
       const states = automata.map((automaton, index) => moved(automaton, node.states[index]!, character));
       if (states.includes(null)) return "unknown";
       const next = { states: states as State[], length: node.length + 1, before: node, character };

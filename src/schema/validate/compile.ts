@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { isObject, patternsIn } from "../keywords.ts";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { BudgetExceeded, FAILURES_TOLD, refillBudget, VALIDATION_STEPS } from "../limits.ts";
+import { StepsExceeded, FAILURES_TOLD, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { PatternCompiler } from "../patterns/compile.ts";
 import { fieldName } from "../pointers.ts";
 import { readingSchema, type SchemaDocument } from "../read.ts";
@@ -150,7 +150,7 @@ function* warm(table: PartTable): Steps<void> {
     try {
       part(null);
     } catch (error) {
-      if (!(error instanceof BudgetExceeded)) throw error;
+      if (!(error instanceof StepsExceeded)) throw error;
     }
   }
 }
@@ -160,7 +160,7 @@ function judge(table: PartTable, value: unknown, maxSteps: number): boolean | un
   try {
     return table[0]!(value);
   } catch (error) {
-    if (!(error instanceof BudgetExceeded)) throw error;
+    if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
   } finally {
     forget();
@@ -173,7 +173,7 @@ function check(table: PartTable, value: unknown, maxSteps: number): Failure | un
   try {
     if (validate(value)) return undefined;
   } catch (error) {
-    if (!(error instanceof BudgetExceeded)) throw error;
+    if (!(error instanceof StepsExceeded)) throw error;
     const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
     return { field: "", message, value: null };
   } finally {
@@ -188,7 +188,7 @@ function explain(table: PartTable, value: unknown, maxSteps: number): readonly F
   try {
     errors = runPart(table[0]!, value) ?? [];
   } catch (error) {
-    if (!(error instanceof BudgetExceeded)) throw error;
+    if (!(error instanceof StepsExceeded)) throw error;
     return [];
   } finally {
     forget();
