@@ -12,10 +12,10 @@ import {
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
-import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
-import { readingSchema, type SchemaDocument, type SchemaNode } from "./read.ts";
+import type { SchemaDocument, SchemaNode } from "./node.ts";
+import { readingSchema } from "./read.ts";
 import { compilingDocument } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated, forget } from "./validate/values.ts";
@@ -52,23 +52,18 @@ export function* checkingSchema(
 
 function* checkingDocument(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
   const document = yield* readingSchema(schemata, maxBytes);
-  const patterns = new PatternCompiler();
   for (const node of document.nodes) {
     yield;
-    yield* checkingLimits(document, node, patterns);
+    yield* checkingLimits(node);
   }
-  yield* compilingDocument(document, patterns);
+  yield* compilingDocument(document);
   return yield* warningsOf(document);
 }
 
-function* checkingLimits(
-  { schemata }: SchemaDocument,
-  { schema, pointer }: SchemaNode,
-  patterns: PatternCompiler,
-): Steps<void> {
+function* checkingLimits({ schema, pointer, document }: SchemaNode): Steps<void> {
   if (!isObject(schema)) return;
   const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
-    throw refuseSchema(schemata, steps.reduce<string>(pointerTo, pointer), message, value);
+    throw refuseSchema(document.schemata, steps.reduce<string>(pointerTo, pointer), message, value);
   };
   for (const { pattern, steps } of patternsIn(schema)) {
     if (pattern.length > SCHEMA_LIMITS.patternLength) {
@@ -78,7 +73,7 @@ function* checkingLimits(
       );
     }
     try {
-      yield* patterns.compiling(pattern);
+      yield* document.patterns.compiling(pattern);
     } catch (error) {
       if (!(error instanceof PatternSyntaxError)) throw error;
       refuse(steps, `the pattern ${error.message}`, pattern);

@@ -1,30 +1,10 @@
 import { checkMeta, checkSize, refuseSchema, refuseUnsafe } from "./document-rules.ts";
-import { isObject, type JsonObject, type Subschema, subschemasOf } from "./keywords.ts";
+import { isObject, type JsonObject, patternsIn, subschemasOf } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
+import { type SchemaDocument, SchemaNode } from "./node.ts";
+import { PatternCompiler } from "./patterns/compile.ts";
 import { childOf, pointerSteps, pointerTo } from "./pointers.ts";
-
-/** One schema of a document, with what it refers to found. */
-export interface SchemaNode {
-  /** JSON pointer from the document's root. */
-  readonly pointer: string;
-  readonly schema: JsonObject | boolean;
-  readonly subschemas: readonly (Subschema & { readonly node: SchemaNode })[];
-  /** What its `$ref` refers to; everything else beside a `$ref` is ignored in draft-07. */
-  readonly target: SchemaNode | undefined;
-}
-
-export interface SchemaDocument {
-  readonly schemata: JsonObject;
-  readonly root: SchemaNode;
-  readonly nodes: readonly SchemaNode[];
-}
-
-interface OpenNode extends SchemaNode {
-  subschemas: (Subschema & { node: SchemaNode })[];
-  target: SchemaNode | undefined;
-  readonly base: string;
-}
 
 const SCHEMAS_PER_STEP = 50;
 /** The base address of a document without `$id`; relative ones are resolved against it. */
@@ -49,14 +29,28 @@ export function* readingSchema(
   return yield* new Reader(schemata as JsonObject).reading();
 }
 
+/** Compiles all patterns of a document, each in a step of its own. */
+export function* compilePatternsSteps({ nodes, patterns }: SchemaDocument): Steps<void> {
+  for (const { schema } of nodes) {
+    if (!isObject(schema)) continue;
+    for (const { pattern } of patternsIn(schema)) yield* patterns.compiling(pattern);
+  }
+}
+
 class Reader {
   readonly #schemata: JsonObject;
-  readonly #nodes = new Map<string, OpenNode>();
+  readonly #nodes = new Map<string, SchemaNode>();
+  /** The base address inside each schema. */
+  readonly #bases = new Map<SchemaNode, string>();
+  readonly #document: SchemaDocument & { root: SchemaNode; nodes: readonly SchemaNode[] };
   /** Schemas by address: of a `$id`, or of a `$id` with a plain-name fragment. */
-  readonly #addresses = new Map<string, OpenNode>();
+  readonly #addresses = new Map<string, SchemaNode>();
 
   constructor(schemata: JsonObject) {
     this.#schemata = schemata;
+    const patterns = new PatternCompiler();
+    // The root and the nodes are known once all is read.
+    this.#document = { schemata, patterns, nodes: [], root: undefined! };
   }
 
   *reading(): Steps<SchemaDocument> {
@@ -70,7 +64,7 @@ class Reader {
       if (++resolved % SCHEMAS_PER_STEP === 0) yield;
       node.target = yield* this.#resolving(node, node.schema["$ref"]);
     }
-    return { schemata: this.#schemata, root, nodes: [...this.#nodes.values()] };
+    return Object.assign(this.#document, { root, nodes: [...this.#nodes.values()] });
   }
 
   /** Holds what stands there to the meta-schema: a step of its own, as it looks at all that is in it. */
@@ -80,7 +74,7 @@ class Reader {
     yield;
   }
 
-  *#visiting(schema: unknown, pointer: string, base: string): Steps<OpenNode> {
+  *#visiting(schema: unknown, pointer: string, base: string): Steps<SchemaNode> {
     const known = this.#nodes.get(pointer);
     if (known !== undefined) return known;
     if (typeof schema !== "boolean" && !isObject(schema)) {
@@ -90,21 +84,17 @@ class Reader {
       throw this.#refuse("", `must hold at most ${SCHEMA_LIMITS.subschemas.toLocaleString("en")} schemas`);
     }
     if (isObject(schema)) refuseUnsafe(this.#schemata, schema, pointer);
-    const node: OpenNode = {
-      pointer,
-      schema,
-      subschemas: [],
-      target: undefined,
-      base: isObject(schema) ? this.#baseOf(schema, pointer, base) : base,
-    };
+    const node = new SchemaNode(this.#document, pointer, schema);
+    const innerBase = isObject(schema) ? this.#baseOf(schema, pointer, base) : base;
     this.#nodes.set(pointer, node);
+    this.#bases.set(node, innerBase);
     if (this.#nodes.size % SCHEMAS_PER_STEP === 0) yield;
     if (!isObject(schema)) return node;
     this.#register(node, schema, base);
     for (const subschema of subschemasOf(schema)) {
       const inner = subschema.steps.reduce<string>(pointerTo, pointer);
-      const child = yield* this.#visiting(subschema.schema, inner, node.base);
-      node.subschemas.push({ ...subschema, node: child });
+      const child = yield* this.#visiting(subschema.schema, inner, innerBase);
+      node.add(subschema, child);
       // The meta-schema of draft-07 does not look into this keyword of a later draft.
       if (subschema.keyword === "$defs") yield* this.#checking(inner);
     }
@@ -118,7 +108,11 @@ class Reader {
     return withoutFragment(this.#address(id, base, `${pointer}/$id`));
   }
 
-  #register(node: OpenNode, schema: JsonObject, base: string): void {
+  #baseIn(node: SchemaNode): string {
+    return this.#bases.get(node)!;
+  }
+
+  #register(node: SchemaNode, schema: JsonObject, base: string): void {
     const id = schema["$id"];
     if (typeof id !== "string" || typeof schema["$ref"] === "string") return;
     const address = this.#address(id, base, `${node.pointer}/$id`).replace(/#$/, "");
@@ -128,9 +122,9 @@ class Reader {
     this.#addresses.set(address, node);
   }
 
-  *#resolving(node: OpenNode, ref: string): Steps<SchemaNode> {
+  *#resolving(node: SchemaNode, ref: string): Steps<SchemaNode> {
     const place = `${node.pointer}/$ref`;
-    const address = this.#address(ref, node.base, place);
+    const address = this.#address(ref, this.#baseIn(node), place);
     const named = this.#addresses.get(address.replace(/#$/, ""));
     if (named !== undefined) return named;
     const resource = this.#addresses.get(withoutFragment(address));
@@ -147,15 +141,16 @@ class Reader {
   }
 
   /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
-  *#descending(from: OpenNode, fragment: string, place: string, ref: string): Steps<SchemaNode> {
-    let { pointer, base } = from;
+  *#descending(from: SchemaNode, fragment: string, place: string, ref: string): Steps<SchemaNode> {
+    let { pointer } = from;
+    let base = this.#baseIn(from);
     let value: unknown = from.schema;
     for (const step of pointerSteps(fragment)) {
       value = childOf(value, step);
       if (value === undefined) throw this.#refuse(place, "refers to a place that does not exist", ref);
       pointer = pointerTo(pointer, step);
       const known = this.#nodes.get(pointer);
-      if (known !== undefined) base = known.base;
+      if (known !== undefined) base = this.#baseIn(known);
     }
     const known = this.#nodes.get(pointer);
     if (known !== undefined) return known;
@@ -191,53 +186,4 @@ class Reader {
 function withoutFragment(address: string): string {
   const hash = address.indexOf("#");
   return hash < 0 ? address : address.slice(0, hash);
-}
-
-/** The schemas directly inside one, found by keyword and place. */
-interface NodeChildren {
-  /** Of a keyword that holds one schema, such as `not`, or `items` with one for all. */
-  one(keyword: string): SchemaNode | undefined;
-  /** Of a keyword that holds a list, such as `allOf`, or `items` with one for each place. */
-  list(keyword: string): readonly SchemaNode[];
-  /** Of a keyword that holds a map, such as `properties`. */
-  map(keyword: string): ReadonlyMap<string, SchemaNode>;
-}
-
-const EMPTY_LIST: readonly SchemaNode[] = [];
-const EMPTY_MAP: ReadonlyMap<string, SchemaNode> = new Map();
-const known = new WeakMap<SchemaNode, NodeChildren>();
-
-export function childrenOf(node: SchemaNode): NodeChildren {
-  let children = known.get(node);
-  if (children === undefined) {
-    children = sorted(node);
-    known.set(node, children);
-  }
-  return children;
-}
-
-function sorted(node: SchemaNode): NodeChildren {
-  const ones = new Map<string, SchemaNode>();
-  const lists = new Map<string, SchemaNode[]>();
-  const maps = new Map<string, Map<string, SchemaNode>>();
-  for (const { keyword, steps, node: child } of node.subschemas) {
-    const place = steps[1];
-    if (place === undefined) ones.set(keyword, child);
-    else if (typeof place === "number") entry(lists, keyword, () => [] as SchemaNode[]).push(child);
-    else entry(maps, keyword, () => new Map<string, SchemaNode>()).set(place, child);
-  }
-  return {
-    one: (keyword) => ones.get(keyword),
-    list: (keyword) => lists.get(keyword) ?? EMPTY_LIST,
-    map: (keyword) => maps.get(keyword) ?? EMPTY_MAP,
-  };
-}
-
-function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

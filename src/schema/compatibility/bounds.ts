@@ -3,7 +3,7 @@ import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, typeOf } from "../validate/values.ts";
 import type { Case } from "./conjunction.ts";
 import { accepts } from "./evaluate.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { type Listed, listedOf } from "./unions.ts";
 
 interface Bound {
@@ -80,7 +80,7 @@ function gather(one: Case): Facts {
 }
 
 /** Adds what one keyword says. */
-function take(facts: Gathered, shape: Shape, keyword: string): void {
+function take(facts: Gathered, shape: SchemaNode, keyword: string): void {
   const limit = (shape.schema as JsonObject)[keyword];
   switch (keyword) {
     case "minimum":
@@ -123,15 +123,15 @@ function take(facts: Gathered, shape: Shape, keyword: string): void {
       facts.minItems = Math.max(facts.minItems, 1);
       return;
     case "items":
-      if (shape.items?.isFalse === true) facts.maxItems = 0;
+      if (shape.items?.allowsNone === true) facts.maxItems = 0;
       return;
     case "additionalItems":
-      if (shape.additionalItems?.isFalse === true) {
+      if (shape.additionalItems?.allowsNone === true) {
         facts.maxItems = Math.min(facts.maxItems, shape.tuple!.length);
       }
       return;
     case "additionalProperties":
-      if (shape.additionalProperties?.isFalse === true && shape.patterns.length === 0) {
+      if (shape.additionalProperties?.allowsNone === true && shape.patternProperties.size === 0) {
         facts.maxProperties = Math.min(facts.maxProperties, shape.properties.size);
       }
       return;

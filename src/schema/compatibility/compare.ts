@@ -2,14 +2,14 @@ import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { budget, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
 import { TextSearch } from "../patterns/search.ts";
-import { readingSchema } from "../read.ts";
+import { compilePatternsSteps, readingSchema } from "../read.ts";
 import { forget } from "../validate/values.ts";
 import { Examples } from "./counterexamples.ts";
 import { accepts } from "./evaluate.ts";
 import type { Finding } from "./obligation.ts";
 import { StructuralProver } from "./prover.ts";
 import { breakKey, breakOf, type Side } from "./report.ts";
-import { readingShape, type Shape, ShapeIds } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */
@@ -57,13 +57,14 @@ export function* comparing(
 ): Steps<Verdict> {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
-  const oldDocument = yield* readingSchema(old);
-  yield;
-  const nextDocument = yield* readingSchema(next);
-  yield;
-  const ids = new ShapeIds();
-  const oldShape = yield* readingShape(oldDocument, "old", ids);
-  const comparison = new Comparison(oldShape, yield* readingShape(nextDocument, "new", ids));
+  const roots: SchemaNode[] = [];
+  for (const schemata of [old, next]) {
+    const document = yield* readingSchema(schemata);
+    yield* compilePatternsSteps(document);
+    roots.push(document.root);
+    yield;
+  }
+  const comparison = new Comparison(roots[0]!, roots[1]!);
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
   for (const side of sides) {
@@ -102,13 +103,13 @@ interface Found {
 }
 
 class Comparison {
-  readonly #old: Shape;
-  readonly #next: Shape;
+  readonly #old: SchemaNode;
+  readonly #next: SchemaNode;
   readonly #texts = new TextSearch();
   /** What looking for examples took. */
   exampleSteps = 0;
 
-  constructor(old: Shape, next: Shape) {
+  constructor(old: SchemaNode, next: SchemaNode) {
     this.#old = old;
     this.#next = next;
   }

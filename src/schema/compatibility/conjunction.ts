@@ -1,18 +1,18 @@
 import { spend } from "../limits.ts";
 import { ANY, TYPE, typesNamed } from "../validate/values.ts";
-import { itemShape, memberShapes, type Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { branchesOf } from "./unions.ts";
 
 const STEPS_PER_CASE = 6;
 
-const knownChoices = new WeakMap<Shape, readonly Choice[]>();
+const knownChoices = new WeakMap<SchemaNode, readonly Choice[]>();
 
 /** What a case says beside its schemas. */
 export interface Extra {
   /** Schemas the value conforms to. */
-  readonly all?: readonly Shape[];
+  readonly all?: readonly SchemaNode[];
   /** Schemas the value does not conform to. */
-  readonly none?: readonly Shape[];
+  readonly none?: readonly SchemaNode[];
   /** Types the value may have. */
   readonly types?: number;
   /** Members it has, and members it does not have. */
@@ -33,8 +33,8 @@ export interface Choice {
  * what leaves a choice (`anyOf`, `oneOf`, `if`, `dependencies`) stands among the choices until one of its ways is taken.
  */
 export class Case {
-  readonly shapes: readonly Shape[];
-  readonly none: readonly Shape[];
+  readonly shapes: readonly SchemaNode[];
+  readonly none: readonly SchemaNode[];
   readonly types: number;
   readonly present: readonly string[];
   readonly absent: readonly string[];
@@ -84,12 +84,12 @@ export class Case {
   member(name: string): Case {
     if (this.absent.includes(name)) return NOTHING;
     spend(this.shapes.length >> 3);
-    return new Case({ all: this.shapes.flatMap((shape) => memberShapes(shape, name)) });
+    return new Case({ all: this.shapes.flatMap((shape) => shape.memberNodes(name)) });
   }
 
   /** What an item at that place is. */
   item(index: number): Case {
-    return new Case({ all: this.shapes.flatMap((shape) => itemShape(shape, index) ?? []) });
+    return new Case({ all: this.shapes.flatMap((shape) => shape.itemNode(index) ?? []) });
   }
 
   /** What a member's name is. */
@@ -101,13 +101,13 @@ export class Case {
 
 /** Takes schemas apart into what holds in any case, and choices. */
 class Gathering {
-  readonly shapes: Shape[] = [];
-  readonly none: Shape[] = [];
+  readonly shapes: SchemaNode[] = [];
+  readonly none: SchemaNode[] = [];
   readonly present: Set<string>;
   readonly absent: Set<string>;
   readonly choices: Choice[] = [];
   types: number;
-  readonly #seen = new Set<Shape>();
+  readonly #seen = new Set<SchemaNode>();
 
   constructor({ all = [], none = [], types = ANY, present = [], absent = [] }: Extra) {
     this.types = types;
@@ -117,16 +117,16 @@ class Gathering {
     for (const shape of none) this.#refuse(shape);
   }
 
-  #take(shape: Shape): void {
+  #take(shape: SchemaNode): void {
     spend(1);
     if (this.#seen.has(shape)) return;
     this.#seen.add(shape);
-    if (shape.isFalse) this.types = 0;
-    if (shape.reference !== undefined) {
-      this.#take(shape.reference);
+    if (shape.allowsNone) this.types = 0;
+    if (shape.target !== undefined) {
+      this.#take(shape.target);
       return;
     }
-    if (shape.isOpen || shape.isFalse) return;
+    if (shape.allowsAll || shape.allowsNone) return;
     this.shapes.push(shape);
     this.types &= typesNamed(shape.value("type"));
     for (const inner of shape.allOf) this.#take(inner);
@@ -135,12 +135,12 @@ class Gathering {
     this.choices.push(...choicesOf(shape));
   }
 
-  #refuse(shape: Shape): void {
+  #refuse(shape: SchemaNode): void {
     spend(1);
     const said = shape.keywords.length === 1 ? shape.keywords[0] : undefined;
-    if (shape.isOpen) this.types = 0;
-    else if (shape.isFalse) return;
-    else if (shape.reference !== undefined) this.#refuse(shape.reference);
+    if (shape.allowsAll) this.types = 0;
+    else if (shape.allowsNone) return;
+    else if (shape.target !== undefined) this.#refuse(shape.target);
     else if (said === "type") this.types &= ANY & ~typesNamed(shape.value("type"));
     else if (said === "not") this.#take(shape.not!);
     else if (said === "anyOf") for (const inner of shape.anyOf) this.#refuse(inner);
@@ -156,13 +156,13 @@ class Gathering {
 /** No value at all. */
 const NOTHING = new Case({ types: 0 });
 
-function choicesOf(shape: Shape): readonly Choice[] {
+function choicesOf(shape: SchemaNode): readonly Choice[] {
   let choices = knownChoices.get(shape);
   if (choices === undefined) knownChoices.set(shape, (choices = [...findChoices(shape)]));
   return choices;
 }
 
-function* findChoices(shape: Shape): Generator<Choice> {
+function* findChoices(shape: SchemaNode): Generator<Choice> {
   const { id, anyOf, oneOf } = shape;
   if (anyOf.length > 1) {
     yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ all: [anyOf[index]!] }) };
@@ -193,7 +193,7 @@ function* findChoices(shape: Shape): Generator<Choice> {
   for (const [name, inner] of shape.dependentSchemas) yield depends(name, { present: [name], all: [inner] });
 }
 
-function idsOf(list: readonly Shape[]): string {
+function idsOf(list: readonly SchemaNode[]): string {
   if (list.length < 2) return list.length === 0 ? "" : String(list[0]!.id);
   return [...new Set(list.map(({ id }) => id))].toSorted((a, b) => a - b).join();
 }

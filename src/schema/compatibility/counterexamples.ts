@@ -6,7 +6,7 @@ import type { Case } from "./conjunction.ts";
 import { accepts, acceptsKeyword } from "./evaluate.ts";
 import { otherNames } from "./object-rules.ts";
 import { type Finding, NAME, type Place } from "./obligation.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { clash } from "./unions.ts";
 import { NONE, Sampler } from "./witnesses.ts";
 
@@ -176,12 +176,12 @@ export class Examples {
     }
   }
 
-  *#havingOthers(left: Case, right: Shape): Generator {
+  *#havingOthers(left: Case, right: SchemaNode): Generator {
     for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
   }
 
   /** Lists of which no item conforms to the schema. */
-  *#without(left: Case, right: Shape): Generator {
+  *#without(left: Case, right: SchemaNode): Generator {
     const length = Math.max(1, factsOf(left).minItems);
     if (length > MAX_ITEMS) return;
     const items = new Map<number, unknown>();

@@ -2,11 +2,11 @@ import { isAssertion } from "../keywords.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import { budget, spend } from "../limits.ts";
 import { canonicalText } from "../validate/values.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 /** A schema that refers back to itself somewhere, with what it says by itself. */
 interface Recursive {
-  readonly shape: Shape;
+  readonly shape: SchemaNode;
   readonly says: string;
   readonly children: readonly Child[];
 }
@@ -19,29 +19,29 @@ interface Recursive {
  * as one class, which is split until each tells apart no more than the classes inside tell apart.
  */
 export class Sameness {
-  readonly #classes = new Map<Shape, number | undefined>();
+  readonly #classes = new Map<SchemaNode, number | undefined>();
   readonly #signatures = new Map<string, number>();
   readonly #recursive: Recursive[] = [];
 
   /** Reads schemas with all there is in them: only what was read is known. */
-  *reading(...shapes: readonly Shape[]): Steps<void> {
+  *reading(...shapes: readonly SchemaNode[]): Steps<void> {
     for (const shape of shapes) yield* this.#visiting(shape);
     yield* this.#splitting();
   }
 
-  check(one: Shape, other: Shape): boolean {
+  check(one: SchemaNode, other: SchemaNode): boolean {
     const same = this.classOf(one);
     return same !== undefined && same === this.classOf(other);
   }
 
   /** A number that two schemas share exactly when they say the same. */
-  classOf(shape: Shape): number | undefined {
-    return shape.reference === undefined ? this.#classes.get(shape) : this.classOf(shape.reference);
+  classOf(shape: SchemaNode): number | undefined {
+    return shape.target === undefined ? this.#classes.get(shape) : this.classOf(shape.target);
   }
 
-  *#visiting(shape: Shape): Steps<void> {
-    if (shape.reference !== undefined) {
-      yield* this.#visiting(shape.reference);
+  *#visiting(shape: SchemaNode): Steps<void> {
+    if (shape.target !== undefined) {
+      yield* this.#visiting(shape.target);
       return;
     }
     if (this.#classes.has(shape)) return;
@@ -59,13 +59,13 @@ export class Sameness {
 
   *#splitting(): Steps<void> {
     let classes = new Map(this.#recursive.map(({ shape }) => [shape, 0]));
-    const classOf = (shape: Shape): number | undefined => {
+    const classOf = (shape: SchemaNode): number | undefined => {
       const target = targetOf(shape);
       return classes.get(target) ?? this.#classes.get(target);
     };
     for (let count = 0; ;) {
       const found = new Map<string, number>();
-      const split = new Map<Shape, number>();
+      const split = new Map<SchemaNode, number>();
       for (const { shape, says, children } of this.#recursive) {
         if (budget.shouldYield()) yield;
         spend(2 + (children.length >> 1));
@@ -92,8 +92,8 @@ export class Sameness {
   }
 }
 
-function targetOf(shape: Shape): Shape {
-  return shape.reference === undefined ? shape : targetOf(shape.reference);
+function targetOf(shape: SchemaNode): SchemaNode {
+  return shape.target === undefined ? shape : targetOf(shape.target);
 }
 
 const ONE_EACH = [
@@ -119,14 +119,14 @@ function asSet(values: unknown): string {
 }
 
 /** A schema in another, with what leads to it. */
-type Child = readonly [place: string, Shape];
+type Child = readonly [place: string, SchemaNode];
 
 /** The schemas in one, in an order that is the same for all that say the same. */
-function childrenOf(shape: Shape): Child[] {
-  if (typeof shape.schema === "boolean" || shape.isOpen) return [];
+function childrenOf(shape: SchemaNode): Child[] {
+  if (typeof shape.schema === "boolean" || shape.allowsAll) return [];
   const children: Child[] = [
     ...[...shape.properties].map(([name, inner]): Child => [`.${JSON.stringify(name)}`, inner]),
-    ...shape.patterns.map(({ pattern, shape: inner }): Child => [`~${JSON.stringify(pattern)}`, inner]),
+    ...[...shape.patternProperties].map(([name, inner]): Child => [`~${JSON.stringify(name)}`, inner]),
     ...[...shape.dependentSchemas].map(([name, inner]): Child => [`>${JSON.stringify(name)}`, inner]),
   ].toSorted(([a], [b]) => (a < b ? -1 : 1));
   for (const keyword of ["allOf", "anyOf", "oneOf", "tuple"] as const) {
@@ -140,8 +140,8 @@ function childrenOf(shape: Shape): Child[] {
 }
 
 /** What a schema says by itself. */
-function saidBy(shape: Shape): string {
-  if (typeof shape.schema === "boolean" || shape.isOpen) return String(!shape.isFalse);
+function saidBy(shape: SchemaNode): string {
+  if (typeof shape.schema === "boolean" || shape.allowsAll) return String(!shape.allowsNone);
   let says = "";
   for (const keyword of shape.keywords.toSorted()) {
     says += `;${keyword}`;
@@ -154,7 +154,7 @@ function saidBy(shape: Shape): string {
 /** The classes of the schemas in one; `undefined` when one of those has none. */
 function signatureOf(
   children: readonly Child[],
-  classOf: (inner: Shape) => number | undefined,
+  classOf: (inner: SchemaNode) => number | undefined,
 ): string | undefined {
   let signature = "|";
   for (const [place, inner] of children) {

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
-import { FORMATS } from "../validate/formats.ts";
+import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
 import { firstRepeated, isMultipleOf, sameValue, typeOf, typesNamed, ValueSet } from "../validate/values.ts";
-import { isNumberFormat, itemShape, type Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { branchesOf } from "./unions.ts";
 
 /**
@@ -11,42 +11,52 @@ import { branchesOf } from "./unions.ts";
  * @param lenient as a consumer that passes over members it does not know: `additionalProperties: false` refuses nothing,
  * except where it is turned around (inside `not`, the condition of an `if`, the other branches of a `oneOf`)
  */
-export function accepts(shape: Shape, value: unknown, lenient = false): boolean {
+export function accepts(shape: SchemaNode, value: unknown, lenient = false): boolean {
   spend(1);
   if (typeof shape.schema === "boolean") return shape.schema;
-  if (shape.reference !== undefined) return accepts(shape.reference, value, lenient);
+  if (shape.target !== undefined) return accepts(shape.target, value, lenient);
   return shape.keywords.every((keyword) => acceptsKeyword(shape, keyword, value, lenient));
 }
 
 /** Whether one keyword of the schema has nothing against the value. */
-export function acceptsKeyword(shape: Shape, keyword: string, value: unknown, lenient = false): boolean {
+export function acceptsKeyword(shape: SchemaNode, keyword: string, value: unknown, lenient = false): boolean {
   spend(1);
   const check = CHECKS[keyword];
   return check === undefined || check(value, shape, lenient, (shape.schema as JsonObject)[keyword]);
 }
 
-type Check = (value: unknown, shape: Shape, lenient: boolean, limit: unknown) => boolean;
+const valueSets = new WeakMap<SchemaNode, ValueSet>();
+
+function allowedBy(node: SchemaNode, values: readonly unknown[]): ValueSet {
+  let set = valueSets.get(node);
+  if (set === undefined) valueSets.set(node, (set = new ValueSet(values)));
+  return set;
+}
+
+type Check = (value: unknown, shape: SchemaNode, lenient: boolean, limit: unknown) => boolean;
 
 const number =
   (holds: (value: number, limit: number) => boolean): Check =>
   (value, _shape, _lenient, limit) =>
     typeof value !== "number" || !Number.isFinite(value) || holds(value, limit as number);
 const text =
-  (holds: (value: string, shape: Shape, limit: unknown) => boolean): Check =>
+  (holds: (value: string, shape: SchemaNode, limit: unknown) => boolean): Check =>
   (value, shape, _lenient, limit) =>
     typeof value !== "string" || holds(value, shape, limit);
 const list =
-  (holds: (value: readonly unknown[], shape: Shape, lenient: boolean, limit: unknown) => boolean): Check =>
+  (
+    holds: (value: readonly unknown[], shape: SchemaNode, lenient: boolean, limit: unknown) => boolean,
+  ): Check =>
   (value, shape, lenient, limit) =>
     !Array.isArray(value) || holds(value, shape, lenient, limit);
 const object =
-  (holds: (value: JsonObject, shape: Shape, lenient: boolean, limit: unknown) => boolean): Check =>
+  (holds: (value: JsonObject, shape: SchemaNode, lenient: boolean, limit: unknown) => boolean): Check =>
   (value, shape, lenient, limit) =>
     !isObject(value) || holds(value, shape, lenient, limit);
 
 const CHECKS: Readonly<Record<string, Check>> = {
   type: (value, _shape, _lenient, type) => (typeOf(value) & typesNamed(type)) !== 0,
-  enum: (value, shape, _lenient, values) => (shape.allowed ??= new ValueSet(values as unknown[])).has(value),
+  enum: (value, shape, _lenient, values) => allowedBy(shape, values as unknown[]).has(value),
   const: (value, _shape, _lenient, only) => sameValue(value, only),
   multipleOf: number((value, factor) => isMultipleOf(value, factor)),
   maximum: number((value, limit) => value <= limit),
@@ -55,7 +65,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   exclusiveMinimum: number((value, limit) => value > limit),
   maxLength: text((value, _shape, limit) => lengthOf(value) <= (limit as number)),
   minLength: text((value, _shape, limit) => lengthOf(value) >= (limit as number)),
-  pattern: text((value, shape) => shape.pattern!.test(value)),
+  pattern: text((value, shape, pattern) => shape.matchesPattern(pattern as string, value)),
   format: (value, _shape, _lenient, format) => acceptsFormat(value, String(format)),
   maxItems: list((value, _shape, _lenient, limit) => value.length <= (limit as number)),
   minItems: list((value, _shape, _lenient, limit) => value.length >= (limit as number)),
@@ -69,7 +79,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   additionalItems: list((value, shape, lenient) =>
     value.every(
       (item, index) =>
-        index < (shape.tuple?.length ?? value.length) || accepts(itemShape(shape, index)!, item, lenient),
+        index < (shape.tuple?.length ?? value.length) || accepts(shape.itemNode(index)!, item, lenient),
     ),
   ),
   contains: list((value, shape, lenient) => value.some((item) => accepts(shape.contains!, item, lenient))),
@@ -84,17 +94,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ),
   patternProperties: object((value, shape, lenient) =>
     Object.entries(value).every(([name, member]) =>
-      shape.patterns.every(({ test, shape: inner }) => !test(name) || accepts(inner, member, lenient)),
+      [...shape.patternProperties].every(
+        ([pattern, inner]) => !shape.matchesPattern(pattern, name) || accepts(inner, member, lenient),
+      ),
     ),
   ),
   additionalProperties: object((value, shape, lenient) => {
     const inner = shape.additionalProperties!;
-    if (lenient && inner.isFalse) return true;
+    if (lenient && inner.allowsNone) return true;
     return Object.entries(value).every(
       ([name, member]) =>
-        shape.properties.has(name) ||
-        shape.patterns.some(({ test }) => test(name)) ||
-        accepts(inner, member, lenient),
+        shape.properties.has(name) || shape.hasPatternFor(name) || accepts(inner, member, lenient),
     );
   }),
   propertyNames: object((value, shape, lenient) =>
@@ -138,7 +148,7 @@ export function lengthOf(value: string): number {
 export function acceptsFormat(value: unknown, name: string): boolean {
   const format = FORMATS[name];
   if (format === undefined || format instanceof RegExp) return true;
-  if (isNumberFormat(name)) {
+  if (INTEGER_FORMATS.has(name)) {
     if (typeof value !== "number" || !Number.isFinite(value)) return true;
     return (format as { validate(number: number): boolean }).validate(value);
   }

@@ -1,6 +1,6 @@
 import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
-import { itemShape, memberShapes, type Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 /**
  * All schemas of the old document that look at one place of a payload, whichever way its choices go. They tell which names
@@ -8,7 +8,7 @@ import { itemShape, memberShapes, type Shape } from "./shape.ts";
  */
 export interface View {
   readonly id: number;
-  readonly shapes: readonly Shape[];
+  readonly shapes: readonly SchemaNode[];
 }
 
 export class Views {
@@ -16,17 +16,17 @@ export class Views {
   readonly #views = new Map<string, View>();
   readonly #steps = new Map<string, View>();
 
-  constructor(root: Shape) {
+  constructor(root: SchemaNode) {
     this.root = this.#view([root]);
   }
 
   member(view: View, name: string): View {
-    return this.#step(`${view.id}.${name}`, () => view.shapes.flatMap((shape) => memberShapes(shape, name)));
+    return this.#step(`${view.id}.${name}`, () => view.shapes.flatMap((shape) => shape.memberNodes(name)));
   }
 
   item(view: View, index: number): View {
     return this.#step(`${view.id}[${index}]`, () =>
-      view.shapes.flatMap((shape) => [itemShape(shape, index) ?? [], shape.contains ?? []].flat()),
+      view.shapes.flatMap((shape) => [shape.itemNode(index) ?? [], shape.contains ?? []].flat()),
     );
   }
 
@@ -35,7 +35,7 @@ export class Views {
     return shapes.some((shape) => mentions(shape, name));
   }
 
-  #step(key: string, shapes: () => Shape[]): View {
+  #step(key: string, shapes: () => SchemaNode[]): View {
     let view = this.#steps.get(key);
     if (view === undefined) {
       view = this.#view(shapes());
@@ -44,7 +44,7 @@ export class Views {
     return view;
   }
 
-  #view(of: readonly Shape[]): View {
+  #view(of: readonly SchemaNode[]): View {
     const shapes = inPlace(of);
     const key = shapes
       .map(({ id }) => id)
@@ -60,39 +60,38 @@ export class Views {
 }
 
 /** The schemas and all within them that look at the same value. */
-function inPlace(of: readonly Shape[]): Shape[] {
-  const seen = new Set<Shape>();
+function inPlace(of: readonly SchemaNode[]): SchemaNode[] {
+  const seen = new Set<SchemaNode>();
   const waiting = [...of];
   for (let shape = waiting.pop(); shape !== undefined; shape = waiting.pop()) {
     spend(1);
     if (seen.has(shape)) continue;
     seen.add(shape);
-    const { reference, allOf, anyOf, oneOf, not, if: condition, then, else: otherwise } = shape;
-    for (const inner of [reference, ...allOf, ...anyOf, ...oneOf, not, condition, then, otherwise]) {
-      if (inner !== undefined) waiting.push(inner);
-    }
-    waiting.push(...shape.dependentSchemas.values());
+    if (shape.target !== undefined) waiting.push(shape.target);
+    for (const { looksAt, node } of shape.subschemas) if (looksAt === "same") waiting.push(node);
   }
   return [...seen];
 }
 
-function mentions(shape: Shape, name: string): boolean {
-  const { properties, required, patterns, additionalProperties, propertyNames } = shape;
+function mentions(shape: SchemaNode, name: string): boolean {
+  const { properties, required, additionalProperties, propertyNames } = shape;
   const { dependentNames, dependentSchemas } = shape;
   return (
     properties.has(name) ||
     required.includes(name) ||
-    patterns.some(({ test }) => test(name)) ||
+    shape.hasPatternFor(name) ||
     dependentSchemas.has(name) ||
     [...dependentNames].some(([other, needed]) => other === name || needed.includes(name)) ||
     // `false` says that no other name may be, a schema says what any other is.
-    (additionalProperties !== undefined && !additionalProperties.isOpen && !additionalProperties.isFalse) ||
+    (additionalProperties !== undefined &&
+      !additionalProperties.allowsAll &&
+      !additionalProperties.allowsNone) ||
     (propertyNames !== undefined && valuesOf(propertyNames).includes(name)) ||
     valuesOf(shape).some((value) => isObject(value) && Object.hasOwn(value, name))
   );
 }
 
-function valuesOf(shape: Shape): readonly unknown[] {
+function valuesOf(shape: SchemaNode): readonly unknown[] {
   const values = (shape.value("enum") ?? []) as unknown[];
   return shape.keywords.includes("const") ? [...values, shape.value("const")] : values;
 }

@@ -5,16 +5,16 @@ import { factsOf } from "./bounds.ts";
 import { Case } from "./conjunction.ts";
 import { accepts } from "./evaluate.ts";
 import { type Goal, type KeywordRule, NAME, type Prover, type Showing } from "./obligation.ts";
-import { memberShapes, type Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 /** What a schema says about objects, name by name. */
-export function* objectTasks(right: Shape): Generator<KeywordRule> {
+export function* objectTasks(right: SchemaNode): Generator<KeywordRule> {
   for (const name of right.required) yield { keyword: "required", part: name, holds: isRequired(name) };
   for (const [name, inner] of right.properties) {
     yield { keyword: "properties", part: name, holds: memberHolds(name, inner) };
   }
-  for (const { pattern, test, shape } of right.patterns) {
-    yield { keyword: "patternProperties", part: pattern, holds: patternHolds(pattern, test, shape) };
+  for (const [pattern, inner] of right.patternProperties) {
+    yield { keyword: "patternProperties", part: pattern, holds: patternHolds(pattern, inner) };
   }
   if (right.keywords.includes("additionalProperties")) {
     yield { keyword: "additionalProperties", holds: othersHold };
@@ -52,7 +52,7 @@ function* isNew(goal: Goal, prover: Prover, name: string): Showing {
   return !(yield* prover.isImpossible(allowed.left, allowed));
 }
 
-function memberHolds(name: string, inner: Shape): Holds {
+function memberHolds(name: string, inner: SchemaNode): Holds {
   return aboutObjects(function* (goal, prover) {
     if (!mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) return true;
     if (isForgotten(goal, prover, name)) {
@@ -60,7 +60,7 @@ function memberHolds(name: string, inner: Shape): Holds {
       findings.push({ right, keyword: "properties", part: name, place, isGone: true });
       return false;
     }
-    if (inner.isOpen) return true;
+    if (inner.allowsAll) return true;
     return yield* prover.prove(prover.member(goal, name, inner));
   });
 }
@@ -73,15 +73,15 @@ function isForgotten({ left, strict }: Goal, prover: Prover, name: string): bool
   if (strict || prover.side !== "consumer") return false;
   return !left.shapes.some(
     (shape) =>
-      memberShapes(shape, name).length > 0 || shape.required.includes(name) || isNamedInChoice(shape, name),
+      shape.memberNodes(name).length > 0 || shape.required.includes(name) || isNamedInChoice(shape, name),
   );
 }
 
-function isNamedInChoice(shape: Shape, name: string): boolean {
+function isNamedInChoice(shape: SchemaNode, name: string): boolean {
   const branches = [...shape.anyOf, ...shape.oneOf, shape.if, shape.then, shape.else];
   return branches.some((inner) => {
-    const target = inner?.reference ?? inner;
-    return target !== undefined && (memberShapes(target, name).length > 0 || target.required.includes(name));
+    const target = inner?.target ?? inner;
+    return target !== undefined && (target.memberNodes(name).length > 0 || target.required.includes(name));
   });
 }
 
@@ -89,11 +89,12 @@ function mayBeNamed(left: Case, name: string): boolean {
   return left.name().shapes.every((shape) => accepts(shape, name)) && left.member(name).types !== 0;
 }
 
-function patternHolds(pattern: string, test: (name: string) => boolean, inner: Shape): Holds {
+function patternHolds(pattern: string, inner: SchemaNode): Holds {
   return aboutObjects(function* (goal, prover) {
     let fine = true;
     for (const name of namesOnLeft(goal.left)) {
-      if (!test(name) || !mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) continue;
+      const matches = goal.right.matchesPattern(pattern, name);
+      if (!matches || !mayBeNamed(goal.left, name) || (yield* isNew(goal, prover, name))) continue;
       if (!(yield* prover.prove(prover.member(goal, name, inner)))) fine = false;
     }
     for (const other of yield* otherNames(goal.left, goal.right, prover.texts)) {
@@ -109,24 +110,23 @@ function* othersHold(goal: Goal, prover: Prover): Showing {
   if ((factsOf(left).types & TYPE.object) === 0) return true;
   const inner = right.additionalProperties!;
   // A consumer passes over members it does not know.
-  if (inner.isFalse && prover.side === "consumer" && !strict) return true;
+  if (inner.allowsNone && prover.side === "consumer" && !strict) return true;
   let fine = true;
   for (const name of namesOnLeft(left)) {
-    const isListed = right.properties.has(name) || right.patterns.some(({ test }) => test(name));
+    const isListed = right.properties.has(name) || right.hasPatternFor(name);
     if (isListed || !mayBeNamed(left, name)) continue;
     const one = prover.member(goal, name, inner);
-    if (!inner.isFalse) fine = (yield* prover.prove(one)) && fine;
+    if (!inner.allowsNone) fine = (yield* prover.prove(one)) && fine;
     else if (!(yield* prover.isImpossible(one.left, one))) {
       const { place, findings } = goal;
       findings.push({ right, keyword: "additionalProperties", part: name, place, isGone: true });
       fine = false;
     }
   }
-  const patterns = new Set(right.patterns.map(({ pattern }) => pattern));
   for (const other of yield* otherNames(left, right, prover.texts)) {
-    if (other.matches.some((pattern) => patterns.has(pattern))) continue;
+    if (other.matches.some((pattern) => right.patternProperties.has(pattern))) continue;
     const one = other.goal(goal, prover, inner);
-    if (!inner.isFalse) fine = (yield* prover.prove(one)) && fine;
+    if (!inner.allowsNone) fine = (yield* prover.prove(one)) && fine;
     else if (!(yield* prover.isImpossible(one.left, one))) {
       const { place, findings } = goal;
       findings.push({ right, keyword: "additionalProperties", part: undefined, place });
@@ -187,7 +187,7 @@ interface OtherNames {
   readonly name: string | undefined;
   /** What such a member is. */
   readonly left: Case;
-  goal(goal: Goal, prover: Prover, right: Shape): Goal;
+  goal(goal: Goal, prover: Prover, right: SchemaNode): Goal;
 }
 
 /** Beyond this many patterns the ways to match them are too many; nothing is taken for granted then. */
@@ -196,10 +196,10 @@ const KINDS_PER_STEP = 50;
 /** Names of members that no schema has, for payloads that show something. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
-const knownNames = new WeakMap<Case, Map<Shape, OtherNames[]>>();
+const knownNames = new WeakMap<Case, Map<SchemaNode, OtherNames[]>>();
 
 /** The kinds of names that neither the case nor the schema lists. */
-export function* otherNames(left: Case, right: Shape, texts: TextSearch): Steps<OtherNames[]> {
+export function* otherNames(left: Case, right: SchemaNode, texts: TextSearch): Steps<OtherNames[]> {
   let byShape = knownNames.get(left);
   if (byShape === undefined) knownNames.set(left, (byShape = new Map()));
   const found = byShape.get(right) ?? (yield* kinds(left, right, texts));
@@ -207,11 +207,11 @@ export function* otherNames(left: Case, right: Shape, texts: TextSearch): Steps<
   return found;
 }
 
-function* kinds(left: Case, right: Shape, texts: TextSearch): Steps<OtherNames[]> {
+function* kinds(left: Case, right: SchemaNode, texts: TextSearch): Steps<OtherNames[]> {
   const names = factsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.shapes, right];
-  const patterns = [...new Set(all.flatMap((shape) => shape.patterns.map(({ pattern }) => pattern)))];
+  const patterns = [...new Set(all.flatMap((shape) => [...shape.patternProperties.keys()]))];
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
   if (patterns.length > MAX_PATTERNS) return yield* coarseKinds(left, right, patterns);
   const found: OtherNames[] = [];
@@ -233,8 +233,8 @@ function* kinds(left: Case, right: Shape, texts: TextSearch): Steps<OtherNames[]
 }
 
 /** What a member is held to whose name matches these patterns and no other. */
-function held(shape: Shape, matches: readonly string[]): Shape[] {
-  const found = shape.patterns.filter(({ pattern }) => matches.includes(pattern)).map((one) => one.shape);
+function held(shape: SchemaNode, matches: readonly string[]): SchemaNode[] {
+  const found = matches.flatMap((pattern) => shape.patternProperties.get(pattern) ?? []);
   if (found.length === 0 && shape.additionalProperties !== undefined) return [shape.additionalProperties];
   return found;
 }
@@ -243,17 +243,16 @@ function held(shape: Shape, matches: readonly string[]): Shape[] {
  * With too many patterns to tell all ways apart: the names that match one of them, whatever else they match, and those that
  * match none of the schema's. Only what holds for all such names is known.
  */
-function* coarseKinds(left: Case, right: Shape, patterns: readonly string[]): Steps<OtherNames[]> {
-  const certain = left.shapes.filter((shape) => shape.patterns.length === 0);
-  const ofRight = new Set(right.patterns.map(({ pattern }) => pattern));
+function* coarseKinds(left: Case, right: SchemaNode, patterns: readonly string[]): Steps<OtherNames[]> {
+  const certain = left.shapes.filter((shape) => shape.patternProperties.size === 0);
   const unmatched = left.shapes.filter((shape) =>
-    shape.patterns.every(({ pattern }) => ofRight.has(pattern)),
+    [...shape.patternProperties.keys()].every((pattern) => right.patternProperties.has(pattern)),
   );
-  const matched = new Map<string, Shape[]>();
-  for (const one of left.shapes.flatMap((shape) => shape.patterns)) {
-    matched.set(one.pattern, [...(matched.get(one.pattern) ?? []), one.shape]);
+  const matched = new Map<string, SchemaNode[]>();
+  for (const [pattern, inner] of left.shapes.flatMap((shape) => [...shape.patternProperties])) {
+    matched.set(pattern, [...(matched.get(pattern) ?? []), inner]);
   }
-  const coarse = (matches: readonly string[], shapes: readonly Shape[]): OtherNames => {
+  const coarse = (matches: readonly string[], shapes: readonly SchemaNode[]): OtherNames => {
     const inner = new Case({ all: shapes });
     return { name: undefined, matches, left: inner, goal: goalFor(undefined, inner, left) };
   };
@@ -265,7 +264,7 @@ function* coarseKinds(left: Case, right: Shape, patterns: readonly string[]): St
   return found;
 }
 
-function additional(shapes: readonly Shape[]): Shape[] {
+function additional(shapes: readonly SchemaNode[]): SchemaNode[] {
   return shapes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
 }
 
@@ -280,18 +279,20 @@ function goalFor(name: string | undefined, inner: Case, around: Case): OtherName
 }
 
 /** Whether some of the schemas list all the names and patterns that this one lists. */
-function isAmong({ properties, patterns }: Shape, shapes: readonly Shape[]): boolean {
+function isAmong({ properties, patternProperties }: SchemaNode, shapes: readonly SchemaNode[]): boolean {
   return (
     [...properties.keys()].every((name) => shapes.some((shape) => shape.properties.has(name))) &&
-    patterns.every(({ pattern }) =>
-      shapes.some((shape) => shape.patterns.some((one) => one.pattern === pattern)),
+    [...patternProperties.keys()].every((pattern) =>
+      shapes.some((shape) => shape.patternProperties.has(pattern)),
     )
   );
 }
 
-function fits(shapes: readonly Shape[], name: string, matches: readonly string[]): boolean {
+function fits(shapes: readonly SchemaNode[], name: string, matches: readonly string[]): boolean {
   return shapes.every((shape) =>
-    shape.patterns.every(({ pattern, test }) => test(name) === matches.includes(pattern)),
+    [...shape.patternProperties.keys()].every(
+      (pattern) => shape.matchesPattern(pattern, name) === matches.includes(pattern),
+    ),
   );
 }
 

@@ -2,7 +2,7 @@ import type { Steps } from "../../runtime/yielding.ts";
 import type { TextSearch } from "../patterns/search.ts";
 import type { Case } from "./conjunction.ts";
 import type { View } from "./known-names.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import type { Branches } from "./unions.ts";
 
 /** Where in a payload a comparison is, and what the values on the way are. */
@@ -25,7 +25,7 @@ export interface At {
 /** To be shown: every value of the case conforms to the schema. */
 export interface Goal extends At {
   readonly left: Case;
-  readonly right: Shape;
+  readonly right: SchemaNode;
   /**
    * Takes both as they are. Otherwise what the right side says is judged kindly: to a consumer an object is open, and a
    * name the old schema does not mention is no promise to a producer.
@@ -39,7 +39,7 @@ export interface Goal extends At {
 
 /** A keyword that some value of the case may fail. */
 export interface Finding {
-  readonly right: Shape;
+  readonly right: SchemaNode;
   readonly keyword: string;
   /** The name or place among those the keyword lists that is at fault. */
   readonly part: string | number | undefined;
@@ -60,15 +60,15 @@ export interface Prover {
   /** Whether the case has no value at all. */
   isImpossible(left: Case, at: At): Showing;
   /** Goals about what is inside. */
-  member(goal: Goal, name: string, right: Shape, left?: Case): Goal;
-  item(goal: Goal, index: number, right: Shape, left?: Case): Goal;
+  member(goal: Goal, name: string, right: SchemaNode, left?: Case): Goal;
+  item(goal: Goal, index: number, right: SchemaNode, left?: Case): Goal;
   mentions(view: View, name: string): boolean;
   /** Whether the case rules out in so many words what the schema says. */
-  refuses(left: Case, right: Shape): boolean;
+  refuses(left: Case, right: SchemaNode): boolean;
   /** A number that two schemas share exactly when they say the same. */
-  classOf(shape: Shape): number | undefined;
+  classOf(shape: SchemaNode): number | undefined;
   /** The branches that may share values with the case. */
-  near(left: Case, branches: Branches): Steps<readonly Shape[]>;
+  near(left: Case, branches: Branches): Steps<readonly SchemaNode[]>;
 }
 
 /** A keyword of the right side, or one entry of it, that is shown by itself. */

@@ -10,7 +10,7 @@ import { Views } from "./known-names.ts";
 import { objectTasks } from "./object-rules.ts";
 import type { At, Finding, Goal, KeywordRule, Prover, Showing } from "./obligation.ts";
 import { arrayTasks, choiceTasks, valueTask } from "./rules.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { type Branches, clash } from "./unions.ts";
 
 const STEPS_PER_GOAL = 8;
@@ -46,20 +46,20 @@ export class StructuralProver implements Prover {
   readonly #same = new Sameness();
   readonly #goals = new Map<string, Known>();
   readonly #impossible = new Map<string, boolean | "open">();
-  readonly #tasks = new Map<Shape, readonly KeywordRule[]>();
+  readonly #tasks = new Map<SchemaNode, readonly KeywordRule[]>();
   readonly #refused = new WeakMap<Case, ReadonlySet<number | undefined>>();
   /** What was shown while other goals were taken to hold, in the order it was begun: to be forgotten if one does not. */
   readonly #trail: (() => void)[] = [];
 
   /** @param old the root of the old document, whichever side it is on */
-  constructor(side: "producer" | "consumer", old: Shape, texts = new TextSearch()) {
+  constructor(side: "producer" | "consumer", old: SchemaNode, texts = new TextSearch()) {
     this.side = side;
     this.texts = texts;
     this.#views = new Views(old);
   }
 
   /** What keeps the right document from allowing all the left one does. A payload is an object. */
-  *compare(left: Shape, right: Shape): Steps<Finding[]> {
+  *compare(left: SchemaNode, right: SchemaNode): Steps<Finding[]> {
     const findings: Finding[] = [];
     yield* this.#same.reading(left, right);
     const start = new Case({ all: [left], types: TYPE.object });
@@ -81,8 +81,8 @@ export class StructuralProver implements Prover {
     const { left, right, strict, view, depth, findings } = goal;
     spend(STEPS_PER_GOAL + (left.shapes.length >> SHAPES_PER_STEP_BITS));
     if (budget.shouldYield()) yield;
-    if (right.reference !== undefined) return yield* this.prove({ ...goal, right: right.reference });
-    if (right.isOpen && right.properties.size === 0) return true;
+    if (right.target !== undefined) return yield* this.prove({ ...goal, right: right.target });
+    if (right.allowsAll && right.properties.size === 0) return true;
     if (left.types === 0 || left.shapes.some((shape) => this.#same.check(shape, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? view.id : ""}`;
     const known = this.#goals.get(key);
@@ -113,7 +113,7 @@ export class StructuralProver implements Prover {
 
   *#holds(goal: Goal): Showing {
     const { right, place, findings } = goal;
-    if (right.isFalse) {
+    if (right.allowsNone) {
       findings.push({ right, keyword: "false", part: undefined, place });
       return false;
     }
@@ -171,8 +171,8 @@ export class StructuralProver implements Prover {
     return task.branches !== undefined && (yield* this.near(left, task.branches)).length > MANY_BRANCHES;
   }
 
-  *near(left: Case, branches: Branches): Steps<readonly Shape[]> {
-    const near: Shape[] = [];
+  *near(left: Case, branches: Branches): Steps<readonly SchemaNode[]> {
+    const near: SchemaNode[] = [];
     for (const branch of branches.related(left.shapes)) {
       if (budget.shouldYield()) yield;
       // Where the case has choices as well, each of their branches is held against this one.
@@ -181,12 +181,12 @@ export class StructuralProver implements Prover {
     return near;
   }
 
-  classOf(shape: Shape): number | undefined {
+  classOf(shape: SchemaNode): number | undefined {
     return this.#same.classOf(shape);
   }
 
   /** Whether the case rules out in so many words what the schema says. */
-  refuses(left: Case, right: Shape): boolean {
+  refuses(left: Case, right: SchemaNode): boolean {
     const of = this.#same.classOf(right);
     let refused = this.#refused.get(left);
     if (refused === undefined) {
@@ -255,12 +255,12 @@ export class StructuralProver implements Prover {
     return true;
   }
 
-  member(goal: Goal, name: string, right: Shape, left = goal.left.member(name)): Goal {
+  member(goal: Goal, name: string, right: SchemaNode, left = goal.left.member(name)): Goal {
     const place = { parent: goal.place, step: name, left };
     return { ...goal, left, right, view: this.#views.member(goal.view, name), depth: goal.depth + 1, place };
   }
 
-  item(goal: Goal, index: number, right: Shape, left = goal.left.item(index)): Goal {
+  item(goal: Goal, index: number, right: SchemaNode, left = goal.left.item(index)): Goal {
     const place = { parent: goal.place, step: index, left };
     return { ...goal, left, right, view: this.#views.item(goal.view, index), depth: goal.depth + 1, place };
   }
@@ -269,7 +269,7 @@ export class StructuralProver implements Prover {
     return this.#views.mentions(view, name);
   }
 
-  #tasksOf(right: Shape): readonly KeywordRule[] {
+  #tasksOf(right: SchemaNode): readonly KeywordRule[] {
     let tasks = this.#tasks.get(right);
     if (tasks === undefined) {
       const values = right.keywords.flatMap((keyword) => valueTask(keyword) ?? []);

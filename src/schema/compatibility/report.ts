@@ -2,7 +2,7 @@ import type { SchemaBreak } from "../../domain/action.ts";
 import { fieldName, pointerTo } from "../pointers.ts";
 import { demandOf, shortened } from "../validate/errors.ts";
 import { type Finding, NAME, type Place } from "./obligation.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 export type Side = SchemaBreak["side"];
 
@@ -14,8 +14,8 @@ interface Told {
   readonly side: Side;
   readonly keyword: string;
   readonly finding: Finding;
-  readonly old: Shape | undefined;
-  readonly next: Shape | undefined;
+  readonly old: SchemaNode | undefined;
+  readonly next: SchemaNode | undefined;
   readonly was: unknown;
   readonly is: unknown;
 }
@@ -44,14 +44,14 @@ export function breakKey(side: Side, finding: Finding): string {
 
 function tell(side: Side, finding: Finding): Told {
   const { right, keyword, part, place } = finding;
-  const shapes = place.left.shapes.filter(({ side: of }) => of !== right.side);
+  const shapes = place.left.shapes.filter((shape) => shape.document !== right.document);
   const left =
     shapes.find((shape) => shape.pointer === right.pointer && shape.keywords.includes(keyword)) ??
     shapes.find((shape) => shape.keywords.includes(keyword)) ??
     shapes.find((shape) => shape.pointer === right.pointer) ??
     shapes[0];
   const [old, next] = side === "producer" ? [left, right] : [right, left];
-  const value = (shape: Shape | undefined): unknown => {
+  const value = (shape: SchemaNode | undefined): unknown => {
     if (shape === undefined || typeof shape.schema === "boolean") return shape?.schema;
     if (finding.isGone === true) return shape.properties.get(String(part))?.schema;
     return keyword === "false" ? shape.schema : shape.schema[keyword];
@@ -59,11 +59,12 @@ function tell(side: Side, finding: Finding): Told {
   return { side, keyword, finding, old, next, was: value(old), is: value(next) };
 }
 
-function pointerFor({ keyword, finding, old, next, is }: Told): string {
+function pointerFor({ side, keyword, finding, old, next, is }: Told): string {
   const { part, right, isGone } = finding;
   if (isGone === true) {
     const owner = [old, ...finding.place.left.shapes].find((shape) => shape?.properties.has(String(part)));
-    if (owner !== undefined && owner.side === "old") {
+    const isOld = (owner?.document === right.document) === (side === "consumer");
+    if (owner !== undefined && isOld) {
       return pointerTo(pointerTo(owner.pointer, "properties"), String(part));
     }
   }

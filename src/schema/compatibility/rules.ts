@@ -5,7 +5,7 @@ import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/v
 import { type Facts, factsOf, wholeRange } from "./bounds.ts";
 import { Case } from "./conjunction.ts";
 import type { Finding, Goal, KeywordRule, Prover, Showing } from "./obligation.ts";
-import { itemShape, type Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 import { type Branches, branchesOf, clash, typesOf } from "./unions.ts";
 
 type Rule = (limit: unknown, facts: Facts, texts: TextSearch) => boolean | Showing;
@@ -116,7 +116,7 @@ export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** What a schema says about lists: the places told apart by some schema, and all that come after them. */
-export function* arrayTasks(right: Shape): Generator<KeywordRule> {
+export function* arrayTasks(right: SchemaNode): Generator<KeywordRule> {
   if (right.keywords.includes("items")) {
     if (right.tuple === undefined) yield { keyword: "items", holds: placesHold(0, Infinity) };
     for (const index of right.tuple?.keys() ?? []) {
@@ -139,7 +139,7 @@ function placesHold(from: number, to: number): KeywordRule["holds"] {
     const told = Math.max(from, ...looking.map(({ tuple }) => tuple?.length ?? 0));
     const end = Math.min(to, told + 1, maxItems);
     for (let index = from; index < end; index++) {
-      if (!(yield* prover.prove(prover.item(goal, index, itemShape(right, index)!)))) return false;
+      if (!(yield* prover.prove(prover.item(goal, index, right.itemNode(index)!)))) return false;
     }
     return true;
   };
@@ -169,7 +169,7 @@ function* containsOne(goal: Goal, prover: Prover): Showing {
 }
 
 /** What a schema says by combining others. */
-export function* choiceTasks(right: Shape): Generator<KeywordRule> {
+export function* choiceTasks(right: SchemaNode): Generator<KeywordRule> {
   for (const [index, inner] of right.allOf.entries()) {
     yield { keyword: "allOf", part: index, holds: (goal, prover) => prover.prove({ ...goal, right: inner }) };
   }
@@ -192,18 +192,18 @@ export function* choiceTasks(right: Shape): Generator<KeywordRule> {
 }
 
 /** Whether no value of the case conforms to the schema. */
-function* isExcluded(goal: Goal, prover: Prover, right: Shape): Showing {
+function* isExcluded(goal: Goal, prover: Prover, right: SchemaNode): Showing {
   if (prover.refuses(goal.left, right) || goal.left.shapes.some((shape) => clash(shape, right))) return true;
   return yield* prover.isImpossible(goal.left.with({ all: [right] }), goal);
 }
 
-function* areExcluded(goal: Goal, prover: Prover, branches: readonly Shape[]): Showing {
+function* areExcluded(goal: Goal, prover: Prover, branches: readonly SchemaNode[]): Showing {
   for (const branch of branches) if (!(yield* isExcluded(goal, prover, branch))) return false;
   return true;
 }
 
 /** By branches there were before, what there is beside them: each way of a choice asks for it again. */
-type Additions = Map<readonly Shape[], readonly Shape[] | undefined>;
+type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
 
 /**
  * Whether a schema of the case has all its branches here again, word for word: then one of them holds. Of a `oneOf` no
@@ -212,7 +212,7 @@ type Additions = Map<readonly Shape[], readonly Shape[] | undefined>;
 function* areKept(
   goal: Goal,
   prover: Prover,
-  branches: readonly Shape[],
+  branches: readonly SchemaNode[],
   keyword: "anyOf" | "oneOf",
   additions: Additions,
 ): Showing {
@@ -229,12 +229,16 @@ function* areKept(
 }
 
 /** What there is beside the branches that were there before; `undefined` where one of those is not. */
-function addedTo(kept: readonly Shape[], branches: readonly Shape[], prover: Prover): Shape[] | undefined {
+function addedTo(
+  kept: readonly SchemaNode[],
+  branches: readonly SchemaNode[],
+  prover: Prover,
+): SchemaNode[] | undefined {
   spend(kept.length + branches.length);
   const before = new Map<number | undefined, number>();
   for (const branch of kept)
     before.set(prover.classOf(branch), (before.get(prover.classOf(branch)) ?? 0) + 1);
-  const added: Shape[] = [];
+  const added: SchemaNode[] = [];
   let found = 0;
   for (const branch of branches) {
     const of = prover.classOf(branch);
@@ -279,7 +283,7 @@ function within(goal: Goal, left: Case): Goal {
 }
 
 interface Candidate {
-  readonly branch: Shape;
+  readonly branch: SchemaNode;
   /** The one to tell about when none holds: where one of the case's schemas stands in its own document, or the only one. */
   readonly meant: boolean;
 }
@@ -288,7 +292,7 @@ interface Candidate {
 function candidates(
   { shapes, types }: Case,
   branches: Branches,
-  near: readonly Shape[],
+  near: readonly SchemaNode[],
   prover: Prover,
 ): Candidate[] {
   const classes = new Set(shapes.map((shape) => prover.classOf(shape)));
@@ -302,7 +306,7 @@ function candidates(
       ),
   );
   const others = near.filter((branch) => !meant.has(branch));
-  const isSame = (branch: Shape): boolean => {
+  const isSame = (branch: SchemaNode): boolean => {
     const of = prover.classOf(branch);
     return of !== undefined && classes.has(of);
   };
@@ -316,7 +320,7 @@ function candidates(
 }
 
 /** Whether a schema has as many branches, one of them there: then that one was changed, and none was taken out before it. */
-function isListedAt({ anyOf, oneOf }: Shape, pointer: string, count: number): boolean {
+function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number): boolean {
   return [anyOf, oneOf].some(
     (list) => list.length === count && list.some((branch) => branch.pointer === pointer),
   );
@@ -333,7 +337,7 @@ function* conditionHolds(goal: Goal, prover: Prover): Showing {
   return first && second;
 }
 
-function* wayHolds(goal: Goal, prover: Prover, right: Shape | undefined): Showing {
+function* wayHolds(goal: Goal, prover: Prover, right: SchemaNode | undefined): Showing {
   if (right === undefined || (yield* prover.isImpossible(goal.left, goal))) return true;
   return yield* prover.prove({ ...goal, right });
 }

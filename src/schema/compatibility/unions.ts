@@ -1,26 +1,31 @@
 import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values.ts";
-import type { Shape } from "./shape.ts";
+import type { SchemaNode } from "../node.ts";
 
 /** Values by a text that equal ones share. */
 export type Listed = ReadonlyMap<string, unknown>;
 
+const knownParts = new WeakMap<SchemaNode, readonly SchemaNode[]>();
+const knownTypes = new WeakMap<SchemaNode, number>();
+const knownClashes = new WeakMap<SchemaNode, Map<SchemaNode, boolean>>();
+
 /** The schema and all that must hold with it, through references and `allOf`. */
-function partsOf(shape: Shape): readonly Shape[] {
-  if (shape.parts === undefined) {
-    const parts = new Set<Shape>();
-    gather(shape, parts);
-    shape.parts = [...parts];
+function partsOf(shape: SchemaNode): readonly SchemaNode[] {
+  let parts = knownParts.get(shape);
+  if (parts === undefined) {
+    const found = new Set<SchemaNode>();
+    gather(shape, found);
+    knownParts.set(shape, (parts = [...found]));
   }
-  return shape.parts;
+  return parts;
 }
 
-function gather(shape: Shape, parts: Set<Shape>): void {
+function gather(shape: SchemaNode, parts: Set<SchemaNode>): void {
   spend(1);
   if (parts.has(shape)) return;
-  if (shape.reference !== undefined) {
-    gather(shape.reference, parts);
+  if (shape.target !== undefined) {
+    gather(shape.target, parts);
     return;
   }
   parts.add(shape);
@@ -28,13 +33,15 @@ function gather(shape: Shape, parts: Set<Shape>): void {
 }
 
 /** Types beyond which no value of the schema is, in plain sight. */
-export function typesOf(shape: Shape): number {
-  return (shape.types ??= findTypes(shape));
+export function typesOf(shape: SchemaNode): number {
+  let types = knownTypes.get(shape);
+  if (types === undefined) knownTypes.set(shape, (types = findTypes(shape)));
+  return types;
 }
 
-function findTypes(shape: Shape): number {
+function findTypes(shape: SchemaNode): number {
   let types = ANY;
-  for (const part of partsOf(shape)) types &= part.isFalse ? 0 : typesNamed(part.value("type"));
+  for (const part of partsOf(shape)) types &= part.allowsNone ? 0 : typesNamed(part.value("type"));
   const listed = listedOf(shape);
   if (listed === undefined) return types;
   let found = 0;
@@ -43,10 +50,10 @@ function findTypes(shape: Shape): number {
 }
 
 /** `null` where a schema lists no values, and while they are looked for. */
-const knownLists = new WeakMap<Shape, Listed | null>();
+const knownLists = new WeakMap<SchemaNode, Listed | null>();
 
 /** Values beyond which the schema has none, where it lists them: in `const`, `enum`, or in each of its branches. */
-export function listedOf(shape: Shape): Listed | undefined {
+export function listedOf(shape: SchemaNode): Listed | undefined {
   const known = knownLists.get(shape);
   if (known !== undefined) return known ?? undefined;
   // Who comes back here meanwhile knows nothing of them.
@@ -59,7 +66,7 @@ export function listedOf(shape: Shape): Listed | undefined {
   return shortest ?? undefined;
 }
 
-function* listsOf(part: Shape): Generator<Listed> {
+function* listsOf(part: SchemaNode): Generator<Listed> {
   if (part.keywords.includes("const")) yield keyed([part.value("const")]);
   if (part.keywords.includes("enum")) yield keyed(part.value("enum") as readonly unknown[]);
   const types = part.keywords.includes("type") ? typesNamed(part.value("type")) : ANY;
@@ -80,7 +87,7 @@ function keyed(values: readonly unknown[]): Listed {
   return new Map(values.map((value) => [canonicalText(value), value]));
 }
 
-function union(branches: readonly Shape[]): Listed | undefined {
+function union(branches: readonly SchemaNode[]): Listed | undefined {
   const all = new Map<string, unknown>();
   for (const branch of branches) {
     const listed = listedOf(branch);
@@ -92,7 +99,7 @@ function union(branches: readonly Shape[]): Listed | undefined {
 }
 
 /** The same of a member that it may have. */
-function listedAt(shape: Shape, name: string): Listed | undefined {
+function listedAt(shape: SchemaNode, name: string): Listed | undefined {
   let shortest: Listed | undefined;
   for (const { properties } of partsOf(shape)) {
     const inner = properties.get(name);
@@ -115,19 +122,21 @@ function areDisjoint(one: Listed | undefined, other: Listed | undefined): boolea
  * asks for and whose listed values the two do not share. That is how the branches of a choice are mostly told apart, and
  * with many of them everything else would take too long.
  */
-export function clash(one: Shape, other: Shape): boolean {
+export function clash(one: SchemaNode, other: SchemaNode): boolean {
   const [left, right] = [targetOf(one), targetOf(other)];
-  let clashes = left.clashes.get(right);
+  let known = knownClashes.get(left);
+  if (known === undefined) knownClashes.set(left, (known = new Map()));
+  let clashes = known.get(right);
   if (clashes === undefined) {
     // Who comes back here meanwhile knows nothing of it.
-    left.clashes.set(right, false);
+    known.set(right, false);
     clashes = look(left, right);
-    left.clashes.set(right, clashes);
+    known.set(right, clashes);
   }
   return clashes;
 }
 
-function look(one: Shape, other: Shape): boolean {
+function look(one: SchemaNode, other: SchemaNode): boolean {
   spend(10);
   const shared = typesOf(one) & typesOf(other);
   if (shared === 0 || areDisjoint(listedOf(one), listedOf(other))) return true;
@@ -140,7 +149,7 @@ function look(one: Shape, other: Shape): boolean {
 }
 
 /** Whether all that a schema leaves to choose from clashes with the other. */
-function insideClashes(one: Shape, other: Shape): boolean {
+function insideClashes(one: SchemaNode, other: SchemaNode): boolean {
   return partsOf(one).some((part) =>
     (["anyOf", "oneOf"] as const).some(
       (keyword) => part[keyword].length > 0 && branchesOf(part, keyword).near(other).length === 0,
@@ -148,8 +157,8 @@ function insideClashes(one: Shape, other: Shape): boolean {
   );
 }
 
-function targetOf(shape: Shape): Shape {
-  return shape.reference === undefined ? shape : targetOf(shape.reference);
+function targetOf(shape: SchemaNode): SchemaNode {
+  return shape.target === undefined ? shape : targetOf(shape.target);
 }
 
 /** So few are looked at one by one. */
@@ -163,14 +172,14 @@ type Tag = { readonly name: string | undefined };
  * schema has something to do with one or two.
  */
 export class Branches {
-  readonly list: readonly Shape[];
+  readonly list: readonly SchemaNode[];
   readonly #tag: Tag | undefined;
   /** Branches by each value of the tag they list. */
-  readonly #tagged = new Map<string, Shape[]>();
-  readonly #untagged: Shape[] = [];
-  readonly #byPointer = new Map<string, Shape>();
+  readonly #tagged = new Map<string, SchemaNode[]>();
+  readonly #untagged: SchemaNode[] = [];
+  readonly #byPointer = new Map<string, SchemaNode>();
 
-  constructor(list: readonly Shape[]) {
+  constructor(list: readonly SchemaNode[]) {
     this.list = list;
     this.#tag = list.length <= FEW ? undefined : tagOf(list);
     for (const branch of list) {
@@ -182,19 +191,19 @@ export class Branches {
         if (tagged === undefined) this.#tagged.set(key, [branch]);
         else tagged.push(branch);
       }
-      for (const pointer of [branch.reference?.pointer, branch.pointer]) {
+      for (const pointer of [branch.target?.pointer, branch.pointer]) {
         if (pointer !== undefined && !this.#byPointer.has(pointer)) this.#byPointer.set(pointer, branch);
       }
     }
   }
 
   /** The branch that stands there, or refers to what does. */
-  at(pointer: string): Shape | undefined {
+  at(pointer: string): SchemaNode | undefined {
     return this.#byPointer.get(pointer);
   }
 
   /** Those to which the value may conform; all others refuse it. */
-  forValue(value: unknown): readonly Shape[] {
+  forValue(value: unknown): readonly SchemaNode[] {
     if (this.#tag === undefined) return this.list;
     const { name } = this.#tag;
     if (name === undefined) return this.#having([canonicalText(value)]);
@@ -204,12 +213,12 @@ export class Branches {
   }
 
   /** Those that may share values with the schema. */
-  near(other: Shape): readonly Shape[] {
+  near(other: SchemaNode): readonly SchemaNode[] {
     return this.related([other]).filter((branch) => !clash(branch, other));
   }
 
   /** Those that may share values with all of the schemas together, as far as the tag tells. */
-  related(shapes: readonly Shape[]): readonly Shape[] {
+  related(shapes: readonly SchemaNode[]): readonly SchemaNode[] {
     let shortest: Listed | undefined;
     for (const shape of shapes) {
       const listed = this.#listedIn(shape);
@@ -220,13 +229,13 @@ export class Branches {
     return found;
   }
 
-  #listedIn(shape: Shape): Listed | undefined {
+  #listedIn(shape: SchemaNode): Listed | undefined {
     if (this.#tag === undefined) return undefined;
     return this.#tag.name === undefined ? listedOf(shape) : listedAt(shape, this.#tag.name);
   }
 
-  #having(keys: Iterable<string>): readonly Shape[] {
-    const found = new Set<Shape>();
+  #having(keys: Iterable<string>): readonly SchemaNode[] {
+    const found = new Set<SchemaNode>();
     for (const key of keys) {
       spend(1);
       for (const branch of this.#tagged.get(key) ?? []) found.add(branch);
@@ -235,16 +244,19 @@ export class Branches {
   }
 }
 
-const knownBranches = { anyOf: new WeakMap<Shape, Branches>(), oneOf: new WeakMap<Shape, Branches>() };
+const knownBranches = {
+  anyOf: new WeakMap<SchemaNode, Branches>(),
+  oneOf: new WeakMap<SchemaNode, Branches>(),
+};
 
-export function branchesOf(shape: Shape, keyword: "anyOf" | "oneOf"): Branches {
+export function branchesOf(shape: SchemaNode, keyword: "anyOf" | "oneOf"): Branches {
   let branches = knownBranches[keyword].get(shape);
   if (branches === undefined) knownBranches[keyword].set(shape, (branches = new Branches(shape[keyword])));
   return branches;
 }
 
 /** The tag that most of the branches have. */
-function tagOf(list: readonly Shape[]): Tag | undefined {
+function tagOf(list: readonly SchemaNode[]): Tag | undefined {
   const counts = new Map<string | undefined, number>();
   for (const branch of list) {
     for (const name of tagsOf(branch)) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -253,7 +265,7 @@ function tagOf(list: readonly Shape[]): Tag | undefined {
   return most === undefined ? undefined : { name: most[0] };
 }
 
-function tagsOf(branch: Shape): readonly (string | undefined)[] {
+function tagsOf(branch: SchemaNode): readonly (string | undefined)[] {
   if (listedOf(branch) !== undefined) return [undefined];
   if (typesOf(branch) !== TYPE.object) return [];
   const asked = partsOf(branch).flatMap(({ required }) => required);
@@ -262,7 +274,7 @@ function tagsOf(branch: Shape): readonly (string | undefined)[] {
 }
 
 /** What a branch lists for a tag that each of its values has. */
-function tagValues(branch: Shape, { name }: Tag): Listed | undefined {
+function tagValues(branch: SchemaNode, { name }: Tag): Listed | undefined {
   if (name === undefined) return listedOf(branch);
   const isAsked = partsOf(branch).some(({ required }) => required.includes(name));
   return isAsked && typesOf(branch) === TYPE.object ? listedAt(branch, name) : undefined;

@@ -108,7 +108,7 @@ export class Sampler {
     const made: unknown[] = [plain];
     for (const refused of one.none.slice(0, MAX_SPOILED)) {
       if (!accepts(refused, plain)) continue;
-      for (const [name, inner] of [...(refused.reference ?? refused).properties].slice(0, MAX_SPOILED)) {
+      for (const [name, inner] of [...(refused.target ?? refused).properties].slice(0, MAX_SPOILED)) {
         if (Object.hasOwn(wish.members ?? {}, name)) continue;
         const value = yield* this.sample(one.member(name).with({ none: [inner] }));
         if (value !== NONE) made.push({ ...plain, [name]: value });

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import { refillBudget } from "../limits.ts";
-import { childrenOf, type SchemaDocument, type SchemaNode } from "../read.ts";
+import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
 
 /** All that one value must be, gathered from the schemas that it must conform to. */
@@ -67,16 +67,15 @@ class Gathering {
     }
     if (target !== undefined) return this.add(target);
     this.#narrow(schema);
-    const children = childrenOf(node);
-    for (const child of children.list("allOf")) this.add(child);
-    for (const keyword of ["anyOf", "oneOf"]) {
-      const branches = children.list(keyword);
+    for (const child of node.allOf) this.add(child);
+    for (const keyword of ["anyOf", "oneOf"] as const) {
+      const branches = node[keyword];
       if (branches.length > 0) this.#open.push(branches);
     }
-    this.#unsure ||= children.list("oneOf").length > 1;
-    const condition = children.one("if");
-    if (condition !== undefined) this.#addCondition(condition, children.one("then"), children.one("else"));
-    const never = children.one("not");
+    this.#unsure ||= node.oneOf.length > 1;
+    const condition = node.if;
+    if (condition !== undefined) this.#addCondition(condition, node.then, node.else);
+    const never = node.not;
     if (never !== undefined) this.#addNot(never);
     this.#unsure ||= "propertyNames" in schema || "contains" in schema;
   }
@@ -163,7 +162,7 @@ class Gathering {
   /** A schema that another property brings along: that property is left out, or both are in. */
   #settleDependencies(): void {
     for (const node of this.#nodes) {
-      for (const [name, child] of childrenOf(node).map("dependencies")) {
+      for (const [name, child] of node.dependentSchemas) {
         if (this.#nodes.has(child) || this.#forbidden.has(name)) continue;
         const required = [...this.#nodes].some(({ schema }) => isRequired(schema, name));
         if (required || this.#choose([child, node]) === child) this.add(child);
@@ -228,11 +227,10 @@ function heightOf(node: SchemaNode, height: (node: SchemaNode) => number): numbe
   const { schema, target } = node;
   if (!isObject(schema)) return schema ? 0 : Infinity;
   if (target !== undefined) return height(target);
-  const children = childrenOf(node);
   let most = ownHeight(node, height);
-  for (const child of children.list("allOf")) most = Math.max(most, height(child));
-  for (const keyword of ["anyOf", "oneOf"]) {
-    const branches = children.list(keyword);
+  for (const child of node.allOf) most = Math.max(most, height(child));
+  for (const keyword of ["anyOf", "oneOf"] as const) {
+    const branches = node[keyword];
     if (branches.length > 0) most = Math.max(most, Math.min(...branches.map(height)));
   }
   return most;
@@ -254,7 +252,7 @@ function objectHeight(
   schema: Record<string, unknown>,
   height: (node: SchemaNode) => number,
 ): number {
-  const properties = childrenOf(node).map("properties");
+  const properties = node.properties;
   let most = 0;
   for (const name of (schema["required"] ?? []) as string[]) {
     const property = properties.get(name);
@@ -269,16 +267,9 @@ function listHeight(
   height: (node: SchemaNode) => number,
 ): number {
   const least = Number(schema["minItems"] ?? 0);
-  const children = childrenOf(node);
-  const each = children.one("items");
+  const each = node.items;
   if (each !== undefined) return least > 0 ? 1 + height(each) : 0;
-  return Math.max(
-    0,
-    ...children
-      .list("items")
-      .slice(0, least)
-      .map((item) => 1 + height(item)),
-  );
+  return Math.max(0, ...(node.tuple ?? []).slice(0, least).map((item) => 1 + height(item)));
 }
 
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";

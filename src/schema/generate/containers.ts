@@ -1,5 +1,5 @@
 import { refillBudget, type StepBudget } from "../limits.ts";
-import { childrenOf, type SchemaNode } from "../read.ts";
+import type { SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { Demands, JsonType } from "./constraints.ts";
 import type { SeededRandom } from "./pattern-text.ts";
@@ -51,7 +51,7 @@ class ObjectMaker {
 
   make(): unknown {
     const { nodes, schemas } = this.#demands;
-    const listed = new Set(nodes.flatMap((node) => Array.from(childrenOf(node).map("properties").keys())));
+    const listed = new Set(nodes.flatMap((node) => Array.from(node.properties.keys())));
     const required = new Set(schemas.flatMap((schema) => (schema["required"] ?? []) as string[]));
     for (const name of required) {
       if (!this.#with(name)) return NO_VALUE;
@@ -89,18 +89,17 @@ class ObjectMaker {
   #nodesFor(name: string): SchemaNode[] | undefined {
     const nodes: SchemaNode[] = [];
     for (const node of this.#demands.nodes) {
-      const children = childrenOf(node);
       const own: SchemaNode[] = [];
-      const property = children.map("properties").get(name);
+      const property = node.properties.get(name);
       if (property !== undefined) own.push(property);
-      for (const [pattern, child] of children.map("patternProperties")) {
+      for (const [pattern, child] of node.patternProperties) {
         this.#making.steps.spend(1);
         if (this.#making.texts.matches(pattern, name)) own.push(child);
       }
-      const additional = children.one("additionalProperties");
+      const additional = node.additionalProperties;
       if (own.length === 0 && additional !== undefined) own.push(additional);
       nodes.push(...own);
-      const names = children.one("propertyNames");
+      const names = node.propertyNames;
       if (names !== undefined && !this.#making.conforms(names, name)) return undefined;
     }
     return nodes.some(({ schema }) => schema === false) ? undefined : nodes;
@@ -110,12 +109,8 @@ class ObjectMaker {
   #invent(isMap: boolean): boolean {
     const { random, steps } = this.#making;
     const open = this.#demands.nodes.some((node) => {
-      const children = childrenOf(node);
-      const additional = children.one("additionalProperties");
-      return (
-        (additional !== undefined && additional.schema !== false) ||
-        children.map("patternProperties").size > 0
-      );
+      const additional = node.additionalProperties;
+      return (additional !== undefined && additional.schema !== false) || node.patternProperties.size > 0;
     });
     const wished = isMap && open && !this.#making.isTerse(this.#depth) ? random.whole(1, 2) : 0;
     const target = Math.min(this.#most, Math.max(this.#least, wished));
@@ -130,14 +125,13 @@ class ObjectMaker {
   #name(tries: number): string | undefined {
     const { random, texts, steps } = this.#making;
     for (const node of this.#demands.nodes) {
-      const children = childrenOf(node);
-      const rule = children.one("propertyNames");
+      const rule = node.propertyNames;
       if (rule !== undefined) {
         const name = this.#making.value([rule], this.#depth + 1, "string");
         return typeof name === "string" ? name : undefined;
       }
-      const patterns = [...children.map("patternProperties").keys()];
-      const closed = children.one("additionalProperties")?.schema === false;
+      const patterns = [...node.patternProperties.keys()];
+      const closed = node.additionalProperties?.schema === false;
       if (patterns.length > 0 && (closed || random.chance(0.5))) {
         return texts.textFor([{ pattern: random.pick(patterns) }], random, steps);
       }
@@ -162,7 +156,7 @@ const UNIQUE_TRIES = 12;
 export function listFor(demands: Demands, making: Making, depth: number): unknown {
   const values = (keyword: string): number[] =>
     demands.schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
-  const contained = demands.nodes.flatMap((node) => childrenOf(node).one("contains") ?? []);
+  const contained = demands.nodes.flatMap((node) => node.contains ?? []);
   const least = Math.max(0, contained.length > 0 ? 1 : 0, ...values("minItems"));
   const most = Math.min(Infinity, ...values("maxItems"));
   if (least > most) return NO_VALUE;
@@ -190,7 +184,7 @@ export function listFor(demands: Demands, making: Making, depth: number): unknow
 
 function lengthOf({ nodes }: Demands, making: Making, depth: number, least: number): number {
   if (making.isTerse(depth)) return least;
-  const places = Math.max(0, ...nodes.map((node) => childrenOf(node).list("items").length));
+  const places = Math.max(0, ...nodes.map((node) => (node.tuple ?? []).length));
   if (places > 0) return Math.max(least, places);
   return making.random.whole(Math.max(least, 1), least + MORE_ITEMS);
 }
@@ -198,13 +192,12 @@ function lengthOf({ nodes }: Demands, making: Making, depth: number, least: numb
 /** What the item at an index must conform to. */
 function nodesAt(nodes: readonly SchemaNode[], index: number): SchemaNode[] {
   return nodes.flatMap((node) => {
-    const children = childrenOf(node);
-    const each = children.one("items");
+    const each = node.items;
     if (each !== undefined) return each;
-    const places = children.list("items");
+    const places = node.tuple ?? [];
     // Without a list of places, additionalItems means nothing.
     if (places.length === 0) return [];
-    return places[index] ?? children.one("additionalItems") ?? [];
+    return places[index] ?? node.additionalItems ?? [];
   });
 }
 

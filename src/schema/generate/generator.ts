@@ -1,6 +1,7 @@
 import type { JsonObject } from "../keywords.ts";
 import { budget, StepBudget, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
-import { readSchema, type SchemaDocument, type SchemaNode } from "../read.ts";
+import type { SchemaDocument, SchemaNode } from "../node.ts";
+import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
 import { type Demands, demandsOf, type Heights, heightsOf, type JsonType } from "./constraints.ts";
@@ -35,7 +36,7 @@ type Sample =
 export class Sampler {
   readonly #document: SchemaDocument;
   readonly #heights: Heights;
-  readonly #texts = new Texts();
+  readonly #texts: Texts;
   readonly #validators = new Map<SchemaNode, Validator>();
   /** How the last whole payload fell short. */
   #failure: Failure | undefined;
@@ -43,6 +44,7 @@ export class Sampler {
   /** @throws `invalid` with the place, for a schema that `checkSchema` would not accept */
   constructor(schemata: unknown) {
     this.#document = readSchema(schemata);
+    this.#texts = new Texts(this.#document.patterns);
     this.#heights = heightsOf(this.#document);
     this.#validators.set(this.#document.root, compileDocument(this.#document));
   }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../keywords.ts";
 import { refillBudget, type StepBudget } from "../limits.ts";
-import { PatternCompiler } from "../patterns/compile.ts";
+import type { PatternCompiler } from "../patterns/compile.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf } from "../validate/values.ts";
 import { PatternText, type SeededRandom } from "./pattern-text.ts";
@@ -86,8 +86,12 @@ interface Rules {
 
 /** Makes strings for the schemas of one document. */
 export class Texts {
-  readonly #compiler = new PatternCompiler();
+  readonly #patterns: PatternCompiler;
   readonly #makers = new Map<string, PatternText>();
+
+  constructor(patterns: PatternCompiler) {
+    this.#patterns = patterns;
+  }
 
   /** A string that all of the schemas allow, or `undefined` where none was found. */
   textFor(schemas: readonly JsonObject[], random: SeededRandom, steps: StepBudget): string | undefined {
@@ -105,7 +109,7 @@ export class Texts {
   /** Whether a pattern is found in a text. */
   matches(pattern: string, text: string): boolean {
     refillBudget();
-    return this.#compiler.compile(pattern).test(text);
+    return this.#patterns.compile(pattern).test(text);
   }
 
   #candidate(rules: Rules, tried: number, random: SeededRandom, steps: StepBudget): string | undefined {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { pointerSteps } from "../pointers.ts";
-import { readSchema, type SchemaNode } from "../read.ts";
+import type { SchemaNode } from "../node.ts";
+import { readSchema } from "../read.ts";
 import { commentOf, printType } from "./print.ts";
 import { bounded, typesIn, type TypeTree } from "./type-tree.ts";
 import { aboutSchema, typeOfPayload, typeOfSchema } from "./types.ts";

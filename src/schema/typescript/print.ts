@@ -1,4 +1,4 @@
-import type { SchemaNode } from "../read.ts";
+import type { SchemaNode } from "../node.ts";
 import type { TypeMember, TypeTree } from "./type-tree.ts";
 
 /** Characters of a line, beyond which a union takes one for each of its parts. */

@@ -1,4 +1,4 @@
-import type { SchemaNode } from "../read.ts";
+import type { SchemaNode } from "../node.ts";
 
 /** A type of TypeScript. */
 export type TypeTree =

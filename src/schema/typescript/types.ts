@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../keywords.ts";
-import { childrenOf, type SchemaNode } from "../read.ts";
+import type { SchemaNode } from "../node.ts";
 import { scalarLiteral } from "./print.ts";
 import {
   ANY_OBJECT,
@@ -39,17 +39,16 @@ function typeOf(node: SchemaNode, context: readonly string[] | undefined): TypeT
   const { schema, target } = node;
   if (!isObject(schema)) return schema ? UNKNOWN : NEVER;
   if (target !== undefined) return { kind: "reference", to: target };
-  const children = childrenOf(node);
   const stated = schema["type"] === undefined ? undefined : ([schema["type"]].flat() as string[]);
   const types = stated?.filter((type) => context === undefined || allows(context, type)) ?? context;
   const at = (child: SchemaNode): TypeTree => typeOf(child, types);
-  const parts = [ownType(node, schema, types, stated !== undefined), ...children.list("allOf").map(at)];
-  for (const keyword of ["anyOf", "oneOf"]) {
-    const branches = children.list(keyword);
+  const parts = [ownType(node, schema, types, stated !== undefined), ...node.allOf.map(at)];
+  for (const keyword of ["anyOf", "oneOf"] as const) {
+    const branches = node[keyword];
     if (branches.length > 0) parts.push(unionOf(branches.map(at)));
   }
-  const condition = children.one("if");
-  const [then, otherwise] = [children.one("then"), children.one("else")];
+  const condition = node.if;
+  const [then, otherwise] = [node.then, node.else];
   if (condition !== undefined && then !== undefined && otherwise !== undefined) {
     parts.push(unionOf([intersectionOf([at(condition), at(then)]), at(otherwise)]));
   }
@@ -115,8 +114,7 @@ const LARGEST_INDEX = 256;
  */
 function objectType(node: SchemaNode): TypeTree {
   const schema = node.schema as JsonObject;
-  const children = childrenOf(node);
-  const properties = children.map("properties");
+  const properties = node.properties;
   const required = new Set((schema["required"] ?? []) as string[]);
   const others = otherNames(node);
   const members: TypeMember[] = [...properties].map(([name, property]) => ({
@@ -138,9 +136,8 @@ function objectType(node: SchemaNode): TypeTree {
 
 /** What the schema says of names it does not list; `undefined` where it says nothing. */
 function otherNames(node: SchemaNode): TypeTree | undefined {
-  const children = childrenOf(node);
-  const patterns = [...children.map("patternProperties").values()];
-  const additional = children.one("additionalProperties");
+  const patterns = [...node.patternProperties.values()];
+  const additional = node.additionalProperties;
   if (additional === undefined) return patterns.length > 0 ? UNKNOWN : undefined;
   return unionOf([...patterns, additional].map(typeOfSchema));
 }
@@ -171,9 +168,8 @@ export function aboutSchema(schema: JsonObject | boolean): string[] {
 /** The type of a list, or of a tuple where `items` lists the places. */
 function listType(node: SchemaNode): TypeTree {
   const schema = node.schema as JsonObject;
-  const children = childrenOf(node);
-  const places = children.list("items");
-  const each = children.one("items");
+  const places = node.tuple ?? [];
+  const each = node.items;
   if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOfSchema(each) };
   const least = Number(schema["minItems"] ?? 0);
   const most = Number(schema["maxItems"] ?? Infinity);
@@ -184,7 +180,7 @@ function listType(node: SchemaNode): TypeTree {
     type,
     optional: index >= least,
   }));
-  const further = children.one("additionalItems");
+  const further = node.additionalItems;
   const rest = further === undefined ? UNKNOWN : typeOfSchema(further);
   const ends = end >= 0 || most <= places.length || rest === NEVER;
   return { kind: "tuple", items, rest: ends ? undefined : rest };

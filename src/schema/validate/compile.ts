@@ -1,10 +1,9 @@
 import { Ajv, type ErrorObject } from "ajv";
-import { isObject, patternsIn } from "../keywords.ts";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { StepsExceeded, FAILURES_TOLD, refillBudget, VALIDATION_STEPS } from "../limits.ts";
-import { PatternCompiler } from "../patterns/compile.ts";
 import { fieldName } from "../pointers.ts";
-import { readingSchema, type SchemaDocument } from "../read.ts";
+import type { SchemaDocument } from "../node.ts";
+import { compilePatternsSteps, readingSchema } from "../read.ts";
 import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
 import { checkCallGraph } from "./call-graph.ts";
 import { type Failure, type Fault, faultOf, faultsOf, shortened, shortenedText } from "./errors.ts";
@@ -65,10 +64,9 @@ export function* compilingSchema(schemata: unknown): Steps<Validator> {
 /** As `compileSchema`. */
 export function compileExplainer(schemata: unknown): Explainer {
   const document = runSync(readingSchema(schemata));
-  const patterns = new PatternCompiler();
-  const table = runSync(compilingParts(document, patterns, true));
+  const table = runSync(compilingParts(document, true));
   return {
-    bytes: bytesOf(document, table, patterns),
+    bytes: bytesOf(document, table),
     explain: (value, maxSteps) => explain(table, value, maxSteps),
   };
 }
@@ -77,14 +75,10 @@ export function compileDocument(document: SchemaDocument): Validator {
   return runSync(compilingDocument(document));
 }
 
-/** @param patterns may have compiled some of its patterns already */
-export function* compilingDocument(
-  document: SchemaDocument,
-  patterns = new PatternCompiler(),
-): Steps<Validator> {
-  const table = yield* compilingParts(document, patterns, false);
+export function* compilingDocument(document: SchemaDocument): Steps<Validator> {
+  const table = yield* compilingParts(document, false);
   return {
-    bytes: bytesOf(document, table, patterns),
+    bytes: bytesOf(document, table),
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
     parts: table.length,
@@ -92,7 +86,7 @@ export function* compilingDocument(
   };
 }
 
-function bytesOf({ nodes, schemata }: SchemaDocument, table: PartTable, patterns: PatternCompiler): number {
+function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable): number {
   return (
     OWN_BYTES +
     BYTES_PER_PART * table.length +
@@ -102,21 +96,14 @@ function bytesOf({ nodes, schemata }: SchemaDocument, table: PartTable, patterns
   );
 }
 
-function* compilingParts(
-  document: SchemaDocument,
-  patterns: PatternCompiler,
-  allErrors: boolean,
-): Steps<PartTable> {
+function* compilingParts(document: SchemaDocument, allErrors: boolean): Steps<PartTable> {
   const parts = takeApart(document);
   yield;
   checkCallGraph(document.schemata, parts);
   yield;
   const table: PartTable = [];
   // Ajv asks for all patterns of a part in one go, so they are to be there by then.
-  for (const { schema } of document.nodes) {
-    if (!isObject(schema)) continue;
-    for (const { pattern } of patternsIn(schema)) yield* patterns.compiling(pattern);
-  }
+  yield* compilePatternsSteps(document);
   // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
   const ajv = new Ajv({
     meta: false,
@@ -130,7 +117,7 @@ function* compilingParts(
     ownProperties: true,
     formats: FORMATS,
     // V8 optimises what is run often; Ajv's own passes take nine tenths of the time to compile and save none of it.
-    code: { regExp: patterns.engine(), optimize: false },
+    code: { regExp: document.patterns.engine(), optimize: false },
   });
   addKeywords(ajv, table);
   for (const { schema } of parts) {

@@ -1,5 +1,5 @@
 import { isAssertion, type JsonObject } from "../keywords.ts";
-import type { SchemaDocument, SchemaNode } from "../read.ts";
+import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { CALL, STEPS } from "./ajv-keywords.ts";
 import { isCheckedFormat } from "./formats.ts";
 

@@ -1,0 +1,213 @@
+import {
+  isAnnotation,
+  isAssertion,
+  isDefinitions,
+  isKnown,
+  type JsonObject,
+  type Subschema,
+} from "./keywords.ts";
+import type { PatternCompiler } from "./patterns/compile.ts";
+import { isCheckedFormat } from "./validate/formats.ts";
+
+export interface SchemaDocument {
+  readonly schemata: JsonObject;
+  readonly root: SchemaNode;
+  readonly nodes: readonly SchemaNode[];
+  /** All patterns of the document; each is compiled once. */
+  readonly patterns: PatternCompiler;
+}
+
+let nextId = 0;
+
+/** One schema of a document, with the schemas directly inside it at hand by keyword. */
+export class SchemaNode {
+  /** No other node of any document has it. */
+  readonly id = nextId++;
+  readonly document: SchemaDocument;
+  /** JSON pointer from the document's root. */
+  readonly pointer: string;
+  readonly schema: JsonObject | boolean;
+  /** What its `$ref` refers to; everything else beside a `$ref` is ignored in draft-07. */
+  target: SchemaNode | undefined = undefined;
+  /** The schemas directly inside, in the order of the document. */
+  readonly subschemas: (Subschema & { readonly node: SchemaNode })[] = [];
+  readonly allOf: SchemaNode[] = [];
+  readonly anyOf: SchemaNode[] = [];
+  readonly oneOf: SchemaNode[] = [];
+  not: SchemaNode | undefined = undefined;
+  if: SchemaNode | undefined = undefined;
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: SchemaNode | undefined = undefined;
+  else: SchemaNode | undefined = undefined;
+  readonly properties = new Map<string, SchemaNode>();
+  readonly patternProperties = new Map<string, SchemaNode>();
+  additionalProperties: SchemaNode | undefined = undefined;
+  propertyNames: SchemaNode | undefined = undefined;
+  /** What the presence of a name requires: a schema here, names in `dependentNames`. */
+  readonly dependentSchemas = new Map<string, SchemaNode>();
+  items: SchemaNode | undefined = undefined;
+  /** `items` as a list; then `items` is undefined. */
+  tuple: SchemaNode[] | undefined = undefined;
+  additionalItems: SchemaNode | undefined = undefined;
+  contains: SchemaNode | undefined = undefined;
+  #keywords: readonly string[] | undefined;
+  #dependentNames: ReadonlyMap<string, readonly string[]> | undefined;
+
+  constructor(document: SchemaDocument, pointer: string, schema: JsonObject | boolean) {
+    this.document = document;
+    this.pointer = pointer;
+    this.schema = schema;
+  }
+
+  add(subschema: Subschema, node: SchemaNode): void {
+    this.subschemas.push({ ...subschema, node });
+    const { keyword, steps } = subschema;
+    const step = steps[1];
+    switch (keyword) {
+      case "allOf":
+      case "anyOf":
+      case "oneOf":
+        this[keyword].push(node);
+        return;
+      case "properties":
+      case "patternProperties":
+        this[keyword].set(String(step), node);
+        return;
+      case "dependencies":
+        this.dependentSchemas.set(String(step), node);
+        return;
+      case "items":
+        if (step === undefined) this.items = node;
+        else (this.tuple ??= []).push(node);
+        return;
+      case "not":
+      case "if":
+      case "then":
+      case "else":
+      case "additionalProperties":
+      case "propertyNames":
+      case "additionalItems":
+      case "contains":
+        this[keyword] = node;
+        return;
+      default:
+      // Definitions check nothing by themselves.
+    }
+  }
+
+  /** The keywords that can refuse a value here. To be used only once the whole document has been read. */
+  get keywords(): readonly string[] {
+    return (this.#keywords ??= this.#findKeywords());
+  }
+
+  #findKeywords(): readonly string[] {
+    if (typeof this.schema === "boolean") return [];
+    if (this.target !== undefined) return ["$ref"];
+    return Object.entries(this.schema)
+      .filter(([keyword, value]) => constrains(this, keyword, value))
+      .map(([keyword]) => keyword);
+  }
+
+  /** The value of an assertion keyword; `undefined` where it checks nothing. */
+  value(keyword: string): unknown {
+    return typeof this.schema === "object" && this.keywords.includes(keyword)
+      ? this.schema[keyword]
+      : undefined;
+  }
+
+  get required(): readonly string[] {
+    return (this.value("required") ?? []) as string[];
+  }
+
+  get dependentNames(): ReadonlyMap<string, readonly string[]> {
+    return (this.#dependentNames ??= this.#findDependentNames());
+  }
+
+  #findDependentNames(): ReadonlyMap<string, readonly string[]> {
+    if (typeof this.schema === "boolean" || this.target !== undefined) return new Map();
+    const entries = Object.entries((this.schema["dependencies"] ?? {}) as JsonObject);
+    return new Map(entries.filter((entry): entry is [string, string[]] => Array.isArray(entry[1])));
+  }
+
+  /** Whether it plainly allows everything: `true`, `{}`, or annotations only. */
+  get allowsAll(): boolean {
+    return this.schema !== false && this.keywords.length === 0;
+  }
+
+  get allowsNone(): boolean {
+    return this.schema === false;
+  }
+
+  /** Whether a pattern of this document is found in the text. */
+  matchesPattern(pattern: string, text: string): boolean {
+    return this.document.patterns.compile(pattern).test(text);
+  }
+
+  /** Whether a pattern of `patternProperties` is found in the name. */
+  hasPatternFor(name: string): boolean {
+    return [...this.patternProperties.keys()].some((pattern) => this.matchesPattern(pattern, name));
+  }
+
+  /** The schemas that a member of that name must conform to. */
+  memberNodes(name: string): SchemaNode[] {
+    const found: SchemaNode[] = [];
+    const property = this.properties.get(name);
+    if (property !== undefined) found.push(property);
+    for (const [pattern, node] of this.patternProperties) {
+      if (this.matchesPattern(pattern, name)) found.push(node);
+    }
+    if (found.length === 0 && this.additionalProperties !== undefined) found.push(this.additionalProperties);
+    return found;
+  }
+
+  /** The schema that the item at that index must conform to. */
+  itemNode(index: number): SchemaNode | undefined {
+    if (this.tuple === undefined) return this.items;
+    return this.tuple[index] ?? this.additionalItems;
+  }
+}
+
+function constrains(node: SchemaNode, keyword: string, value: unknown): boolean {
+  switch (keyword) {
+    case "format":
+      return isCheckedFormat(String(value));
+    case "uniqueItems":
+      return value === true;
+    case "required":
+      return (value as unknown[]).length > 0;
+    case "minLength":
+    case "minItems":
+    case "minProperties":
+      return value !== 0;
+    case "properties":
+    case "patternProperties":
+      // A property that may be anything checks nothing, but its name is promised.
+      return node[keyword].size > 0;
+    case "dependencies":
+      return node.dependentNames.size + node.dependentSchemas.size > 0;
+    case "additionalProperties":
+    case "propertyNames":
+      return !isUnconstrained(node[keyword]!);
+    case "items":
+      return node.tuple !== undefined || (node.items !== undefined && !isUnconstrained(node.items));
+    case "additionalItems":
+      return node.tuple !== undefined && !isUnconstrained(node.additionalItems!);
+    case "if":
+      return node.then !== undefined || node.else !== undefined;
+    case "allOf":
+    case "anyOf":
+    case "oneOf":
+    case "not":
+    case "contains":
+      return true;
+    default:
+      return isAssertion(keyword);
+  }
+}
+
+function isUnconstrained({ schema }: SchemaNode): boolean {
+  if (typeof schema === "boolean") return schema;
+  return !Object.keys(schema).some(
+    (keyword) => isKnown(keyword) && !isAnnotation(keyword) && !isDefinitions(keyword),
+  );
+}
