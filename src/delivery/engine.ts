@@ -184,11 +184,10 @@ export class Run {
     this.#finisher = new Finisher({
       store,
       clock,
-      tempo,
       logger,
       counts,
       disableAfterMs: disableAfterMs === 0 ? undefined : disableAfterMs,
-      onStored: (results, lost) => this.#onStored(results, lost),
+      onStored: (result, isFenced) => this.#onStored(result, isFenced),
       onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
     });
     this.#deadline = new Deadline(clock);
@@ -334,26 +333,24 @@ export class Run {
     for (const claim of claims) this.#finisher.add(withoutAttempt(claim, "unsent", nowMs));
   }
 
-  #onStored(results: readonly AttemptResult[], lost: ReadonlySet<AttemptResult>): void {
+  #onStored(result: AttemptResult, isFenced: boolean): void {
+    const { next, slow } = result;
     let isDue = this.#wasHeldBack;
-    for (const result of results) {
-      const { next, slow } = result;
-      const flow = this.#turnTaking.stored(result);
-      if (flow !== undefined) {
-        if (lost.has(result)) this.#queue.drop(flow);
-        this.#queue.ended(flow);
-        this.#claimer.ended(flow);
-        // It may be tried on, if it blocks by now.
-        isDue ||= next.kind === "failed";
-      }
-      if (slow !== undefined) {
-        this.#slowing.stored(result);
-        this.#claimer.lookAt(slow.untilMs);
-      }
-      if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
-      // One whose handler is gone is due at once where the subscription has another handler by now.
-      else if (next.kind === "unsent" || next.kind === "gone") isDue = true;
+    const flow = this.#turnTaking.stored(result);
+    if (flow !== undefined) {
+      if (isFenced) this.#queue.drop(flow);
+      this.#queue.ended(flow);
+      this.#claimer.ended(flow);
+      // It may be tried on, if it blocks by now.
+      isDue ||= next.kind === "failed";
     }
+    if (slow !== undefined) {
+      this.#slowing.stored(result);
+      this.#claimer.lookAt(slow.untilMs);
+    }
+    if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
+    // One whose handler is gone is due at once where the subscription has another handler by now.
+    else if (next.kind === "unsent" || next.kind === "gone") isDue = true;
     this.#wasHeldBack = false;
     if (isDue) this.look();
   }

@@ -137,8 +137,9 @@ export class Publisher {
         this.#context.actions.outdated(item.action, action);
         return undefined;
       case "withheld":
-      case "deferred":
         return undefined;
+      case "failed":
+        return outcome.error;
       default:
         return outcome satisfies never;
     }
@@ -170,10 +171,7 @@ interface BatchParts {
   readonly settle: (prepared: Prepared, outcome: RecordOutcome) => Event | EvregError | undefined;
 }
 
-/**
- * One batch on its way into the store. Each item is checked once and again whenever its action's schema changes under it;
- * what the store defers goes with a later call.
- */
+/** One batch on its way into the store. Each item is checked once and again whenever its action's schema changes under it. */
 class PublishBatch {
   readonly #parts: BatchParts;
   readonly #items: readonly (NewEvent | EvregError)[];
@@ -184,8 +182,6 @@ class PublishBatch {
   #prepared: (Prepared | undefined)[];
   /** Neither stored nor refused yet, in order. */
   #open: number[];
-  /** Once it turned out to be too much for one transaction, the rest goes in portions of about what was not. */
-  #portion = Number.POSITIVE_INFINITY;
   #replayed = 0;
   /** By action, of what was accepted. */
   readonly #deprecated = new Map<string, Deprecation>();
@@ -203,7 +199,7 @@ class PublishBatch {
   async run(): Promise<BatchResult> {
     let tries = 0;
     while (await this.#prepareOpen()) {
-      const sent = this.#open.slice(0, this.#portion);
+      const sent = this.#open;
       const outcomes = await this.#record(sent);
       if (outcomes === undefined) break;
       if (eventLoop.shouldYield()) await eventLoop.yield();
@@ -259,7 +255,6 @@ class PublishBatch {
     let deliveries = 0;
     let recorded = 0;
     let replayed = 0;
-    let deferred = 0;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
       const outcome = outcomes[place]!;
@@ -276,7 +271,6 @@ class PublishBatch {
       }
       recorded += outcome.kind === "recorded" ? 1 : 0;
       deliveries += outcome.kind === "recorded" ? outcome.deliveries : 0;
-      deferred += outcome.kind === "deferred" ? 1 : 0;
       replayed += outcome.kind === "replayed" ? 1 : 0;
     }
     this.#replayed += replayed;
@@ -284,7 +278,6 @@ class PublishBatch {
     counts.replayedBatch += replayed;
     counts.queuedDeliveries += deliveries;
     if (deliveries > 0) signals.deliveriesDue();
-    if (deferred > 0) this.#portion = 2 * (sent.length - deferred);
     if (!this.#atomic) this.#keepOpen();
     else this.#open = [];
     if (this.#atomic && isStale) {

@@ -1,12 +1,13 @@
+import type { EvregError } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 
 /** Events, and the deliveries that are made with them. */
 export interface EventStore {
   /**
-   * Records each event with one delivery per active subscription of its action, in one transaction for the call.
-   * Answers an outcome an event, in order. With `atomic`, one outcome that is neither recorded nor replayed makes all
-   * others `withheld`, and nothing is stored. Without, the end of a batch that makes very many deliveries is `deferred`,
-   * so that no call holds up the others for long; the first event never is.
+   * Records each event with one delivery per active subscription of its action. Answers an outcome an event, in order.
+   * With `atomic`, one outcome that is neither recorded nor replayed makes all others `withheld`, and nothing is stored.
+   * Without, a batch that makes very many deliveries is recorded in several transactions, so that it holds up no other
+   * call for long. Where one of them fails after others were committed, the events left are `failed`.
    */
   record(
     batch: readonly EventRecord[],
@@ -59,8 +60,8 @@ export type RecordOutcome =
   | { readonly kind: "stale" }
   /** Nothing wrong with this one; another in an atomic batch was refused. */
   | { readonly kind: "withheld" }
-  /** Not looked at: those before it were enough for one transaction. To be recorded by another call. */
-  | { readonly kind: "deferred" };
+  /** Not stored, though others of the call were. */
+  | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload"> & {

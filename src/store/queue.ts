@@ -11,12 +11,17 @@ export interface DeliveryQueue {
    */
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
   /**
-   * Records finished attempts and moves their deliveries on. Fenced: a result whose `claimId` is no longer the
-   * delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed for too long.
-   * With a subscription that is ordered by then, one that is to be sent again keeps its place in the order and is due at
-   * once, as its retry is waited for by `wait`; a success ends that. One that blocks never lets go what was not delivered.
+   * Records finished attempts and moves their deliveries on. Answers an outcome for each, in order. Fenced: a result whose
+   * `claimId` is no longer the delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed
+   * for too long. With a subscription that is ordered by then, one that is to be sent again keeps its place in the order
+   * and is due at once, as its retry is waited for by `wait`; a success ends that. One that blocks never lets go what was
+   * not delivered. After `unavailable` some may be stored: given again, those are fenced.
    */
-  finish(results: readonly AttemptResult[], nowMs: number, options?: FinishOptions): Promise<FinishAnswer>;
+  finish(
+    results: readonly AttemptResult[],
+    nowMs: number,
+    options?: FinishOptions,
+  ): Promise<readonly FinishOutcome[]>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
 
@@ -125,26 +130,16 @@ export interface FinishOptions {
   readonly disableAfterMs?: number;
 }
 
-export interface FinishAnswer {
-  /** In order, whether each result was applied. */
-  readonly applied: readonly boolean[];
-  /**
-   * Places of results that were left for another call, as what they tell of would be too much for one: their deliveries are
-   * leased as before. Each call applies one of its own or one of another call beside it.
-   */
-  readonly deferred: readonly number[];
-  /** How many deliveries came to their end by that. */
-  readonly ended: EndedCounts;
-  /** The subscriptions that were deactivated by this call. */
-  readonly deactivated: readonly Deactivated[];
-}
-
-/** Deliveries as they were stored, whatever was expected of their attempts. */
-interface EndedCounts {
-  readonly delivered: number;
-  readonly failed: number;
-  readonly filtered: number;
-}
+export type FinishOutcome =
+  | {
+      readonly kind: "stored";
+      /** Of its delivery now; `pending` for one that is to be sent again. */
+      readonly state: "pending" | "delivered" | "failed" | "filtered";
+      /** Its subscription was deactivated by that. */
+      readonly deactivated?: Deactivated;
+    }
+  /** Another claim holds the delivery by now, or this result was stored before. */
+  | { readonly kind: "fenced" };
 
 /** Events that the service recorded about itself in one call. */
 export interface ServiceEventCounts {

@@ -43,7 +43,7 @@ export function deliveriesContract(open: OpenEvreg): void {
     ): Promise<void> => {
       const nowMs = under.clock.now();
       const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, next, ...result };
-      expect((await under.store.queue.finish([finished], nowMs)).applied).toEqual([true]);
+      expect(await under.store.queue.finish([finished], nowMs)).toMatchObject([{ kind: "stored" }]);
     };
 
     /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import type { SubscriptionPatch } from "../../src/store/catalog.ts";
-import type { AttemptResult, FinishAnswer } from "../../src/store/queue.ts";
+import type { AttemptResult, FinishOutcome } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Bench, portWith } from "./engine-setup.ts";
 
@@ -108,11 +108,6 @@ describe("what the engine counts", () => {
   });
 });
 
-function refuseAll(results: readonly AttemptResult[]): Promise<FinishAnswer> {
-  return Promise.resolve({
-    applied: results.map(() => false),
-    ended: { delivered: 0, failed: 0, filtered: 0 },
-    deferred: [],
-    deactivated: [],
-  });
+function refuseAll(results: readonly AttemptResult[]): Promise<readonly FinishOutcome[]> {
+  return Promise.resolve(results.map(() => ({ kind: "fenced" })));
 }

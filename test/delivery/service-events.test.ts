@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
-import { Bench, SECRET, portWith } from "./engine-setup.ts";
+import { Bench, SECRET } from "./engine-setup.ts";
 
 let bench: Bench;
 let failing: Receiver;
@@ -59,31 +59,17 @@ it("a handler that fails for good is told of once, signed, as soon as it has fai
   expect(failing.requests).toHaveLength(2);
 });
 
-it("what the store leaves to another call is stored by that, before what came later, and told once", async () => {
+it("tells each failure once where many fail together", async () => {
   const watching = await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 0);
-  const calls: number[][] = [];
-  const store = portWith(bench.store.queue, {
-    // As where each failure is told to thousands.
-    finish: async (results, ...given) => {
-      calls.push(results.map(({ deliveryId }) => deliveryId));
-      const answer = await bench.store.queue.finish(results.slice(0, 2), ...given);
-      const deferred = results.slice(2).map((_, index) => index + 2);
-      return { ...answer, applied: [...answer.applied, ...deferred.map(() => false)], deferred };
-    },
-  });
   const events = await bench.publish(subscription, 9);
-  await bench.engine({}, { store }).start();
+  await bench.engine().start();
   await bench.untilDelivered(watching, 9);
   const told = operator.requests.map(
     ({ body }) => JSON.parse(body.toString()) as { payload: { event_id: number } },
   );
   expect(told.map(({ payload }) => payload.event_id).toSorted((a, b) => a - b)).toEqual(events);
   expect(failing.requests).toHaveLength(9);
-  for (const [index, call] of calls.slice(1).entries()) {
-    const left = calls[index]!.slice(2);
-    expect(call.slice(0, left.length)).toEqual(left);
-  }
   expect(bench.log.with("its delivery had moved on")).toEqual([]);
 });
 

@@ -318,9 +318,9 @@ const finishOne = fc
         durationMs: 1,
         ...(code === undefined ? {} : { statusCode: code }),
       };
-      const { applied } = await store.queue.finish([{ deliveryId, claimId, ...timed, next }], nowMs);
+      const outcomes = await store.queue.finish([{ deliveryId, claimId, ...timed, next }], nowMs);
       const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
-      expect(applied).toEqual([delivery !== undefined]);
+      expect(outcomes).toMatchObject([{ kind: delivery === undefined ? "fenced" : "stored" }]);
       if (delivery !== undefined) finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);
     }),
   );

@@ -6,14 +6,15 @@ import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Retention } from "../../src/service/retention.ts";
-import { fly } from "../../src/store/libsql/group-commit.ts";
+import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { RecordCall, WireOp } from "../../src/store/libsql/thread/protocol.ts";
+import type { BatchedCalls } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
+import { commit } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -199,34 +200,37 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
   });
 });
 
-function record(length: number): WireOp {
-  const call: RecordCall = { nowMs: 1, atomic: false, rows: [1, 1, 0, length] };
-  return { name: "recordEvents", call };
+function record(payload: Uint8Array): BatchedCalls {
+  const events = [{ actionId: 1, revision: 1, payload }];
+  return { name: "recordEvents", columns: packEvents([{ nowMs: 1, atomic: false, events }]), offset: 0 };
 }
 
 describe("an engine that finds no room", () => {
   const scratch = useScratch();
 
-  it("loses the whole flight and nothing else, and writes again once there is room", async () => {
+  it("loses the whole transaction and nothing else, and writes again once there is room", async () => {
     const connection = openFile(join(scratch.path, "full.db"));
     const bytes = new Uint8Array(100_000);
     const createAction = {
       name: "createAction" as const,
       args: [{ action: "a.b", application: "x", schemata: {} }, 1],
     };
-    fly(connection, [createAction], bytes);
+    commit(connection, [createAction]);
     const pages = connection.read.first<{ page_count: number }>("PRAGMA page_count");
     connection.read.run(`PRAGMA max_page_count = ${pages?.page_count ?? 0}`);
 
     const two = { ...createAction, args: [{ action: "c.d", application: "x", schemata: {} }, 1] };
-    expect(() => fly(connection, [two, record(100_000)], bytes)).toThrow(
+    expect(() => commit(connection, [two], [record(bytes)], bytes)).toThrow(
       expect.objectContaining({ kind: "full" }),
     );
     expect(connection.read.rows("SELECT action FROM action")).toMatchObject([{ action: "a.b" }]);
 
     connection.read.run("PRAGMA max_page_count = 1000000");
-    const { outcomes } = fly(connection, [two, record(100_000)], bytes);
-    expect(outcomes).toMatchObject([{ ok: { action: "c.d" } }, { ok: [{ rowid: 1 }] }]);
+    const outcomes = commit(connection, [two], [record(bytes)], bytes);
+    expect(outcomes).toMatchObject({
+      calls: [{ ok: { action: "c.d" } }],
+      batched: [{ packed: new Float64Array([0, 1, 1, 0]) }],
+    });
     connection.close();
   });
 });

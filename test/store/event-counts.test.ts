@@ -13,10 +13,11 @@ import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { loadEnds, recordEvents } from "../../src/store/libsql/events/record.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
+import { eventBatch } from "./batches.ts";
 
 /** So small that a few dozen events cross every level. */
 const SMALL: BlockShape = { rowids: 4, fanOut: 3, levels: 3 };
@@ -61,7 +62,7 @@ describe("counts of sealed blocks", () => {
     connection.write((sql) => {
       const before = loadEnds(sql).event;
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
-      const [outcomes = []] = recordEvents(sql, [{ nowMs, atomic: false, rows }], Buffer.from("{}"));
+      const [outcomes = []] = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
@@ -79,7 +80,7 @@ describe("counts of sealed blocks", () => {
 
   function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = runSync(listEvents(connection.read, query, new BytesOut(), SMALL));
+    const { events: found, total } = runSync(listEvents(connection.read, query, new ByteWriter(), SMALL));
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 

@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { MERGED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
-import { bytesAt, BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { BATCHED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
+import { eventBatch } from "./batches.ts";
 
 const scratch = useScratch();
 /** Two of them are more than is read in one step, and four as many as in two. */
@@ -18,9 +19,9 @@ it("a page of large payloads comes in steps, without an event that was deleted i
     const bytes = new Uint8Array(5 * BYTES);
     for (let n = 0; n < 5; n += 1) bytes.fill(49 + n, n * BYTES, (n + 1) * BYTES);
     const rows = [0, 1, 2, 3, 4].flatMap((n) => [1, 1, n * BYTES, BYTES]);
-    MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], bytes);
+    BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], bytes);
   });
-  const out = new BytesOut();
+  const out = new ByteWriter();
   const reading = listEvents(connection.read, { order: "asc", limit: 50, page: 1 }, out);
   const before: number[] = [];
   let step = reading.next();

@@ -4,17 +4,18 @@ import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, sealBlocks } from "../../src/store/libsql/events/counts.ts";
-import { MERGED_WRITES, READS, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { BATCHED_WRITES, READS, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.ts";
 import { claimCall, type ResultRow } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { BytesOut, type FinishCall } from "../../src/store/libsql/thread/protocol.ts";
+import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
 import type { Sql, SqlValue } from "../../src/store/libsql/thread/sql.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
+import { eventBatch, finished } from "./batches.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|attempt)\b(?! VIRTUAL TABLE)/;
@@ -38,7 +39,7 @@ describe("what the engine does for each task", () => {
       for (const action of ["a", "b"])
         WRITES.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      MERGED_WRITES.recordEvents(sql, [call], new Uint8Array(1));
+      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], new Uint8Array(1));
     });
   });
 
@@ -79,27 +80,25 @@ describe("what the engine does for each task", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const next = { kind: "delivered" } as const;
-    const finish = (claimId: number): FinishCall => {
-      const row: ResultRow = [1, claimId, 1, 1, 200, null, null, 0, next];
-      return { nowMs: 9, results: JSON.stringify([row]) };
-    };
+    const finish = (claimId: number) => finished([[1, claimId, 1, 1, 200, null, null, next]], 9);
     const bytes = new Uint8Array(1);
-    expect(scans(plansOf((sql) => MERGED_WRITES.recordEvents(sql, [call], bytes)))).toEqual([]);
+    expect(scans(plansOf((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], bytes)))).toEqual(
+      [],
+    );
     const deliver = (sql: Sql): unknown => {
-      const { claimId } = WRITES.claimDue(sql, claim, new BytesOut());
-      return MERGED_WRITES.finishAttempts(sql, [finish(claimId)], bytes);
+      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
+      return BATCHED_WRITES.finishAttempts.run(sql, finish(claimId), bytes);
     };
     expect(scans(plansOf(deliver))).toEqual([]);
     const refuse = (sql: Sql): unknown => {
-      const { claimId } = WRITES.claimDue(sql, claim, new BytesOut());
+      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
       const more = { connection: times, slow: { untilMs: 99, handler: "h" }, wait: undefined };
-      const row: ResultRow = [1, claimId, 1, 1, 503, null, null, 0, { kind: "retry", atMs: 9 }, more];
-      const refused = { nowMs: 9, results: JSON.stringify([row]), disableAfterMs: 9 };
-      MERGED_WRITES.finishAttempts(sql, [refused], bytes);
-      expect(WRITES.claimDue(sql, claim, new BytesOut())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
+      const row: ResultRow = [1, claimId, 1, 1, 503, null, null, { kind: "retry", atMs: 9 }, more];
+      BATCHED_WRITES.finishAttempts.run(sql, finished([row], 9, 9), bytes);
+      expect(WRITES.claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
       WRITES.retryDelivery(sql, 1, 9);
-      return WRITES.claimDue(sql, claim, new BytesOut());
+      return WRITES.claimDue(sql, claim, new ByteWriter());
     };
     expect(scans(plansOf(refuse))).toEqual([]);
     expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
@@ -114,7 +113,7 @@ describe("what the engine does for each task", () => {
   it("lists of events walk in order, or sort what is in one block", () => {
     const page = { order: "desc" as const, limit: 1, page: 1 };
     const plansFor = (query: Partial<EventSelection>): string[] =>
-      plansOf((sql) => runSync(READS_IN_STEPS.listEvents(sql, { ...page, ...query }, new BytesOut())));
+      plansOf((sql) => runSync(SLICED_READS.listEvents(sql, { ...page, ...query }, new ByteWriter())));
     for (const query of [
       {},
       { after: 2 },
@@ -150,8 +149,7 @@ describe("what the engine does for each task", () => {
       ...DELIVERY_STATUSES.flatMap((status) => [{ status }, { status, subscription: 1 }]),
     ];
     for (const query of some) {
-      const list = (sql: Sql): unknown =>
-        runSync(READS_IN_STEPS.listDeliveries(sql, { limit: 50, ...query }));
+      const list = (sql: Sql): unknown => runSync(SLICED_READS.listDeliveries(sql, { limit: 50, ...query }));
       const plans = plansOf(list);
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
@@ -180,7 +178,7 @@ describe("what the engine does for each task", () => {
     const some = { most: 9, slice: 1, firstLook: 1 };
     const plans = [
       ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
-      ...plansOf((sql) => runSync(READS_IN_STEPS.countWaiting(sql, 1))),
+      ...plansOf((sql) => runSync(SLICED_READS.countWaiting(sql, 1))),
     ];
     expect(scans(plans)).toEqual([]);
     // The first of an ordered one is a single row.
@@ -196,7 +194,7 @@ describe("what the engine does for each task", () => {
   it("expired events are found and removed without a look at all of them", () => {
     const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
     const plans = [
-      ...plansOf((sql) => runSync(READS_IN_STEPS.findExpired(sql, query))),
+      ...plansOf((sql) => runSync(SLICED_READS.findExpired(sql, query))),
       ...plansOf((sql) => {
         sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
         return WRITES.removeEvents(sql, [1, 2]);
@@ -209,8 +207,8 @@ describe("what the engine does for each task", () => {
   it("replays walk the events of one action, or the failed ones of one subscription, in order", () => {
     for (const selection of REPLAY_SELECTIONS) {
       const plans = plansOf((sql) => {
-        const plan = runSync(READS_IN_STEPS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
-        runSync(READS_IN_STEPS.countReplay(sql, plan));
+        const plan = runSync(SLICED_READS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        runSync(SLICED_READS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
         sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
         WRITES.stepReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });

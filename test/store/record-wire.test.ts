@@ -1,70 +1,60 @@
 import { describe, expect, test } from "vitest";
-import type { RecordOutcome } from "../../src/store/events.ts";
 import {
-  packOps,
+  packEvents,
   packOutcomes,
-  unpackOps,
+  type RecordCall,
+  type StoredOutcome,
+  unpackEvents,
   unpackOutcomes,
-  type WireOp,
-  type WireOutcome,
-} from "../../src/store/libsql/thread/protocol.ts";
+} from "../../src/store/libsql/events/record-wire.ts";
+import type { EventRecord } from "../../src/store/events.ts";
 
-const other: WireOp = { name: "createAction", args: ["a"] };
-
-function record(nowMs: number, rows: number[], keys?: (string | null)[]): WireOp {
-  const call = { nowMs, atomic: nowMs % 2 === 0, rows };
-  return { name: "recordEvents", call: keys === undefined ? call : { ...call, keys } };
+function event(actionId: number, revision: number, bytes: number, key?: string): EventRecord {
+  const record = { actionId, revision, payload: new Uint8Array(bytes) };
+  return key === undefined ? record : { ...record, idempotencyKey: key };
 }
 
-/** As the other side has them; rows as plain lists. */
-function carried(ops: readonly WireOp[]): readonly WireOp[] {
-  return unpackOps(structuredClone(packOps(ops))).map((op) => {
-    if ("args" in op || op.name !== "recordEvents") return op;
-    const { nowMs, rows, keys } = op.call;
-    return record(nowMs, Array.from(rows), keys as (string | null)[] | undefined);
-  });
+function call(nowMs: number, ...events: EventRecord[]): RecordCall {
+  return { nowMs, atomic: nowMs % 2 === 0, events };
 }
 
 describe("calls that record events, across the thread", () => {
-  test.each<[string, WireOp[]]>([
-    ["none", [other]],
-    ["one", [record(1_790_000_000_001, [1, 2, 0, 30])]],
+  test.each<[string, RecordCall[]]>([
+    ["one", [call(1_790_000_000_001, event(1, 2, 30))]],
     [
-      "some, and other writes between them",
-      [record(1, [1, 1, 0, 9]), other, record(2, [1, 1, 9, 9, 2, 3, 18, 0])],
+      "some, one without events",
+      [call(1, event(1, 1, 9)), call(4), call(2, event(1, 1, 0), event(2, 3, 18))],
     ],
     [
       "keys on some",
-      [record(1, [1, 1, 0, 9]), record(2, [1, 1, 9, 9, 2, 3, 18, 1], [null, "k"]), record(3, [1, 1, 0, 0])],
+      [call(1, event(1, 1, 9)), call(2, event(1, 1, 9), event(2, 3, 0, "k")), call(3, event(1, 1, 1))],
     ],
-    ["numbers past 32 bits", [record(2 ** 52, [2 ** 40, 1, 2 ** 33, 2 ** 31])]],
-  ])("%s", (_, ops) => {
-    expect(carried(ops)).toEqual(ops);
+    ["numbers past 32 bits", [call(2 ** 52, event(2 ** 53 - 1, 1, 3))]],
+  ])("%s", (_, calls) => {
+    let offset = 7;
+    const batches = calls.map(({ nowMs, atomic, events }) => ({
+      atomic,
+      events: events.map(({ actionId, revision, payload, idempotencyKey = null }) => {
+        const length = payload.byteLength;
+        offset += length;
+        return { actionId, revision, offset: offset - length, length, key: idempotencyKey, nowMs };
+      }),
+    }));
+    expect(unpackEvents(structuredClone(packEvents(calls)), 7)).toEqual(batches);
   });
-
-  const recorded: RecordOutcome = {
-    kind: "recorded",
-    rowid: 7,
-    timestampedMs: 1_790_000_000_001,
-    deliveries: 3,
-  };
-  const refusal: WireOutcome = { error: { code: "internal", message: "m", details: {} } };
-  const every: RecordOutcome[] = [
-    recorded,
-    { kind: "replayed", rowid: 1, timestampedMs: 5, revision: 2 },
-    { kind: "key_conflict", rowid: 2 ** 41 },
-    { kind: "stale" },
-    { kind: "withheld" },
-    { kind: "deferred" },
-  ];
 
   test("and what came of them, whatever it is", () => {
-    const ops = [record(1, []), other, record(2, []), record(3, [])];
-    const outcomes = [{ ok: every }, { ok: "other" }, refusal, { ok: [recorded] }];
-    expect(unpackOutcomes(structuredClone(packOutcomes(ops, outcomes)))).toEqual(outcomes);
-  });
-
-  test("and of none", () => {
-    expect(unpackOutcomes(structuredClone(packOutcomes([other], [{ ok: 1 }])))).toEqual([{ ok: 1 }]);
+    const recorded = { kind: "recorded", rowid: 7, timestampedMs: 1_790_000_000_001, deliveries: 3 } as const;
+    const every: StoredOutcome[] = [
+      recorded,
+      { kind: "replayed", rowid: 1, timestampedMs: 5, revision: 2 },
+      { kind: "key_conflict", rowid: 2 ** 53 - 1 },
+      { kind: "stale" },
+      { kind: "withheld" },
+      { kind: "deferred" },
+    ];
+    const calls = [call(1, ...every.map(() => event(1, 1, 0))), call(2), call(3, event(1, 1, 0))];
+    const outcomes = [every, [], [recorded]];
+    expect(unpackOutcomes(structuredClone(packOutcomes(outcomes)), calls)).toEqual(outcomes);
   });
 });

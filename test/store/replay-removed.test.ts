@@ -3,11 +3,12 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReplaySelection } from "../../src/domain/replay.ts";
 import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { findReplay } from "../../src/store/libsql/history/replays.ts";
-import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
+import { eventBatch } from "./batches.ts";
 
 const scratch = useScratch();
 const EVENTS = 20;
@@ -22,7 +23,7 @@ beforeEach(() => {
       WRITES.createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
     }
     const rows = Array.from({ length: EVENTS }, () => [1, 1, 0, 1]).flat();
-    MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], new Uint8Array(1));
+    BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], new Uint8Array(1));
     WRITES.updateSubscription(sql, 2, { active: true }, 1);
     sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = 1 WHERE due_ms = ?", 1);
   });
@@ -35,8 +36,8 @@ it.each<[ReplaySelection, number]>([
   ["missed", 2],
   ["all", 1],
 ])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
-  const plan = runSync(READS_IN_STEPS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
-  const { count: total } = runSync(READS_IN_STEPS.countReplay(connection.read, plan));
+  const plan = runSync(SLICED_READS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
+  const { count: total } = runSync(SLICED_READS.countReplay(connection.read, plan));
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, most: 4, mostDue: 4, mostUnfinished: 100, total };
   connection.write((sql) => {

@@ -4,13 +4,14 @@ import type { ExpiredSelection } from "../../src/store/events.ts";
 import { sealPassed } from "../../src/store/libsql/events/counts.ts";
 import { loadEnds } from "../../src/store/libsql/events/record.ts";
 import { removeEvents } from "../../src/store/libsql/history/retention.ts";
-import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync, type Steps } from "../../src/runtime/yielding.ts";
 import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { eventBatch, finished } from "./batches.ts";
 
 const LEASE_MS = 30_000;
 
@@ -68,7 +69,7 @@ export class RetentionWorld {
       keys: all.map(([, key]) => key),
     };
     const [outcomes = []] = this.#connection.write((sql) =>
-      MERGED_WRITES.recordEvents(sql, [call], Buffer.from("{}")),
+      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("{}")),
     );
     for (const [index, [action, key]] of all.entries()) {
       const outcome = outcomes[index];
@@ -124,7 +125,7 @@ export class RetentionWorld {
 
   send(most: number, endings: readonly Ending[]): void {
     const { claims } = this.#connection.write((sql) => {
-      const out = new BytesOut();
+      const out = new ByteWriter();
       const request = claimRequest({ nowMs: this.#nowMs, limit: most, leaseMs: LEASE_MS });
       return claimAnswer(
         WRITES.claimDue(sql, claimCall(request), out),
@@ -145,12 +146,12 @@ export class RetentionWorld {
 
   #finish(delivery: ModelDelivery, claimId: number, ending: Exclude<Ending, "under way">): void {
     const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
-    const row = [delivery.rowid, claimId, 1, 1, 500, null, null, 0, next];
-    const call = { nowMs: this.#nowMs, results: JSON.stringify([row]) };
+    const results = finished([[delivery.rowid, claimId, 1, 1, 500, null, null, next]], this.#nowMs);
     const [answer] = this.#connection.write((sql) =>
-      MERGED_WRITES.finishAttempts(sql, [call], new Uint8Array(1)),
+      BATCHED_WRITES.finishAttempts.run(sql, results, new Uint8Array(1)),
     );
-    expect(answer).toMatchObject({ answer: { applied: [true], deactivated: [] }, told: undefined });
+    const state = { retry: 0, returned: 0, delivered: 2, failed: 3, filtered: 4 }[ending];
+    expect(answer).toEqual({ answer: { state }, told: undefined });
     delivery.leasedUntilMs = undefined;
     if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
     if (ending === "filtered") return;
@@ -205,7 +206,7 @@ export class RetentionWorld {
     let { calls } = given;
     for (let after: number | undefined = 0; after !== undefined && calls > 0;) {
       const query: ExpiredSelection = { beforeMs, after, most };
-      const found = runSync(READS_IN_STEPS.findExpired(this.#connection.read, query));
+      const found = runSync(SLICED_READS.findExpired(this.#connection.read, query));
       const upTo = found.after ?? Infinity;
       const removable = this.#rowids().filter(
         (id) => id > (after ?? 0) && id <= upTo && this.#isRemovable(id, beforeMs),
@@ -261,8 +262,8 @@ export class RetentionWorld {
   #beginLists(): { step(): void; end(): { events: number[]; deliveries: number[] } } {
     const sql = this.#connection.read;
     const query = { order: "asc" as const, limit: 500, page: 1, applications: ["x"], fromMs: 1 };
-    const events = READS_IN_STEPS.listEvents(sql, query, new BytesOut());
-    const deliveries = READS_IN_STEPS.listDeliveries(sql, { limit: 500, fromMs: 1 });
+    const events = SLICED_READS.listEvents(sql, query, new ByteWriter());
+    const deliveries = SLICED_READS.listDeliveries(sql, { limit: 500, fromMs: 1 });
     const ends = [stepping(events), stepping(deliveries)] as const;
     return {
       step() {
@@ -299,7 +300,7 @@ export class RetentionWorld {
     }
     const sql = this.#connection.read;
     const list = (status?: DeliveryStatus): unknown[] =>
-      runSync(READS_IN_STEPS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
+      runSync(SLICED_READS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
         .toReversed()
         .map((each) => [each.rowid, each.event_id, each.status]);
     const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
@@ -317,7 +318,7 @@ export class RetentionWorld {
     const ids: number[] = [];
     for (let after = 0; ;) {
       const page = { order: "asc" as const, limit: 7, page: 1, after, ...query };
-      const { events } = runSync(READS_IN_STEPS.listEvents(this.#connection.read, page, new BytesOut()));
+      const { events } = runSync(SLICED_READS.listEvents(this.#connection.read, page, new ByteWriter()));
       ids.push(...events.map(({ rowid }) => rowid));
       const last = events.at(-1);
       if (last !== undefined) {
@@ -325,7 +326,7 @@ export class RetentionWorld {
         continue;
       }
       const first = { ...page, after: 0 };
-      const { total } = runSync(READS_IN_STEPS.listEvents(this.#connection.read, first, new BytesOut()));
+      const { total } = runSync(SLICED_READS.listEvents(this.#connection.read, first, new ByteWriter()));
       expect(total).toBe(ids.length);
       return ids;
     }

@@ -3,15 +3,16 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { lengthOf, rounds } from "../faults/length.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
-import { MERGED_WRITES, READS_IN_STEPS, WRITES } from "../../src/store/libsql/operations.ts";
+import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { BytesOut } from "../../src/store/libsql/thread/protocol.ts";
+import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { type Ending, RetentionWorld } from "./retention-world.ts";
 import { useScratch } from "./scratch.ts";
+import { eventBatch, finished } from "./batches.ts";
 
 const ACTIONS = 3;
 const KEYS = ["k1", "k2", "k3", "k4"];
@@ -126,7 +127,7 @@ describe("removing events", () => {
     const fill = (): void => {
       for (let call = 0; call < 10; call += 1) {
         const rows = Array.from({ length: 500 }, () => [1, 1, 0, 900]).flat();
-        file.write((sql) => MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], payload));
+        file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], payload));
         deliverAll(file, payload);
       }
     };
@@ -150,7 +151,7 @@ describe("removing events", () => {
     file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     const payload = Buffer.alloc(1_000_000, "x");
     const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
-    file.write((sql) => MERGED_WRITES.recordEvents(sql, [{ nowMs: 1, atomic: false, rows }], payload));
+    file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], payload));
     const calls: number[] = [];
     for (let left = [1, 2, 3, 4, 5, 6, 7]; left.length > 0;) {
       const some = left;
@@ -166,7 +167,7 @@ describe("removing events", () => {
     file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {
       const call = { nowMs, atomic: false, rows: [1, 1, 0, 2] };
-      file.write((sql) => MERGED_WRITES.recordEvents(sql, [call], Buffer.from("{}")));
+      file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("{}")));
     }
     const steps = (): unknown => file.read.rows("SELECT first_event FROM clock_step ORDER BY 1");
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
@@ -179,7 +180,7 @@ describe("removing events", () => {
 
 function removeAll(file: Connection): void {
   const query = { beforeMs: Infinity, most: 1_000_000 };
-  const { events } = runSync(READS_IN_STEPS.findExpired(file.read, query));
+  const { events } = runSync(SLICED_READS.findExpired(file.read, query));
   for (let left = events; left.length > 0;) {
     const some = left;
     left = left.slice(file.write((sql) => WRITES.removeEvents(sql, some)).handled);
@@ -188,24 +189,17 @@ function removeAll(file: Connection): void {
 
 function deliverAll(file: Connection, payload: Uint8Array): void {
   file.write((sql) => {
-    const out = new BytesOut();
+    const out = new ByteWriter();
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
     const { claims } = claimAnswer(
       WRITES.claimDue(sql, claimCall(request), out),
       out.pack(),
       new OpenedSecrets(undefined),
     );
-    const rows = claims.map(({ deliveryId, claimId }) => [
-      deliveryId,
-      claimId,
-      1,
-      1,
-      200,
-      null,
-      0,
-      300,
-      { kind: "delivered" },
-    ]);
-    MERGED_WRITES.finishAttempts(sql, [{ nowMs: 9, results: JSON.stringify(rows) }], payload);
+    const rows = claims.map(
+      ({ deliveryId, claimId }) =>
+        [deliveryId, claimId, 1, 1, 200, null, 300, { kind: "delivered" }] as const,
+    );
+    BATCHED_WRITES.finishAttempts.run(sql, finished(rows, 9), payload);
   });
 }

@@ -4,12 +4,10 @@ import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { keepServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-
-import { fly } from "../../src/store/libsql/group-commit.ts";
+import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
-import { MERGED_WRITES } from "../../src/store/libsql/operations.ts";
+import { BATCHED_WRITES } from "../../src/store/libsql/operations.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { WireOp } from "../../src/store/libsql/thread/protocol.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -17,6 +15,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
+import { commit, finished } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -91,33 +90,29 @@ it("an action of such a name from before they were kept stays its owner's, and t
   await store.close();
 });
 
-const write = (name: "createAction" | "createSubscription", ...args: unknown[]): WireOp => ({ name, args });
+const write = (name: "createAction" | "createSubscription", ...args: unknown[]) => ({ name, args });
 
 it("with no room for it nothing of the finish is done, and with room both", () => {
   const file = join(scratch.path, "full.db");
   const connection = Connection.open(file, (sql) => admitFile(sql, file));
   migrateFile(connection, file);
   keepServiceActions(connection, 1);
-  const bytes = new Uint8Array(4);
   const failures = 200;
+  const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;
-  fly(
+  commit(
     connection,
     [
       write("createAction", { action: "a", application: "x", schemata: {} }, 1),
       write("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined),
       write("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
-      {
-        name: "recordEvents",
-        call: {
-          nowMs: 1,
-          atomic: true,
-          rows: Array.from({ length: failures }, () => [actionId, 1, 0, 2]).flat(),
-        },
-      },
     ],
-    bytes,
+    [],
   );
+  const events = Array.from({ length: failures }, () => ({ actionId, revision: 1, payload }));
+  const columns = packEvents([{ nowMs: 1, atomic: true, events }]);
+  const bytes = Buffer.alloc(2 * failures, payload);
+  commit(connection, [], [{ name: "recordEvents", columns, offset: 0 }], bytes);
   connection.write((sql) =>
     sql.run(
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
@@ -125,9 +120,9 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   );
   const rows = Array.from({ length: failures }, (_, index) => {
     const id = index + 1;
-    return [id, id, 1, 1, 500, null, null, 0, { kind: "failed" }];
+    return [id, id, 1, 1, 500, null, null, { kind: "failed" }] as const;
   });
-  const finish = { name: "finishAttempts" as const, call: { nowMs: 2, results: JSON.stringify(rows) } };
+  const finish = { name: "finishAttempts", columns: { nowMs: 2, rows: JSON.stringify(rows) }, offset: 0 };
   const state = (): object => ({
     ...connection.read.first<object>(
       `SELECT (SELECT count(*) FROM lease) AS leased, (SELECT count(*) FROM attempt) AS attempts,
@@ -143,16 +138,18 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const unwatched = (): void =>
     connection.write((sql) => {
       sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
-      const [{ answer, told } = {}] = MERGED_WRITES.finishAttempts(sql, [finish.call], bytes);
-      throw new Error(`${answer?.applied.length} fit, told ${told?.events}`);
+      const answers = BATCHED_WRITES.finishAttempts.run(sql, finished(rows, 2), bytes);
+      const stored = answers.filter(({ answer }) => answer.state === 3);
+      throw new Error(`${stored.length} fit, told ${answers[0]?.told?.events}`);
     });
   expect(unwatched).toThrow("200 fit, told undefined");
-  expect(() => fly(connection, [finish], bytes)).toThrow(expect.objectContaining({ kind: "full" }));
+  expect(() => commit(connection, [], [finish])).toThrow(expect.objectContaining({ kind: "full" }));
   expect(state()).toEqual(before);
 
   connection.read.run("PRAGMA max_page_count = 1000000");
-  const { outcomes } = fly(connection, [finish], bytes);
-  expect(outcomes).toMatchObject([{ ok: { told: { events: failures, deliveries: failures } } }]);
+  const [outcomes] = commit(connection, [], [finish]).batched;
+  const told = { told: { events: failures, deliveries: failures } };
+  expect(outcomes).toMatchObject({ packed: [told, ...Array.from({ length: failures - 1 }, () => 3)] });
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
   connection.close();
 });

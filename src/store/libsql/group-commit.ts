@@ -1,55 +1,101 @@
 import {
-  DURABLE_LATER,
-  MERGED_WRITES,
-  type MergedName,
+  BATCHED_WRITES,
+  type BatchedName,
   READS,
-  READS_IN_STEPS,
+  SLICED_READS,
+  WITHOUT_FSYNC,
   type WriteName,
   WRITES,
 } from "./operations.ts";
 import { type Connection, type Durable, inSavepoint } from "./thread/connection.ts";
 import {
-  BytesOut,
-  type Cargo,
+  type BatchedOutcomes,
+  ByteWriter,
   toWireError,
   type ToWorker,
-  type WireOp,
   type WireOutcome,
+  type WriteBatch,
+  type WriteCall,
+  type WriteOutcomes,
 } from "./thread/protocol.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-/** Writes of a flight that are done together: one by itself, or all calls of one merged kind. */
-interface Group {
-  /** Where their outcomes go. */
-  readonly places: number[];
-  run(sql: Sql): readonly unknown[];
-  /** The same one by one, for when doing them together failed. */
-  apart(): readonly Group[];
+/** A write batch, as it came from the main thread. */
+export interface Message extends WriteBatch {
+  readonly id: number;
+}
+
+/** Messages that are carried out in one transaction. */
+interface Transaction {
+  readonly messages: readonly Message[];
+  /** Those of all messages, one behind the other. Never empty: the driver binds an empty BLOB as NULL. */
+  readonly bytes: Uint8Array;
 }
 
 /**
- * Does all writes of a flight in one transaction and answers once it is committed, and durable unless none has to be. A
- * write that fails is undone and answered by itself; the others go on.
- * @throws EngineFailure when the transaction as a whole is lost
+ * Past either, what waits is split over several transactions, so that a read need not wait for all of it. A row takes
+ * 2.5 µs (a delivery) to 7 µs (an event), so a transaction 5 to 15 ms. One message is one transaction whatever its size,
+ * but for what the writes themselves leave to another one.
  */
-export function fly(
+const TRANSACTION_ROWS = 2_000;
+const TRANSACTION_BYTES = 8 * 1024 * 1024;
+
+/** Takes the next transaction off the front of `waiting`: at least one message, and no more than the limits. */
+export function takeBatch(waiting: Message[]): Transaction {
+  let rows = 0;
+  let length = 0;
+  let count = 0;
+  for (const message of waiting) {
+    rows += message.rows;
+    length += message.bytes?.byteLength ?? 0;
+    if (count > 0 && (rows > TRANSACTION_ROWS || length > TRANSACTION_BYTES)) break;
+    count += 1;
+  }
+  const messages = waiting.splice(0, count);
+  const parts = messages.flatMap(({ bytes }) => (bytes === undefined ? [] : [new Uint8Array(bytes)]));
+  if (parts.length === 1) return { messages, bytes: parts[0]! };
+  return { messages, bytes: parts.length === 0 ? new Uint8Array(1) : Buffer.concat(parts) };
+}
+
+/** Writes that are done together: all of one kind, or a single one. */
+interface Group {
+  /** Where its outcomes are put, from `position` on, once it was done. */
+  readonly outcomes: WireOutcome[];
+  readonly position: number;
+  run(sql: Sql): readonly unknown[];
+  /** The same one by one, for when doing them together failed. */
+  split(): readonly Group[];
+}
+
+/**
+ * Does all writes of the messages in one transaction and answers once it is committed, and durable unless none has to be. A
+ * write that fails is undone and answered by itself; the others go on.
+ * @throws EngineFailure when the transaction as a whole failed
+ */
+export function commitBatch(
   connection: Connection,
-  ops: readonly WireOp[],
-  bytes: Uint8Array,
-): { outcomes: readonly WireOutcome[]; bytes: ArrayBuffer | undefined } {
-  const out = new BytesOut();
-  const outcomes: WireOutcome[] = [];
-  const groups = groupsOf(ops, bytes, out);
-  const durable = ops.every(({ name }) => DURABLE_LATER.has(name)) ? "later" : "now";
+  { messages, bytes }: Transaction,
+): { outcomes: readonly WriteOutcomes[]; bytes: ArrayBuffer | undefined } {
+  const out = new ByteWriter();
+  const kinds = kindGroups(messages, bytes);
+  const calls = messages.map((message) => message.calls.map((call) => callGroup(call, out)));
+  const groups = [...kinds.values(), ...calls.flat()];
+  const withoutFsync =
+    kinds.size === 0 &&
+    messages.every((message) => message.calls.every(({ name }) => WITHOUT_FSYNC.has(name)));
+  const durable = withoutFsync ? "later" : "now";
   const [only] = groups;
-  const rest =
-    only !== undefined && groups.length === 1 ? flyAlone(connection, only, outcomes, durable) : groups;
+  const rest = only !== undefined && groups.length === 1 ? commitAlone(connection, only, durable) : groups;
   if (rest.length > 0) {
     connection.write((sql) => {
-      for (const group of rest) runGroup(sql, group, outcomes);
+      for (const group of rest) runGroup(sql, group);
     }, durable);
   }
+  const outcomes = messages.map((message, index): WriteOutcomes => ({
+    calls: calls[index]!.map(({ outcomes: [outcome] }) => outcome!),
+    batched: message.batched.map(({ name }) => outcomesFor(message, kinds.get(name)!)),
+  }));
   return { outcomes, bytes: out.pack() };
 }
 
@@ -57,152 +103,116 @@ export function fly(
  * A group that has the transaction to itself needs no savepoint, for which the engine would copy every page it changes.
  * Answers what is left to be done in another one.
  */
-function flyAlone(
-  connection: Connection,
-  group: Group,
-  outcomes: WireOutcome[],
-  durable: Durable,
-): readonly Group[] {
+function commitAlone(connection: Connection, group: Group, durable: Durable): readonly Group[] {
   try {
-    const results = connection.write((sql) => group.run(sql), durable);
-    for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
+    succeeded(
+      group,
+      connection.write((sql) => group.run(sql), durable),
+    );
     return [];
   } catch (error) {
-    return failed(group, error, outcomes);
+    return failed(group, error);
   }
 }
 
-function runGroup(sql: Sql, group: Group, outcomes: WireOutcome[]): void {
+function runGroup(sql: Sql, group: Group): void {
   try {
-    const results = inSavepoint(sql, () => group.run(sql));
-    for (const [index, place] of group.places.entries()) outcomes[place] = { ok: results[index] };
+    succeeded(
+      group,
+      inSavepoint(sql, () => group.run(sql)),
+    );
   } catch (error) {
-    for (const one of failed(group, error, outcomes)) runGroup(sql, one, outcomes);
+    for (const one of failed(group, error)) runGroup(sql, one);
   }
+}
+
+function succeeded({ outcomes, position }: Group, results: readonly unknown[]): void {
+  for (const [index, ok] of results.entries()) outcomes[position + index] = { ok };
 }
 
 /** What came of a group that was undone. Answers what is to be tried instead: its writes one by one. */
-function failed(group: Group, error: unknown, outcomes: WireOutcome[]): readonly Group[] {
+function failed(group: Group, error: unknown): readonly Group[] {
   if (error instanceof EngineFailure) throw error;
-  const [first] = group.places;
-  if (group.places.length > 1) return group.apart();
-  if (first !== undefined) outcomes[first] = { error: toWireError(error) };
-  return [];
+  const parts = group.split();
+  if (parts.length === 0) group.outcomes[group.position] = { error: toWireError(error) };
+  return parts;
 }
 
-/** In the order of their first call. Calls of a flight were under way together, so any order among them is a true one. */
-function groupsOf(ops: readonly WireOp[], bytes: Uint8Array, out: BytesOut): readonly Group[] {
-  const groups: Group[] = [];
-  const merged = new Map<MergedName, { places: number[]; calls: unknown[] }>();
-  for (const [place, op] of ops.entries()) {
-    if ("args" in op) {
-      const run = (sql: Sql): unknown[] => [runWrite(sql, op.name, op.args, out)];
-      groups.push({ places: [place], run, apart: () => [] });
-      continue;
+function callGroup({ name, args }: WriteCall, out: ByteWriter): Group {
+  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
+  return { outcomes: [], position: 0, run: (sql) => [write(sql, ...args, out)], split: () => [] };
+}
+
+/** As `BATCHED_WRITES` has it, whatever the kind. */
+interface Kind {
+  unpack(columns: unknown, start: number): readonly unknown[];
+  run(sql: Sql, writes: readonly unknown[], bytes: Uint8Array): readonly unknown[];
+  pack(results: readonly unknown[]): unknown;
+}
+
+interface KindGroup extends Group {
+  readonly kind: Kind;
+  readonly writes: unknown[];
+  /** By message: where its writes start and end. */
+  readonly ranges: Map<Message, readonly [start: number, end: number]>;
+}
+
+/**
+ * The writes of each kind from all messages. Those of a transaction were under way together, so any order among them is a
+ * true one.
+ */
+function kindGroups(messages: readonly Message[], bytes: Uint8Array): ReadonlyMap<string, KindGroup> {
+  const groups = new Map<string, KindGroup>();
+  let offsetOfMessage = 0;
+  for (const message of messages) {
+    for (const { name, columns, offset } of message.batched) {
+      const group = groups.get(name) ?? kindGroup(name as BatchedName, bytes);
+      groups.set(name, group);
+      const first = group.writes.length;
+      group.writes.push(...group.kind.unpack(columns, offsetOfMessage + offset));
+      group.ranges.set(message, [first, group.writes.length]);
     }
-    const known = merged.get(op.name);
-    if (known !== undefined) {
-      known.places.push(place);
-      known.calls.push(op.call);
-      continue;
-    }
-    const fresh = { places: [place], calls: [op.call] };
-    merged.set(op.name, fresh);
-    groups.push(mergedGroup(op.name, fresh.places, fresh.calls, bytes));
+    offsetOfMessage += message.bytes?.byteLength ?? 0;
   }
   return groups;
 }
 
-function mergedGroup(name: MergedName, places: number[], calls: unknown[], bytes: Uint8Array): Group {
-  return {
-    places,
-    run: (sql) =>
-      (MERGED_WRITES[name] as (sql: Sql, calls: unknown[], bytes: Uint8Array) => readonly unknown[])(
-        sql,
-        calls,
-        bytes,
-      ),
-    apart: () => places.map((place, index) => mergedGroup(name, [place], [calls[index]], bytes)),
-  };
+function kindGroup(name: BatchedName, bytes: Uint8Array): KindGroup {
+  const kind = BATCHED_WRITES[name] as Kind;
+  const outcomes: WireOutcome[] = [];
+  const writes: unknown[] = [];
+  const groupOf = (part: readonly unknown[], position: number): Group => ({
+    outcomes,
+    position,
+    run: (sql) => kind.run(sql, part, bytes),
+    split: () => (part.length > 1 ? part.map((write, index) => groupOf([write], index)) : []),
+  });
+  return { ...groupOf(writes, 0), kind, writes, ranges: new Map() };
 }
 
-function runWrite(sql: Sql, name: string, args: readonly unknown[], out: BytesOut): unknown {
-  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
-  return write(sql, ...args, out);
+function outcomesFor(message: Message, { kind, ranges, outcomes: all }: KindGroup): BatchedOutcomes {
+  const outcomes = all.slice(...ranges.get(message)!);
+  const results = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok] : []));
+  return results.length < outcomes.length ? { outcomes } : { packed: kind.pack(results) };
 }
 
-/** One message of writes. */
-export interface Message extends Cargo {
-  readonly id: number;
-}
-
-/** Messages that are carried out in one transaction. */
-interface Boarded {
-  readonly ops: readonly WireOp[];
-  /** Never empty: the driver binds an empty BLOB as NULL. */
-  readonly bytes: Uint8Array;
-  /** The messages, as they are to be answered. */
-  readonly parties: readonly Message[];
-}
-
-/**
- * Past either, what waits is split over several flights, so that a read need not wait for all of it. A row takes 2.5 µs
- * (a delivery) to 7 µs (an event), so a flight 5 to 15 ms. One write is one transaction whatever its size.
- */
-const FLIGHT_ROWS = 2_000;
-const FLIGHT_BYTES = 8 * 1024 * 1024;
-
-/** Takes the next flight off the front of `waiting`: at least one message, and no more than the limits. */
-export function board(waiting: Message[]): Boarded {
-  let rows = 0;
-  let length = 0;
-  let count = 0;
-  for (const message of waiting) {
-    rows += message.rows;
-    length += message.bytes?.byteLength ?? 0;
-    if (count > 0 && (rows > FLIGHT_ROWS || length > FLIGHT_BYTES)) break;
-    count += 1;
-  }
-  const aboard = waiting.splice(0, count);
-  const [first] = aboard;
-  if (aboard.length === 1 && first !== undefined) {
-    return { ops: first.ops, bytes: new Uint8Array(first.bytes ?? new ArrayBuffer(1)), parties: aboard };
-  }
-  return { ...joined(aboard), parties: aboard };
-}
-
-/** The messages' bytes in one buffer, and their calls told where theirs begin in it. */
-function joined(aboard: readonly Message[]): { ops: readonly WireOp[]; bytes: Uint8Array } {
-  const length = aboard.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0);
-  const all = new Uint8Array(Math.max(1, length));
-  const ops: WireOp[] = [];
-  let base = 0;
-  for (const { ops: own, bytes } of aboard) {
-    for (const op of own) ops.push("call" in op ? ({ ...op, call: { ...op.call, base } } as WireOp) : op);
-    if (bytes === undefined) continue;
-    all.set(new Uint8Array(bytes), base);
-    base += bytes.byteLength;
-  }
-  return { ops, bytes: all };
-}
-
-/** A turn ends with the step that passes this; a flight that comes in meanwhile waits so long, and a step, at most. */
+/** A turn ends with the step that passes this; a transaction that comes in meanwhile waits so long, and a step, at most. */
 const TURN_MS = 1;
 
 /** A read that is under way. */
-export class Reading {
+export class ReadTask {
   readonly id: number;
   readonly #begin: (sql: Sql) => Steps<unknown>;
-  readonly #out = new BytesOut();
+  readonly #out = new ByteWriter();
   #steps: Steps<unknown> | undefined;
 
   constructor({ id, name, args }: ToWorker & { readonly kind: "read" }) {
     this.id = id;
-    this.#begin = (sql) => begin(sql, name, args, this.#out);
+    this.#begin = (sql) => start(sql, name, args, this.#out);
   }
 
   /** Goes on for a turn; answers what was asked for once it is found. */
-  go(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
+  runSlice(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
     this.#steps ??= this.#begin(sql);
     const endMs = performance.now() + TURN_MS;
     do {
@@ -213,9 +223,9 @@ export class Reading {
   }
 }
 
-function* begin(sql: Sql, name: string, args: readonly unknown[], out: BytesOut): Steps<unknown> {
-  if (name in READS_IN_STEPS) {
-    const read = READS_IN_STEPS[name as keyof typeof READS_IN_STEPS] as (...all: unknown[]) => Steps<unknown>;
+function* start(sql: Sql, name: string, args: readonly unknown[], out: ByteWriter): Steps<unknown> {
+  if (name in SLICED_READS) {
+    const read = SLICED_READS[name as keyof typeof SLICED_READS] as (...all: unknown[]) => Steps<unknown>;
     return yield* read(sql, ...args, out);
   }
   const read = READS[name as keyof typeof READS] as (...all: unknown[]) => unknown;

@@ -20,12 +20,12 @@ import {
   prepareFolder,
   readFileVersion,
 } from "./files/data-folder.ts";
-import { createLibsqlStore, type StoreListeners } from "./store.ts";
+import { CODECS, createLibsqlStore, type StoreListeners } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import { fromWireError, type OpenReport } from "./thread/protocol.ts";
-import { Keeper } from "./thread/supervisor.ts";
-import { WorkerHost, WorkerRefused } from "./thread/worker-client.ts";
-import { FlightQueue } from "./thread/write-queue.ts";
+import { WorkerSupervisor } from "./thread/supervisor.ts";
+import { WorkerClient, OpenFailed } from "./thread/worker-client.ts";
+import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions extends StoreListeners {
   /** Made if it is missing. */
@@ -62,14 +62,14 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     if (await isServed(folder)) throw inUse(folder);
     if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
     const commits = new CommitCounts(logger);
-    const { keeper, report } = await openFile(options, clock, commits);
-    const queue = new FlightQueue((cargo) => keeper.fly(cargo));
-    const backups = new Backups(dataFileOf(folder), report.file, keeper, clock);
+    const { supervisor, report } = await openFile(options, clock, commits);
+    const queue = new WriteQueue((batch) => supervisor.write(batch), CODECS);
+    const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const letGo = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // Gone before the lock is: who comes next writes their own.
       removeOwner(folder, owner.instance);
-      await keeper.close();
+      await supervisor.close();
       await backups.close();
       giveBack();
     };
@@ -84,7 +84,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const { dataId } = report;
     const key = options.encryption?.key;
     const damaged = new DamagedEvents(logger);
-    return createLibsqlStore({ keeper, queue, commits, damaged, backups, dataId, key, letGo }, options);
+    return createLibsqlStore({ supervisor, queue, commits, damaged, backups, dataId, key, letGo }, options);
   } catch (error) {
     giveBack();
     throw error;
@@ -114,21 +114,24 @@ async function openFile(
   { folder, logger, onFatal, encryption, keepsForm = false, needsData = false }: OpenOptions,
   clock: Clock,
   commits: CommitCounts,
-): Promise<{ keeper: Keeper; report: OpenReport }> {
+): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   const version = readFileVersion(dataFileOf(folder));
   if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
   const path = prepareFile(folder, needsData);
-  let keeper: Keeper | undefined;
-  const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerHost> =>
-    WorkerHost.start(
+  let supervisor: WorkerSupervisor | undefined;
+  const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerClient> =>
+    WorkerClient.start(
       { path, encryption, ...which, nowMs: clock.now() },
-      (reason) => keeper?.lose(reason),
-      commits,
+      (reason) => supervisor?.stop(reason),
+      (commit) => commits.note(commit),
     );
   const worker = await startAlone(folder, () => start({ release: true }));
-  const startWorker = (): Promise<WorkerHost> => start({ release: false, expected: worker.report.file });
-  keeper = new Keeper({ clock, logger, startWorker, onFatal: (error) => onFatal?.(error) }, worker);
-  return { keeper, report: worker.report };
+  const startWorker = (): Promise<WorkerClient> => start({ release: false, expected: worker.report.file });
+  supervisor = new WorkerSupervisor(
+    { clock, logger, startWorker, onFatal: (error) => onFatal?.(error) },
+    worker,
+  );
+  return { supervisor, report: worker.report };
 }
 
 /** They do no harm to this start, but may to whoever takes them for something else. */
@@ -182,18 +185,18 @@ const LONGEST_PAUSE_MS = 80;
  * Starts the worker, which takes the file's lock.
  * @throws EvregError `conflict` naming the owner when another process has it; `unavailable` when the engine cannot open it
  */
-export async function startAlone(folder: string, start: () => Promise<WorkerHost>): Promise<WorkerHost> {
+export async function startAlone(folder: string, start: () => Promise<WorkerClient>): Promise<WorkerClient> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await start();
     } catch (error) {
-      if (!(error instanceof WorkerRefused)) throw error;
-      const { refusal } = error;
-      if (!("failure" in refusal)) throw fromWireError(refusal);
-      if (refusal.failure !== "in_use") {
+      if (!(error instanceof OpenFailed)) throw error;
+      const { failure } = error;
+      if (!("failure" in failure)) throw fromWireError(failure);
+      if (failure.failure !== "in_use") {
         throw new EvregError(
           "unavailable",
-          `The data folder ${folder} cannot be opened: ${refusal.reason}.`,
+          `The data folder ${folder} cannot be opened: ${failure.reason}.`,
           { folder },
           { cause: error },
         );

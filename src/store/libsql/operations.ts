@@ -18,6 +18,7 @@ import {
 } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
 import { recordEvents } from "./events/record.ts";
+import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
 import { noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, stepReplay } from "./history/replay-step.ts";
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
@@ -28,12 +29,13 @@ import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts
 import { countWaiting, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
+import { packFinished, unpackResults } from "./queue/wire.ts";
 import { holdLog, type LogPlace, moveLog, releaseLog } from "./thread/checkpoints.ts";
-import type { BytesOut, FinishCall, RecordCall } from "./thread/protocol.ts";
+import type { ByteWriter } from "./thread/protocol.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import type { Sql } from "./thread/sql.ts";
 
-/** What can be asked between two flights; the last argument takes the bytes that go with the answer. */
+/** What can be read between two transactions; the last argument takes the bytes that go with the answer. */
 export const READS = {
   findAction,
   listActions,
@@ -53,9 +55,9 @@ export const READS = {
   releaseLog: (sql: Sql) => releaseLog(sql),
 } as const;
 
-/** The same, in steps, as they may take longer than a flight should wait. */
-export const READS_IN_STEPS = {
-  listEvents: (sql: Sql, query: EventSelection, out: BytesOut) => listEvents(sql, query, out),
+/** The same, in steps, as they may take longer than a transaction should wait. */
+export const SLICED_READS = {
+  listEvents: (sql: Sql, query: EventSelection, out: ByteWriter) => listEvents(sql, query, out),
   listDeliveries,
   countWaiting,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
@@ -64,7 +66,7 @@ export const READS_IN_STEPS = {
   countReplay,
 } as const;
 
-/** What is done one by one inside a flight, each in its own savepoint. */
+/** What is done one by one inside a transaction, each in its own savepoint. */
 export const WRITES = {
   createAction,
   reviseAction,
@@ -93,25 +95,26 @@ export const WRITES = {
   noteBackup,
 } as const;
 
-/** What is done for all calls of a flight together; the bytes are the flight's. */
-export const MERGED_WRITES = {
-  recordEvents: (sql: Sql, calls: readonly RecordCall[], bytes: Uint8Array) =>
-    recordEvents(sql, calls, bytes),
-  finishAttempts: (sql: Sql, calls: readonly FinishCall[], bytes: Uint8Array) =>
-    finishAttempts(sql, calls, bytes),
+/**
+ * What is done together for all writes of its kind in a transaction. A kind says how they cross the thread (`unpack`,
+ * `pack`); the bytes are the transaction's.
+ */
+export const BATCHED_WRITES = {
+  recordEvents: { unpack: unpackEvents, run: recordEvents, pack: packOutcomes },
+  finishAttempts: { unpack: unpackResults, run: finishAttempts, pack: packFinished },
 } as const;
 
 /**
  * Writes that a cut of the power may take back, as nobody hears of them: they give nothing an id. What was claimed is due
  * again then, as after any end of the process.
  */
-export const DURABLE_LATER: ReadonlySet<string> = new Set<WriteName>(["claimDue", "releaseExpired"]);
+export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>(["claimDue", "releaseExpired"]);
 
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
-type WithoutOut<A extends unknown[]> = A extends [...infer Rest, BytesOut] ? Rest : A;
+type WithoutOut<A extends unknown[]> = A extends [...infer Rest, ByteWriter] ? Rest : A;
 type ResultOf<F> = F extends (...args: never[]) => infer R ? R : never;
 
-type Reads = typeof READS & typeof READS_IN_STEPS;
+type Reads = typeof READS & typeof SLICED_READS;
 export type ReadName = keyof Reads;
 export type ReadArgs<N extends ReadName> = ArgsOf<Reads[N]>;
 export type ReadResult<N extends ReadName> =
@@ -121,5 +124,4 @@ export type WriteName = keyof typeof WRITES;
 export type WriteArgs<N extends WriteName> = ArgsOf<(typeof WRITES)[N]>;
 export type WriteResult<N extends WriteName> = ResultOf<(typeof WRITES)[N]>;
 
-export type MergedName = keyof typeof MERGED_WRITES;
-export type MergedResult<N extends MergedName> = ResultOf<(typeof MERGED_WRITES)[N]>[number];
+export type BatchedName = keyof typeof BATCHED_WRITES;

@@ -1,15 +1,16 @@
+import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, RecordOutcome, StoredEvent } from "../events.ts";
 import type { CommitCounts, DamagedEvents } from "../health.ts";
-import type { ServiceEventCounts } from "../queue.ts";
+import type { AttemptResult, FinishOptions, FinishOutcome, ServiceEventCounts } from "../queue.ts";
 import { OpenedSecrets } from "../secret-cipher.ts";
 import type { Store } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
-import { recordWrite } from "./events/record-wire.ts";
+import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from "./events/record-wire.ts";
 import type { Telling } from "./events/service-events.ts";
 import type { Backups } from "./files/backup.ts";
 import { REMOVED_ROWS } from "./history/retention.ts";
 import type {
-  MergedResult,
+  BatchedName,
   ReadArgs,
   ReadName,
   ReadResult,
@@ -17,10 +18,26 @@ import type {
   WriteName,
   WriteResult,
 } from "./operations.ts";
-import { claimAnswer, claimCall, finishWrite } from "./queue/wire.ts";
-import { bytesAt, fromWireError, type WireOutcome } from "./thread/protocol.ts";
-import type { Keeper } from "./thread/supervisor.ts";
-import type { FlightQueue, Landed, QueuedWrite } from "./thread/write-queue.ts";
+import {
+  claimAnswer,
+  claimCall,
+  type FinishCall,
+  finishCall,
+  type Finished,
+  outcomeOf,
+  packResults,
+  unpackFinished,
+} from "./queue/wire.ts";
+import { bytesAt, fromWireError } from "./thread/protocol.ts";
+import { checkText } from "./thread/sql.ts";
+import type { WorkerSupervisor } from "./thread/supervisor.ts";
+import type { Codec, WriteQueue } from "./thread/write-queue.ts";
+
+/** How the writes that are done together cross to the store's thread. */
+export const CODECS: Readonly<Record<BatchedName, Codec>> = {
+  recordEvents: { pack: packEvents, unpack: unpackOutcomes },
+  finishAttempts: { pack: packResults, unpack: unpackFinished },
+};
 
 export interface StoreListeners {
   /** Called after each commit in which the service recorded events about itself, with their deliveries that are due. */
@@ -31,8 +48,8 @@ export interface StoreListeners {
 
 /** What the store is made of. */
 interface StoreParts {
-  readonly keeper: Keeper;
-  readonly queue: FlightQueue;
+  readonly supervisor: WorkerSupervisor;
+  readonly queue: WriteQueue;
   readonly commits: CommitCounts;
   readonly damaged: DamagedEvents;
   readonly backups: Backups;
@@ -49,37 +66,34 @@ interface StoreParts {
  * @param listeners as in `OpenOptions`
  */
 export function createLibsqlStore(
-  { keeper, queue, commits, damaged, backups, dataId, key, letGo }: StoreParts,
+  { supervisor, queue, commits, damaged, backups, dataId, key, letGo }: StoreParts,
   { onServiceEvents, onFailed }: StoreListeners = {},
 ): Store {
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
-  const fanOut = new FanOut();
 
   async function read<N extends ReadName>(
     name: N,
     ...args: ReadArgs<N>
   ): Promise<{ value: ReadResult<N>; bytes: ArrayBuffer | undefined }> {
-    const { outcomes, bytes } = await keeper.read(name, args);
-    return { value: valueOf(outcomes[0]) as ReadResult<N>, bytes };
+    const { outcome, bytes } = await supervisor.read(name, args);
+    if ("error" in outcome) throw fromWireError(outcome.error);
+    return { value: outcome.ok as ReadResult<N>, bytes };
   }
 
-  /** @param rows it writes, about */
-  async function writeRows<N extends WriteName>(
+  /** @param rows about how many it writes */
+  const writeRows = <N extends WriteName>(
     rows: number,
     name: N,
     ...args: WriteArgs<N>
-  ): Promise<{ value: WriteResult<N>; bytes: ArrayBuffer | undefined }> {
-    const { outcome, bytes } = await add({ bytes: 0, rows, pack: () => ({ name, args }) });
-    return { value: valueOf(outcome) as WriteResult<N>, bytes };
-  }
+  ): Promise<{ value: WriteResult<N>; bytes: ArrayBuffer | undefined }> =>
+    queue.append({ name, call: args, rows }) as Promise<{
+      value: WriteResult<N>;
+      bytes: ArrayBuffer | undefined;
+    }>;
 
   const write = async <N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> =>
     (await writeRows(1, name, ...args)).value;
-
-  function add(queued: QueuedWrite): Promise<Landed> {
-    return queue.add(queued);
-  }
 
   const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
     (await read(name, ...args)).value;
@@ -90,7 +104,57 @@ export function createLibsqlStore(
     return answer;
   }
 
-  function stored({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {
+  async function recordEvents(call: RecordCall, isAgain: boolean): Promise<readonly StoredOutcome[]> {
+    const payloads = call.events.map(({ payload }) => payload);
+    const pending = { name: "recordEvents", call, rows: payloads.length, payloads };
+    return (await queue.append(pending, isAgain)).value as readonly StoredOutcome[];
+  }
+
+  /** In several transactions, where all of it would be too much for one. */
+  async function record(
+    batch: readonly EventRecord[],
+    nowMs: number,
+    atomic: boolean,
+  ): Promise<readonly RecordOutcome[]> {
+    const outcomes: RecordOutcome[] = [];
+    let maxEvents = batch.length;
+    while (outcomes.length < batch.length) {
+      const events = batch.slice(outcomes.length, outcomes.length + maxEvents);
+      let stored: readonly StoredOutcome[];
+      try {
+        stored = await recordEvents({ events, nowMs, atomic }, outcomes.length > 0);
+      } catch (error) {
+        if (outcomes.length === 0) throw error;
+        const failed = { kind: "failed", error: asEvregError(error) } as const;
+        return batch.map((_, index) => outcomes[index] ?? failed);
+      }
+      const done = stored.filter((outcome) => outcome.kind !== "deferred");
+      // What is left is sent in portions of about what was not too much.
+      if (done.length < events.length) maxEvents = Math.max(1, 2 * done.length);
+      for (const outcome of done) {
+        outcomes.push(outcome);
+        if (outcome.kind === "recorded") supervisor.noteRecorded(outcome.rowid);
+      }
+    }
+    return outcomes;
+  }
+
+  async function finish(
+    result: AttemptResult,
+    nowMs: number,
+    { disableAfterMs }: FinishOptions,
+  ): Promise<FinishOutcome> {
+    const call: FinishCall = finishCall(result, nowMs, disableAfterMs);
+    const payloads = call.text === undefined ? [] : [call.text];
+    const pending = { name: "finishAttempts", call, rows: 1, payloads };
+    for (let isAgain = false; ; isAgain = true) {
+      const { value } = await queue.append(pending, isAgain);
+      const outcome = outcomeOf(heard(value as Telling<Finished>));
+      if (outcome !== undefined) return outcome;
+    }
+  }
+
+  function storedEvent({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {
     if (payload === null) damaged.note(event.rowid);
     return { ...event, payload: payload === null ? undefined : bytesAt(bytes, payload) };
   }
@@ -114,22 +178,18 @@ export function createLibsqlStore(
     },
     events: {
       async record(batch, nowMs, options) {
-        if (batch.length === 0) return [];
-        const { outcome } = await add(
-          recordWrite(batch, nowMs, options?.atomic === true, fanOut.rowsOf(batch)),
-        );
-        const outcomes = valueOf(outcome) as MergedResult<"recordEvents">;
-        fanOut.note(batch, outcomes);
-        for (const one of outcomes) if (one.kind === "recorded") keeper.noteRecorded(one.rowid);
-        return outcomes;
+        for (const { idempotencyKey } of batch) {
+          if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
+        }
+        return record(batch, nowMs, options?.atomic === true);
       },
       async list(query) {
         const { value, bytes } = await read("listEvents", query);
-        return { events: value.events.map((event) => stored(event, bytes)), total: value.total };
+        return { events: value.events.map((event) => storedEvent(event, bytes)), total: value.total };
       },
       async find(id) {
         const { value, bytes } = await read("findEvent", id);
-        return value === undefined ? undefined : stored(value, bytes);
+        return value === undefined ? undefined : storedEvent(value, bytes);
       },
       findExpired: (query) => ask("findExpired", query),
       remove: async (eventIds) => (await writeRows(REMOVED_ROWS, "removeEvents", eventIds)).value,
@@ -141,18 +201,8 @@ export function createLibsqlStore(
         for (const eventId of value.damaged) damaged.note(eventId);
         return claimAnswer(value, bytes, secrets);
       },
-      async finish(results, nowMs, options) {
-        if (results.length === 0) {
-          return {
-            applied: [],
-            deferred: [],
-            ended: { delivered: 0, failed: 0, filtered: 0 },
-            deactivated: [],
-          };
-        }
-        const { outcome } = await add(finishWrite(results, nowMs, options));
-        return heard(valueOf(outcome) as MergedResult<"finishAttempts">);
-      },
+      finish: (results, nowMs, options = {}) =>
+        Promise.all(results.map((result) => finish(result, nowMs, options))),
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
       list: (query) => ask("listDeliveries", query),
       find: (id) => ask("findDelivery", id),
@@ -185,39 +235,8 @@ export function createLibsqlStore(
       damagedEvents: () => damaged.events,
       unreadableSubscriptions: () => damaged.subscriptions,
       commits: () => commits,
-      health: () => keeper.condition(),
+      health: () => supervisor.condition(),
     },
     close: () => (closing ??= letGo()),
   };
-}
-
-function valueOf(outcome: WireOutcome | undefined): unknown {
-  if (outcome === undefined) throw new Error("a question was not answered");
-  if ("error" in outcome) throw fromWireError(outcome.error);
-  return outcome.ok;
-}
-
-/**
- * How many deliveries an event of each action made the last time: what a publish will have to write is only known once
- * it is written, and this foretells it well enough to keep flights short. Subscriptions change seldom.
- */
-class FanOut {
-  readonly #deliveries = new Map<number, number>();
-
-  /** Rows these are likely to be: one an event, one a delivery. */
-  rowsOf(batch: readonly EventRecord[]): number {
-    return batch.reduce((sum, { actionId }) => sum + 1 + (this.#deliveries.get(actionId) ?? 0), 0);
-  }
-
-  note(batch: readonly EventRecord[], outcomes: readonly RecordOutcome[]): void {
-    let noted = -1;
-    for (const [index, { actionId }] of batch.entries()) {
-      const outcome = outcomes[index];
-      // Those of one call were made by the same subscriptions.
-      if (outcome?.kind !== "recorded" || actionId === noted) continue;
-      noted = actionId;
-      if (outcome.deliveries === 0) this.#deliveries.delete(actionId);
-      else this.#deliveries.set(actionId, outcome.deliveries);
-    }
-  }
 }

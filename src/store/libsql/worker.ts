@@ -9,17 +9,15 @@ import { loadEnds } from "./events/record.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { dataIdentity, moveNumbers, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
-import { board, fly, type Message, Reading } from "./group-commit.ts";
+import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { Connection } from "./thread/connection.ts";
 import { DisplacedFile } from "./thread/file-guard.ts";
 import {
   type FromWorker,
   type OpenReport,
-  packOutcomes,
   toWireError,
   type ToWorker,
-  unpackOps,
   type WireError,
   type WireFailure,
   type WireOutcome,
@@ -28,8 +26,8 @@ import {
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 import type { ThreadTask } from "./thread/worker-client.ts";
 
-// The thread that owns the data file. It does one thing at a time: a flight of all the writes that wait, then the
-// beginning of a read, then a turn of a long one that was begun before, and so on. Its end, however it comes, closes the
+// The thread that owns the data file. It does one thing at a time: a transaction of all the writes that wait, then the
+// start of a read, then a slice of a long one that was started before, and so on. Its end, however it comes, closes the
 // file and frees its lock; nothing less does (see Connection).
 // Or one that has a single thing to do with a file that nobody has open.
 
@@ -43,13 +41,13 @@ type ReadMessage = ToWorker & { readonly kind: "read" };
 /** Blocks of events that are counted in one transaction where a file lacks some. */
 const SEALED_AT_ONCE = 256;
 
-const flights: Message[] = [];
+const waitingWrites: Message[] = [];
 const reads: ReadMessage[] = [];
-/** Begun and not at their end. */
-const readings: Reading[] = [];
+/** Started and not done. */
+const readTasks: ReadTask[] = [];
 let isClosing = false;
 /** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
-let spoiled: WireFailure | undefined;
+let connectionFailure: WireFailure | undefined;
 
 if ("check" in task) port.postMessage(outcomeOf(() => examineFile(task)));
 else if ("settle" in task) port.postMessage(outcomeOf(() => settleFile(task)));
@@ -64,9 +62,9 @@ function start(): void {
       admitKeys(sql, setup.path, setup.encryption);
     };
     connection = Connection.open(setup.path, admit, setup.expected);
-    say({ kind: "ready", report: prepare(connection) });
+    post({ kind: "ready", report: prepare(connection) });
   } catch (error) {
-    say({ kind: "refused", refusal: refusalOf(error) });
+    post({ kind: "openFailed", failure: openFailureOf(error) });
     port?.close();
     return;
   }
@@ -118,7 +116,7 @@ function sealAll(connection: Connection, lastEvent: number): void {
 }
 
 function take(message: ToWorker): void {
-  if (message.kind === "flight") flights.push({ ...message, ops: unpackOps(message) });
+  if (message.kind === "write") waitingWrites.push(message);
   else if (message.kind === "read") reads.push(message);
   else isClosing = true;
 }
@@ -132,52 +130,48 @@ function takeAll(): void {
 }
 
 function serve(connection: Connection): void {
-  for (takeAll(); flights.length + reads.length + readings.length > 0; takeAll()) {
-    if (flights.length > 0) answerFlight(connection);
+  for (takeAll(); waitingWrites.length + reads.length + readTasks.length > 0; takeAll()) {
+    if (waitingWrites.length > 0) write(connection);
     const read = reads.shift();
-    if (read !== undefined) go(connection, new Reading(read));
-    const begun = readings.shift();
-    if (begun !== undefined) go(connection, begun);
+    if (read !== undefined) runRead(connection, new ReadTask(read));
+    const started = readTasks.shift();
+    if (started !== undefined) runRead(connection, started);
   }
   if (isClosing) close(connection);
 }
 
-function answerFlight(connection: Connection): void {
-  const { ops, bytes, parties } = board(flights);
-  const ids = parties.map(({ id }) => id);
-  if (spoiled !== undefined) return say({ kind: "aborted", ids, failure: spoiled });
+function write(connection: Connection): void {
+  const transaction = takeBatch(waitingWrites);
+  const { messages } = transaction;
+  const ids = messages.map(({ id }) => id);
+  if (connectionFailure !== undefined) return post({ kind: "rolledBack", ids, failure: connectionFailure });
   try {
     connection.lastCommitMs = undefined;
     const startedMs = performance.now();
-    const landed = fly(connection, ops, bytes);
-    const commit = commitReport(connection, ops.length, performance.now() - startedMs);
-    let place = 0;
-    const answers = parties.map(({ id, ops: own }) => {
-      const outcomes = landed.outcomes.slice(place, place + own.length);
-      place += own.length;
-      return { id, packed: packOutcomes(own, outcomes) };
-    });
-    say({ kind: "landed", flights: answers, ...commit, ...withBytes(landed.bytes) }, landed.bytes);
+    const { outcomes, bytes } = commitBatch(connection, transaction);
+    const commit = commitReport(connection, transaction, performance.now() - startedMs);
+    const batches = ids.map((id, index) => ({ id, outcomes: outcomes[index]! }));
+    post({ kind: "committed", batches, ...commit, ...withBytes(bytes) }, bytes);
   } catch (error) {
-    gatherIn(connection, error);
+    checkpointMovedFile(connection, error);
     const failure = failureOf(error);
-    if (failure.failure !== "full") spoiled = failure;
-    say({ kind: "aborted", ids, failure });
+    if (failure.failure !== "full") connectionFailure = failure;
+    post({ kind: "rolledBack", ids, failure });
   }
 }
 
-/** The ones that were begun take turns. */
-function go(connection: Connection, reading: Reading): void {
-  const { id } = reading;
+/** Those that take long do so in turns. */
+function runRead(connection: Connection, read: ReadTask): void {
+  const { id } = read;
   try {
     connection.mustBeInPlace();
-    const end = reading.go(connection.read);
-    if (end === undefined) return void readings.push(reading);
-    say({ kind: "answer", id, outcome: { ok: end.value }, ...withBytes(end.bytes) }, end.bytes);
+    const done = read.runSlice(connection.read);
+    if (done === undefined) return void readTasks.push(read);
+    post({ kind: "readDone", id, outcome: { ok: done.value }, ...withBytes(done.bytes) }, done.bytes);
   } catch (error) {
-    gatherIn(connection, error);
-    if (error instanceof EngineFailure) say({ kind: "unread", id, failure: failureOf(error) });
-    else say({ kind: "answer", id, outcome: { error: toWireError(error) } });
+    checkpointMovedFile(connection, error);
+    if (error instanceof EngineFailure) post({ kind: "readFailed", id, failure: failureOf(error) });
+    else post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }
 }
 
@@ -185,7 +179,7 @@ function go(connection: Connection, reading: Reading): void {
  * Makes a file that was moved away whole, and leaves no log behind: with another file in its place by now, the next start
  * would write this one's log into that.
  */
-function gatherIn(connection: Connection, error: unknown): void {
+function checkpointMovedFile(connection: Connection, error: unknown): void {
   if (error instanceof DisplacedFile) checkpointIfPossible(connection);
 }
 
@@ -204,15 +198,16 @@ function checkpointIfPossible(connection: Connection): void {
   }
 }
 
-function say(message: FromWorker, bytes?: ArrayBuffer): void {
+function post(message: FromWorker, bytes?: ArrayBuffer): void {
   port?.postMessage(message, bytes === undefined ? [] : [bytes]);
 }
 
 function commitReport(
   { lastCommitMs: commitMs, checkpointFailure }: Connection,
-  writes: number,
+  { messages }: ReturnType<typeof takeBatch>,
   tookMs: number,
 ): { commit?: CommitReport } {
+  const writes = messages.reduce((sum, message) => sum + message.writes, 0);
   return commitMs === undefined ? {} : { commit: { writes, tookMs, commitMs, checkpointFailure } };
 }
 
@@ -234,6 +229,6 @@ function outcomeOf(work: () => unknown): WireOutcome {
   }
 }
 
-function refusalOf(error: unknown): WireFailure | WireError {
+function openFailureOf(error: unknown): WireFailure | WireError {
   return error instanceof EngineFailure ? failureOf(error) : toWireError(error);
 }

@@ -124,8 +124,8 @@ export class Fixture {
   }
 
   async finish(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): Promise<boolean> {
-    const { applied } = await this.store.queue.finish([resultOf(claim, next, given)], NOW + 61_000);
-    return applied[0] === true;
+    const [outcome] = await this.store.queue.finish([resultOf(claim, next, given)], NOW + 61_000);
+    return outcome?.kind === "stored";
   }
 
   async rowids(query: Partial<EventSelection> = {}): Promise<number[]> {

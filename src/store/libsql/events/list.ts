@@ -1,6 +1,6 @@
 import type { EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import type { BytesOut } from "../thread/protocol.ts";
+import type { ByteWriter } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import {
@@ -29,7 +29,7 @@ const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
     ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
 
-export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | undefined {
+export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | undefined {
   if (!isRowid(id)) return undefined;
   const row = sql.first<EventRow>(
     `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
@@ -46,7 +46,7 @@ export function findEvent(sql: Sql, id: number, out: BytesOut): WireEvent | unde
 export function* listEvents(
   sql: Sql,
   query: EventSelection,
-  out: BytesOut,
+  out: ByteWriter,
   shape: BlockShape = BLOCKS,
 ): Steps<{ events: readonly WireEvent[]; total: number }> {
   const wanted = selectActions(sql, query);
@@ -89,7 +89,7 @@ function selectActions(sql: Sql, { action, applications }: EventSelection): Want
 }
 
 /** An event that is gone by now is left out. */
-function* eventsOf(sql: Sql, rows: readonly EventRow[], out: BytesOut): Steps<readonly WireEvent[]> {
+function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<readonly WireEvent[]> {
   const spans = yield* readPayloads(sql, rows, out);
   return rows.flatMap((row) => {
     const payload = spans.get(row.eventId);

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
-import type { BytesOut, Span } from "../thread/protocol.ts";
+import type { ByteWriter, ByteRange } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
@@ -11,7 +11,7 @@ export interface PayloadAsked {
 }
 
 /** Where a payload lies; `null` where it is not the one that was accepted: it is neither shown nor sent. */
-export type PayloadSpan = Span | null;
+export type PayloadSpan = ByteRange | null;
 
 /** How many bytes `readPayloads` finds for the event `e`, whatever type damage gave its payload. */
 export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
@@ -31,7 +31,7 @@ const SLICE_BYTES = 4 * 1024 * 1024;
 export function* readPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
-  out: BytesOut,
+  out: ByteWriter,
   hasChecksums = true,
 ): Steps<ReadonlyMap<number, PayloadSpan>> {
   const spans = new Map<number, PayloadSpan>();
@@ -55,7 +55,7 @@ function isPossible({ payloadBytes }: PayloadAsked): boolean {
 export function addPayloads(
   sql: Sql,
   asked: readonly PayloadAsked[],
-  out: BytesOut,
+  out: ByteWriter,
   hasChecksums = true,
 ): ReadonlyMap<number, PayloadSpan> {
   return runSync(readPayloads(sql, asked, out, hasChecksums));
@@ -90,7 +90,7 @@ const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND
 function readSlice(
   sql: Sql,
   lengths: ReadonlyMap<number, number>,
-  out: BytesOut,
+  out: ByteWriter,
   spans: Map<number, PayloadSpan>,
   hasChecksums: boolean,
 ): void {

@@ -1,35 +1,35 @@
-import type { RecordOutcome } from "../../events.ts";
-import { BytesOut, type RecordCall } from "../thread/protocol.ts";
+import { ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { sealPassed } from "./counts.ts";
 import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
-import { type Candidate, candidatesOf } from "./record-wire.ts";
+import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
 import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./timeline.ts";
 
-interface Accepted extends Candidate {
+interface Accepted extends Incoming {
   readonly rowid: number;
   readonly timestampedMs: number;
 }
 
 /**
- * Rows one call may write unless it is atomic. A delivery takes about 2.5 µs, so an event to 1,000 subscriptions some
- * 3 ms, and a batch of 1,000 such events would hold up all other work for seconds.
+ * Rows that one transaction may write for calls that are not atomic. A delivery takes about 2.5 µs, so an event to 1,000
+ * subscriptions some 3 ms, and 1,000 such events would hold up all other work for seconds.
  */
 export const CALL_ROWS = 4_000;
 
 /**
  * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on
  * here, then written set-wise. Nothing is written before everything is decided.
- * @param bytes of the flight, in which the payloads lie
+ * @param bytes of the transaction, in which the payloads lie
  */
 export function recordEvents(
   sql: Sql,
-  calls: readonly RecordCall[],
+  batches: readonly EventBatch[],
   bytes: Uint8Array,
-): readonly (readonly RecordOutcome[])[] {
-  const batches = candidatesOf(calls);
-  const all = batches.flat();
-  const actions = loadActionStates(sql, all);
+): readonly (readonly StoredOutcome[])[] {
+  const actions = loadActionStates(
+    sql,
+    batches.flatMap(({ events }) => events),
+  );
   const stored = loadKeyUses(sql, batches, bytes);
   const ends = loadEnds(sql);
 
@@ -39,7 +39,7 @@ export function recordEvents(
   let next = { event: ends.event + 1, delivery: ends.delivery + 1 };
   let { lastMs } = ends;
 
-  const decide = (candidate: Candidate): RecordOutcome => {
+  const decide = (candidate: Incoming): StoredOutcome => {
     const { key, nowMs } = candidate;
     const used = key === null ? undefined : (stored.get(key) ?? keysHere.get(key));
     if (used !== undefined) {
@@ -62,16 +62,25 @@ export function recordEvents(
     return { kind: "recorded", rowid: event.rowid, timestampedMs: lastMs, deliveries: action.subscribers };
   };
 
-  const outcomes = batches.map((batch, index) => {
+  let rows = 0;
+  /** Decides on as many as are to go into one transaction, and on one at least. */
+  const decideOrDefer = (candidate: Incoming): StoredOutcome => {
+    if (rows >= CALL_ROWS) return { kind: "deferred" };
+    const outcome = decide(candidate);
+    rows += outcome.kind === "recorded" ? 1 + outcome.deliveries : 0;
+    return outcome;
+  };
+
+  const outcomes = batches.map(({ atomic, events }) => {
+    if (!atomic) return events.map(decideOrDefer);
     const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
-    if (calls[index]?.atomic !== true) return decideSome(batch, decide);
-    const decided = batch.map(decide);
+    const decided = events.map(decide);
     if (decided.every(isKept)) return decided;
     for (const { key } of accepted.slice(before.accepted)) if (key !== null) keysHere.delete(key);
     accepted.length = before.accepted;
     steps.length = before.steps;
     ({ next, lastMs } = before);
-    return decided.map((outcome): RecordOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
+    return decided.map((outcome): StoredOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
   });
 
   insertSteps(sql, steps);
@@ -79,20 +88,6 @@ export function recordEvents(
   insertDeliveries(sql, accepted, actions);
   sealPassed(sql, ends.event, next.event - 1);
   return outcomes;
-}
-
-/** Decides on as many as are to go into one transaction, and at least on one. */
-function decideSome(
-  batch: readonly Candidate[],
-  decide: (candidate: Candidate) => RecordOutcome,
-): readonly RecordOutcome[] {
-  let rows = 0;
-  return batch.map((candidate) => {
-    if (rows >= CALL_ROWS) return { kind: "deferred" };
-    const outcome = decide(candidate);
-    rows += outcome.kind === "recorded" ? 1 + outcome.deliveries : 0;
-    return outcome;
-  });
 }
 
 function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
@@ -136,17 +131,17 @@ function insertDeliveries(
   );
 }
 
-function isSame(used: KeyUse | Accepted, candidate: Candidate, bytes: Uint8Array): boolean {
-  if ("sameAs" in used) return used.sameAs.has(candidate.place);
+function isSame(used: KeyUse | Accepted, candidate: Incoming, bytes: Uint8Array): boolean {
+  if ("sameAs" in used) return used.sameAs.has(candidate);
   const same = Buffer.compare(payload(used, bytes), payload(candidate, bytes)) === 0;
   return used.actionId === candidate.actionId && same;
 }
 
-function payload({ offset, length }: Candidate, bytes: Uint8Array): Uint8Array {
+function payload({ offset, length }: Incoming, bytes: Uint8Array): Uint8Array {
   return bytes.subarray(offset, offset + length);
 }
 
-function isKept(outcome: RecordOutcome): boolean {
+function isKept(outcome: StoredOutcome): boolean {
   return outcome.kind === "recorded" || outcome.kind === "replayed";
 }
 
@@ -162,8 +157,8 @@ interface KeyUse {
   readonly rowid: number;
   readonly timestampedMs: number;
   readonly revision: number;
-  /** Places of the candidates with this key that have the same action and payload. */
-  readonly sameAs: ReadonlySet<number>;
+  /** The candidates with this key that have the same action and payload. */
+  readonly sameAs: ReadonlySet<Incoming>;
 }
 
 interface Ends {
@@ -192,7 +187,7 @@ export function loadEnds(sql: Sql): Ends {
 }
 
 /** The state of each action the candidates name; none for one that does not exist. Asked one by one: most name the same. */
-function loadActionStates(sql: Sql, candidates: readonly Candidate[]): ReadonlyMap<number, ActionState> {
+function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMap<number, ActionState> {
   const states = new Map<number, ActionState>();
   const asked = new Set<number>();
   for (const { actionId } of candidates) {
@@ -216,7 +211,7 @@ const KEYS_WORTH_A_LOOK = 16;
  * Whether no key of a batch can be in the file, as there is none between its first and its last. Those of a bulk rise with
  * its lines, so that this one look stands for five hundred, which were a sixth of what recording them took.
  */
-function isAllNew(sql: Sql, batch: readonly Candidate[]): boolean {
+function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
   if (batch.length < KEYS_WORTH_A_LOOK) return false;
   let first: string | undefined;
   let last: string | undefined;
@@ -244,8 +239,8 @@ interface StoredUse {
   readonly checksum: number | null;
   /** Of the payload. */
   readonly bytes: number;
-  /** Of the candidate that used the key now. */
-  readonly place: number;
+  /** Which candidate uses the key now. */
+  readonly position: number;
   readonly same: number;
 }
 
@@ -255,32 +250,38 @@ interface StoredUse {
  */
 function loadKeyUses(
   sql: Sql,
-  batches: readonly (readonly Candidate[])[],
+  batches: readonly EventBatch[],
   bytes: Uint8Array,
 ): ReadonlyMap<string, KeyUse> {
-  const asked = batches
-    .flatMap((batch) => (isAllNew(sql, batch) ? [] : batch))
-    .flatMap(({ key, place, actionId, offset, length }) =>
-      // substr counts from 1.
-      key === null ? [] : [[key, place, actionId, offset + 1, length]],
-    );
-  if (asked.length === 0) return new Map();
+  const candidates = batches
+    .flatMap(({ events }) => (isAllNew(sql, events) ? [] : events))
+    .filter(({ key }) => key !== null);
+  if (candidates.length === 0) return new Map();
   const rows = sql.rows<StoredUse>(
     `SELECT e.idempotency_key AS key, e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
-        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS place,
+        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS position,
         e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
         e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
       FROM json_each(?1) AS c CROSS JOIN event AS e
       WHERE e.idempotency_key = c.value ->> 0`,
-    JSON.stringify(asked),
+    JSON.stringify(
+      // substr counts from 1.
+      candidates.map(({ key, actionId, offset, length }, position) => [
+        key,
+        position,
+        actionId,
+        offset + 1,
+        length,
+      ]),
+    ),
     bytes,
   );
-  const uses = new Map<string, KeyUse & { readonly sameAs: Set<number> }>();
-  const candidates = batches.flat();
+  const uses = new Map<string, KeyUse & { readonly sameAs: Set<Incoming> }>();
   for (const row of rows) {
-    const { key, id, timestamped_ms: timestampedMs, revision, place, same } = row;
-    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<number>() };
-    if (same === 1 || wasSame(sql, row, candidates[place]!, bytes)) use.sameAs.add(place);
+    const { key, id, timestamped_ms: timestampedMs, revision, same } = row;
+    const candidate = candidates[row.position]!;
+    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<Incoming>() };
+    if (same === 1 || wasSame(sql, row, candidate, bytes)) use.sameAs.add(candidate);
     uses.set(key, use);
   }
   return uses;
@@ -290,7 +291,7 @@ function loadKeyUses(
 function wasSame(
   sql: Sql,
   { id, action_id, checksum, bytes: payloadBytes }: StoredUse,
-  { actionId, offset, length }: Candidate,
+  { actionId, offset, length }: Incoming,
   bytes: Uint8Array,
 ): boolean {
   if (
@@ -299,5 +300,5 @@ function wasSame(
   ) {
     return false;
   }
-  return addPayloads(sql, [{ eventId: id, payloadBytes }], new BytesOut()).get(id) === null;
+  return addPayloads(sql, [{ eventId: id, payloadBytes }], new ByteWriter()).get(id) === null;
 }

@@ -3,9 +3,9 @@ import type { Replay } from "../../../domain/replay.ts";
 import type { ServiceEventName, ServiceEventPayloads, ToldDelivery } from "../../../domain/service-events.ts";
 import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import type { RecordCall } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { CALL_ROWS, recordEvents } from "./record.ts";
+import type { EventBatch } from "./record-wire.ts";
 
 // What the service tells about itself is recorded in the transaction of what it tells of, while somebody has an active
 // subscription to it; otherwise it costs one look. Nothing is told about events of the service itself: a handler of
@@ -210,18 +210,18 @@ function awaited(sql: Sql, name: ServiceEventName): AwaitedAction | undefined {
   return action === undefined || action.subscribers === 0 ? undefined : action;
 }
 
-/** As published events are. Each is a call of its own, as such a one is never deferred. */
+/** As published events are. Each is an atomic call of its own, as such a one is never deferred. */
 function recordOwn(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
   if (events.length === 0) return undefined;
   const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
   let offset = 0;
-  const calls = events.map(({ action, nowMs }, index): RecordCall => {
+  const batches = events.map(({ action, nowMs }, index): EventBatch => {
     const length = payloads[index]!.byteLength;
-    const call = { nowMs, atomic: false, rows: [action.id, action.revision, offset, length] };
+    const event = { actionId: action.id, revision: action.revision, offset, length, key: null, nowMs };
     offset += length;
-    return call;
+    return { atomic: true, events: [event] };
   });
-  const outcomes = recordEvents(sql, calls, Buffer.concat(payloads)).flat();
+  const outcomes = recordEvents(sql, batches, Buffer.concat(payloads)).flat();
   const deliveries = outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.deliveries : 0));
   return { events: events.length, deliveries: deliveries.reduce((sum, one) => sum + one, 0) };
 }

@@ -7,8 +7,8 @@ import type { Backup } from "../../../domain/operations.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
-import { fromWireError } from "../thread/protocol.ts";
-import type { Keeper } from "../thread/supervisor.ts";
+import { fromWireError, singleCall } from "../thread/protocol.ts";
+import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { freeBytesOf, liveCopy, type LogAsk, namelessFile, openBeside } from "./live-copy.ts";
 
 /** Small enough that hashing one holds up no request. */
@@ -26,17 +26,17 @@ interface Current {
 export class Backups {
   readonly #path: string;
   readonly #file: FileId;
-  readonly #keeper: Keeper;
+  readonly #supervisor: WorkerSupervisor;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
   #current: Current | undefined;
 
   /** @param path of the data file, which the store has open as `file` */
-  constructor(path: string, file: FileId, keeper: Keeper, clock: Clock) {
+  constructor(path: string, file: FileId, supervisor: WorkerSupervisor, clock: Clock) {
     this.#path = path;
     this.#file = file;
-    this.#keeper = keeper;
+    this.#supervisor = supervisor;
     this.#clock = clock;
   }
 
@@ -93,8 +93,7 @@ export class Backups {
 
   /** So that a restore knows how old it is; see `number-gap.ts`. Without, it takes it for older. */
   async #noteTime(): Promise<void> {
-    const ops = [{ name: "noteBackup" as const, args: [this.#clock.now()] }];
-    await this.#keeper.fly({ ops, rows: 1 }).catch(() => undefined);
+    await this.#supervisor.write(singleCall("noteBackup", this.#clock.now())).catch(() => undefined);
   }
 
   async #fill(target: FileHandle, signal: AbortSignal | undefined): Promise<number> {
@@ -120,8 +119,7 @@ export class Backups {
 
   // oxlint-disable-next-line no-unnecessary-type-parameters -- what each answers is named where it is asked
   async #ask<T>(name: string, ...args: readonly unknown[]): Promise<T> {
-    const [outcome] = (await this.#keeper.read(name, args)).outcomes;
-    if (outcome === undefined) throw new Error("a question was not answered");
+    const { outcome } = await this.#supervisor.read(name, args);
     if ("error" in outcome) throw fromWireError(outcome.error);
     return outcome.ok as T;
   }

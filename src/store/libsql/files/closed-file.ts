@@ -5,7 +5,13 @@ import { addPayloads, PAYLOAD_BYTES, type PayloadAsked, slices } from "../events
 import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { Connection, openDatabase } from "../thread/connection.ts";
-import { bytesAt, BytesOut, type FileCheck, type FileSettling, type Sequences } from "../thread/protocol.ts";
+import {
+  bytesAt,
+  ByteWriter,
+  type FileCheck,
+  type FileSettling,
+  type Sequences,
+} from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, KEPT_NESTING, type Sql, Statements } from "../thread/sql.ts";
 import { unusable } from "./data-folder.ts";
 import { loadSequences } from "./id-reservation.ts";
@@ -181,7 +187,7 @@ function* payloadsOf(
       after,
     );
     for (const part of slices(next)) {
-      const out = new BytesOut();
+      const out = new ByteWriter();
       const asked = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
       const spans = addPayloads(sql, asked, out, form >= CHECKSUMS_SINCE);
       const bytes = out.pack();

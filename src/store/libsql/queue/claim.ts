@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Share, TierLimit } from "../../queue.ts";
-import type { BytesOut } from "../thread/protocol.ts";
+import type { ByteWriter } from "../thread/protocol.ts";
 import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Contender, pickDue, type Picked } from "./fair-share.ts";
@@ -22,7 +22,7 @@ const BUSY_LOOK_MS = 250;
  * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
  * not a single delivery. An ordered one gets nothing while any of its deliveries is leased, then its first in their order.
  */
-export function claimDue(sql: Sql, call: ClaimCall, out: BytesOut): ClaimLanding {
+export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimLanding {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
   const { contenders, lookAgainMs } = loadContenders(sql, call);
   const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));

@@ -1,7 +1,5 @@
 import type { ServiceEventName } from "../../../domain/service-events.ts";
 import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/service-events.ts";
-import type { FinishAnswer } from "../../queue.ts";
-import type { FinishCall } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import {
@@ -13,28 +11,24 @@ import {
   type OrderedPlace,
   tell,
 } from "./subscription-state.ts";
-import { errorOf, type ResultRow } from "./wire.ts";
+import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow, type ResultRow } from "./wire.ts";
 
 /**
- * Records the attempts of many calls and moves their deliveries on, set-wise. A result counts while its claim is still
- * the delivery's, and once; what would tell of too much at once is left to another call. That a subscription was paused
- * or deleted meanwhile needs no care here: what is due again is then held or cancelled by that.
+ * Records attempts and moves their deliveries on, set-wise. A result counts while its claim is still the delivery's, and
+ * once. That a subscription was paused or deleted meanwhile needs no care here: what is due again is then held or
+ * cancelled by that.
  */
 export function finishAttempts(
   sql: Sql,
-  calls: readonly FinishCall[],
+  results: readonly FinishedRow[],
   bytes: Uint8Array,
-): readonly Telling<FinishAnswer>[] {
-  const batches = calls.map(({ results, nowMs, base = 0, disableAfterMs }) => ({
-    rows: JSON.parse(results) as ResultRow[],
-    nowMs,
-    base,
-    disableAfterMs,
-    told: nothingTold(),
-  }));
-  const all = batches.flatMap(({ rows }) => rows);
-  const open = loadLeased(sql, all);
-  const elsewhere = loadMoved(sql, all, open);
+): readonly Telling<Finished>[] {
+  const rows = results.map(({ row }) => row);
+  // Those that come together are some milliseconds apart.
+  const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
+  const open = loadLeased(sql, rows);
+  const elsewhere = loadMoved(sql, rows, open);
+  const places = loadPlaces(sql, rows);
   const changes: FinishChanges = {
     ended: [],
     delivered: [],
@@ -46,52 +40,39 @@ export function finishAttempts(
     connected: [],
     long: [],
   };
-  const places = loadPlaces(sql, all);
+  const told = nothingTold();
   const limit = new TellingLimit(sql);
-  const answers = batches.map(({ rows, nowMs, base, told }) => {
-    const delivered: number[] = [];
-    const filtered: number[] = [];
-    const deferred: number[] = [];
-    const failedBefore = changes.failed.length;
-    changes.delivered.push({ ids: delivered, nowMs });
-    changes.filtered.push({ ids: filtered, nowMs });
-    const applied = rows.map((row, index) => {
-      const leased = open.get(row[0]);
-      if (leased?.claim_id !== row[1]) return false;
-      const left = elsewhere.get(leased.id);
-      const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
-      const hasLeft = left !== undefined;
-      if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) {
-        deferred.push(index);
-        return false;
-      }
-      open.delete(leased.id);
-      const { kind } = row[8];
-      if (kind === "delivered") delivered.push(leased.id);
-      else if (kind === "filtered") filtered.push(leased.id);
-      note(changes, leased, row, { nowMs, base, move });
-      tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
-      return true;
-    });
-    const failed = changes.failed.length - failedBefore;
-    return { applied, deferred, ended: { delivered: delivered.length, failed, filtered: filtered.length } };
+  /** The last result of each subscription. */
+  const lastOf = new Map<number, number>();
+  const states = results.map(({ row, offset }, index) => {
+    const leased = open.get(row[0]);
+    if (leased?.claim_id !== row[1]) return FENCED;
+    const left = elsewhere.get(leased.id);
+    const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
+    const hasLeft = left !== undefined;
+    if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) return DEFERRED;
+    open.delete(leased.id);
+    note(changes, leased, row, { nowMs, offset, move });
+    tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
+    lastOf.set(leased.subscription_id, index);
+    const { kind } = row[7];
+    return kind === "delivered" ? DELIVERED : kind === "filtered" ? FILTERED : (move?.state ?? WAITING);
   });
-  writeChanges(sql, changes, bytes);
-  const standingLimit = new TellingLimit(sql);
-  const standing = batches.map(({ told, nowMs, disableAfterMs }) => ({
-    nowMs,
-    deactivated: noteStanding(sql, told, { nowMs, disableAfterMs, limit: standingLimit }),
-  }));
+  writeChanges(sql, changes, nowMs, bytes);
+  const { disableAfterMs } = results[0] ?? {};
+  const deactivated = noteStanding(sql, told, { nowMs, disableAfterMs, limit: new TellingLimit(sql) });
   const { failed, blocked } = changes;
-  const told = tellTurns(sql, { failed, blocked, standing });
-  return standing.map(({ deactivated }, index) => ({
-    answer: { ...answers[index]!, deactivated },
-    told: index === 0 ? told : undefined,
-  }));
+  const counts = tellTurns(sql, { failed, blocked, standing: [{ nowMs, deactivated }] });
+  const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
+  return states.map((state, index) => {
+    const own = byIndex.get(index);
+    const answer = own === undefined ? { state } : { state, deactivated: own };
+    return { answer, told: index === 0 ? counts : undefined };
+  });
 }
 
 /** The service events that applying it would make, as far as that is known before. */
-function namesTold({ 8: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
+function namesTold({ 7: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
   if (move.state === FAILED) names.push("evreg.delivery.failed");
   if (move.beginsToBlock) names.push("evreg.subscription.blocked");
@@ -107,7 +88,7 @@ function loadMoved(
   rows: readonly ResultRow[],
   open: ReadonlyMap<number, Leased>,
 ): ReadonlyMap<number, Moved> {
-  const gone = rows.flatMap(([id, claimId, , , , , , , next]) => {
+  const gone = rows.flatMap(([id, claimId, , , , , , next]) => {
     const leased = open.get(id);
     if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
     return [[id, leased.subscription_id, next.handler]];
@@ -152,7 +133,9 @@ interface Moved {
 }
 
 const WAITING = 0;
+const DELIVERED = 2;
 const FAILED = 3;
+const FILTERED = 4;
 
 /** Where a delivery goes that was not delivered. */
 interface Move {
@@ -179,7 +162,7 @@ type Outcome = "delivered" | "failed" | "returned";
 
 /** `undefined` for one that was delivered, filtered or never begun. */
 function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
-  const { kind } = row[8];
+  const { kind } = row[7];
   if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
   if (at.place !== undefined) return movedInOrder(leased, row, { ...at, place: at.place });
   return { ...moved(leased, row, at), sequence: null, isKept: false, beginsToBlock: false };
@@ -187,7 +170,7 @@ function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
 
 function moved(
   { failures, last_error }: Leased,
-  [, , , , statusCode, errorCode, , , next]: ResultRow,
+  [, , , , statusCode, errorCode, , next]: ResultRow,
   { nowMs, left }: At,
 ): Omit<Move, "sequence" | "isKept" | "beginsToBlock"> {
   if (next.kind === "returned") return { state: WAITING, failures, dueMs: nowMs, lastError: last_error };
@@ -199,7 +182,7 @@ function moved(
 
 function movedInOrder(
   { failures, last_error }: Leased,
-  [, , , , statusCode, errorCode, , , next]: ResultRow,
+  [, , , , statusCode, errorCode, , next]: ResultRow,
   { left, place }: At & { readonly place: OrderedPlace },
 ): Move {
   const waiting = { state: WAITING, dueMs: place.due_ms, sequence: place.event_id } as const;
@@ -213,17 +196,18 @@ function movedInOrder(
     : { ...failed, state: FAILED, dueMs: null, sequence: null, beginsToBlock: false };
 }
 
-/** @param at `base`: where the call's bytes begin; `move`: as `moveOf` has it */
+/** @param at `offset`: where its text lies; `move`: as `moveOf` has it */
 function note(
   changes: FinishChanges,
   leased: Leased,
   row: ResultRow,
-  { nowMs, base, move }: { nowMs: number; base: number; move: Move | undefined },
+  { nowMs, offset, move }: { nowMs: number; offset: number; move: Move | undefined },
 ): void {
-  const [id, , startedAtMs, durationMs, statusCode, errorCode, responseOffset, responseBytes, next, more] =
-    row;
+  const [id, , startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more] = row;
   changes.ended.push(id);
+  if (next.kind === "filtered") changes.filtered.push(id);
   if (next.kind === "unsent" || next.kind === "filtered") return;
+  if (next.kind === "delivered") changes.delivered.push(id);
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (move !== undefined) {
     const { state, failures, dueMs, sequence, lastError } = move;
@@ -241,8 +225,8 @@ function note(
     statusCode,
     errorCode ?? (outcome === "returned" ? "interrupted" : null),
     // substr counts from 1.
-    responseOffset === null ? null : base + responseOffset + 1,
-    responseBytes,
+    textBytes === null ? null : offset + 1,
+    textBytes ?? 0,
   ];
   if (isPastLimit(leased.attempt)) changes.long.push(id);
   if (more?.connection === undefined) {
@@ -257,18 +241,12 @@ function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-/** Rowids of the deliveries of one call that came to the same end. */
-interface EndedAt {
-  readonly ids: number[];
-  readonly nowMs: number;
-}
-
 /** What is to be written for the results of finished attempts that count. */
 interface FinishChanges {
   /** Rowids of deliveries that are not leased any more. */
   readonly ended: number[];
-  readonly delivered: EndedAt[];
-  readonly filtered: EndedAt[];
+  readonly delivered: number[];
+  readonly filtered: number[];
   readonly others: unknown[];
   /** Those of the others that failed for good. */
   readonly failed: Turned[];
@@ -281,28 +259,26 @@ interface FinishChanges {
   readonly long: number[];
 }
 
-function writeChanges(sql: Sql, changes: FinishChanges, bytes: Uint8Array): void {
+function writeChanges(sql: Sql, changes: FinishChanges, nowMs: number, bytes: Uint8Array): void {
   const { ended, delivered, filtered, others, attempts, connected, long } = changes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
   if (connected.length > 0) insertConnected(sql, connected, bytes);
-  endAll(sql, delivered, "state = 2, attempt = attempt + 1, last_error = NULL");
-  endAll(sql, filtered, "state = 4");
+  endAll(sql, delivered, nowMs, "state = 2, attempt = attempt + 1, last_error = NULL");
+  endAll(sql, filtered, nowMs, "state = 4");
   if (others.length > 0) moveOthers(sql, others);
   if (long.length > 0) dropMiddleAttempts(sql, long);
 }
 
-function endAll(sql: Sql, calls: readonly EndedAt[], as: string): void {
-  for (const { ids, nowMs } of calls) {
-    if (ids.length === 0) continue;
-    sql.run(
-      `UPDATE delivery SET ${as}, due_ms = NULL, finished_ms = ?2
-        WHERE rowid IN (SELECT value FROM json_each(?1))`,
-      JSON.stringify(ids),
-      nowMs,
-    );
-  }
+function endAll(sql: Sql, ids: readonly number[], nowMs: number, as: string): void {
+  if (ids.length === 0) return;
+  sql.run(
+    `UPDATE delivery SET ${as}, due_ms = NULL, finished_ms = ?2
+      WHERE rowid IN (SELECT value FROM json_each(?1))`,
+    JSON.stringify(ids),
+    nowMs,
+  );
 }
 
 function moveOthers(sql: Sql, others: readonly unknown[]): void {

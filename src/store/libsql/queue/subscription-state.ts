@@ -59,7 +59,7 @@ export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhaus
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
 export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
-  const ids = rows.flatMap(([id, , , , , , , , next]) =>
+  const ids = rows.flatMap(([id, , , , , , , next]) =>
     next.kind === "delivered" || next.kind === "filtered" || next.kind === "unsent" ? [] : [id],
   );
   if (ids.length === 0) return new Map();
@@ -78,7 +78,7 @@ export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<nu
 export function keepsPlace(
   { max_retries, on_exhausted }: OrderedPlace,
   failures: number,
-  { next, hasLeft }: { next: ResultRow[8]; hasLeft: boolean },
+  { next, hasLeft }: { next: ResultRow[7]; hasLeft: boolean },
 ): boolean {
   // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
   if (on_exhausted === "block") return true;
@@ -182,7 +182,7 @@ export function tell(
   row: ResultRow,
   { hasLeft, isKept }: { hasLeft: boolean; isKept: boolean },
 ): void {
-  const [, , , , statusCode, errorCode, , , next, more] = row;
+  const [, , , , statusCode, errorCode, , next, more] = row;
   if (next.kind === "delivered") {
     told.succeeded.add(subscriptionId);
     // Looked at first, as nearly always there is none.

@@ -8,13 +8,14 @@ import type {
   ClaimedEvent,
   ClaimedSubscription,
   ClaimRequest,
-  FinishOptions,
+  Deactivated,
+  FinishOutcome,
   NextStep,
 } from "../../queue.ts";
 import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
-import { bytesAt, type FinishCall } from "../thread/protocol.ts";
+import type { Telling } from "../events/service-events.ts";
+import { bytesAt } from "../thread/protocol.ts";
 import { parseKept } from "../thread/sql.ts";
-import type { QueuedWrite } from "../thread/write-queue.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall {
@@ -153,7 +154,32 @@ export function claimAnswer(
   return { claims, nextDueAtMs, limitedTiers };
 }
 
-/** The answer's text, or why the address was refused, if there is one, lies in the flight's bytes, so whatever it holds is kept. */
+/** One result to be stored, as the main thread has it. */
+export interface FinishCall {
+  readonly result: AttemptResult;
+  /** The answer's text, or why the address was refused, if there is either. */
+  readonly text: Uint8Array | undefined;
+  readonly nowMs: number;
+  readonly disableAfterMs: number | undefined;
+}
+
+/** One result, as the store's thread has it. */
+export interface FinishedRow {
+  readonly row: ResultRow;
+  readonly nowMs: number;
+  readonly disableAfterMs: number | undefined;
+  /** Where its text lies in the transaction's bytes, so that whatever it holds is stored as it is. */
+  readonly offset: number;
+}
+
+interface ResultColumns {
+  /** The latest of its results. */
+  readonly nowMs: number;
+  readonly disableAfterMs: number | undefined;
+  /** `ResultRow`s as JSON, which is cheaper to carry than as many objects. */
+  readonly rows: string;
+}
+
 export type ResultRow = readonly [
   deliveryId: number,
   claimId: number,
@@ -161,8 +187,8 @@ export type ResultRow = readonly [
   durationMs: number,
   statusCode: number | null,
   errorCode: AttemptErrorCode | null,
-  responseOffset: number | null,
-  responseBytes: number,
+  /** `null` where there is no text. */
+  textBytes: number | null,
   next: NextStep,
   /** Few have any of it. */
   more?: {
@@ -179,49 +205,89 @@ export function errorOf(statusCode: ResultRow[4], errorCode: ResultRow[5]): stri
 
 const encoder = new TextEncoder();
 
-export function finishWrite(
-  results: readonly AttemptResult[],
+export function finishCall(
+  result: AttemptResult,
   nowMs: number,
-  { disableAfterMs }: FinishOptions = {},
-): QueuedWrite {
+  disableAfterMs: number | undefined,
+): FinishCall {
+  const { response, refusal = response } = result;
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
-  const responses = results.map(({ response, refusal = response }) =>
-    refusal === undefined ? undefined : encoder.encode(refusal),
+  const text = refusal === undefined ? undefined : encoder.encode(refusal);
+  return { result, text, nowMs, disableAfterMs };
+}
+
+export function packResults(calls: readonly FinishCall[]): ResultColumns {
+  const rows = calls.map(({ result, text }): ResultRow => {
+    const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
+    const { connection, slow, wait } = result;
+    const row = [
+      deliveryId,
+      claimId,
+      startedAtMs,
+      durationMs,
+      statusCode ?? null,
+      errorCode ?? null,
+      text?.byteLength ?? null,
+      next,
+    ] as const;
+    const isBare = connection === undefined && slow === undefined && wait === undefined;
+    return isBare ? row : [...row, { connection, slow, wait }];
+  });
+  const nowMs = calls.reduce((latest, call) => Math.max(latest, call.nowMs), -Infinity);
+  return { nowMs, disableAfterMs: calls[0]?.disableAfterMs, rows: JSON.stringify(rows) };
+}
+
+/** @param start where their texts, one behind the other, start in the transaction's bytes */
+export function unpackResults(
+  { nowMs, disableAfterMs, rows }: ResultColumns,
+  start: number,
+): readonly FinishedRow[] {
+  let offset = start;
+  return (JSON.parse(rows) as ResultRow[]).map((row) => {
+    const finished = { row, nowMs, disableAfterMs, offset };
+    offset += row[6] ?? 0;
+    return finished;
+  });
+}
+
+/** What came of one result, see `finish.ts`. */
+export interface Finished {
+  /** The state its delivery is in now, or why it was not stored: `FENCED` or `DEFERRED`. */
+  readonly state: number;
+  /** Its subscription was deactivated by it. */
+  readonly deactivated?: Deactivated;
+}
+
+/** Another claim holds the delivery. */
+export const FENCED = -1;
+/** What it tells would be too much for one transaction: to be sent again. */
+export const DEFERRED = -2;
+
+const STATES = { 0: "pending", 2: "delivered", 3: "failed", 4: "filtered" } as const;
+
+/** `undefined` for one that is to be sent again. */
+export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | undefined {
+  if (state === DEFERRED) return undefined;
+  if (state === FENCED) return { kind: "fenced" };
+  const stored = { kind: "stored", state: STATES[state as keyof typeof STATES] } as const;
+  return deactivated === undefined ? stored : { ...stored, deactivated };
+}
+
+/** Most have nothing to tell, so that a number stands for them. */
+export function packFinished(
+  outcomes: readonly Telling<Finished>[],
+): readonly (number | Telling<Finished>)[] {
+  return outcomes.map((outcome) =>
+    outcome.told === undefined && outcome.answer.deactivated === undefined ? outcome.answer.state : outcome,
   );
-  return {
-    bytes: responses.reduce((sum, response) => sum + (response?.byteLength ?? 0), 0),
-    rows: results.length,
-    pack(buffer, start) {
-      let offset = start;
-      const rows = results.map((result, index): ResultRow => {
-        const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
-        const { connection, slow, wait } = result;
-        const response = responses[index];
-        const at = offset;
-        if (response !== undefined) buffer.set(response, at);
-        offset += response?.byteLength ?? 0;
-        const row = [
-          deliveryId,
-          claimId,
-          startedAtMs,
-          durationMs,
-          statusCode ?? null,
-          errorCode ?? null,
-          response === undefined ? null : at,
-          response?.byteLength ?? 0,
-          next,
-        ] as const;
-        const isBare = connection === undefined && slow === undefined && wait === undefined;
-        return isBare ? row : [...row, { connection, slow, wait }];
-      });
-      const call: FinishCall = {
-        nowMs,
-        results: JSON.stringify(rows),
-        ...(disableAfterMs === undefined ? {} : { disableAfterMs }),
-      };
-      return { name: "finishAttempts", call };
-    },
-  };
+}
+
+export function unpackFinished(
+  outcomes: readonly (number | Telling<Finished>)[],
+): readonly Telling<Finished>[] {
+  return outcomes.map((outcome) =>
+    typeof outcome === "number" ? { answer: { state: outcome }, told: undefined } : outcome,
+  );
 }
 
 /** Settings as they lie in the file: JSON of those that differ from none. */

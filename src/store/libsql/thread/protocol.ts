@@ -1,5 +1,4 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
-import type { RecordOutcome } from "../../events.ts";
 import type { CommitReport } from "../../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { FileId } from "./file-guard.ts";
@@ -20,29 +19,49 @@ export interface WorkerSetup {
   readonly nowMs: number;
 }
 
-/** One write inside a flight. */
-export type WireOp =
-  | { readonly name: string; readonly args: readonly unknown[] }
-  | { readonly name: "recordEvents"; readonly call: RecordCall }
-  | { readonly name: "finishAttempts"; readonly call: FinishCall };
-
-/** A call that is done together with others of its kind. */
-interface MergedCall {
-  readonly nowMs: number;
-  /** Where the bytes that the call speaks of begin in the flight's; at their start unless said. */
-  readonly base?: number;
+/** One write that is done by itself, in a savepoint of its own. */
+export interface WriteCall {
+  readonly name: string;
+  readonly args: readonly unknown[];
 }
 
-/** Writes that are sent together. */
-export interface Cargo {
-  readonly ops: readonly WireOp[];
-  /** They write, about. */
+/** All writes of one kind in a batch: they are done together. */
+export interface BatchedCalls {
+  readonly name: string;
+  /** As the codec of the kind packs them. */
+  readonly columns: unknown;
+  /** Where their bytes start in the batch's. */
+  readonly offset: number;
+}
+
+/** Writes that go to the store's thread in one message. */
+export interface WriteBatch {
+  readonly calls: readonly WriteCall[];
+  /** At most one for each kind. */
+  readonly batched: readonly BatchedCalls[];
+  /** How many writes they are. */
+  readonly writes: number;
+  /** About how many rows they write. */
   readonly rows: number;
   readonly bytes?: ArrayBuffer;
 }
 
+/** What came of the writes of one kind: packed by its codec, or one by one where they had to be done so. */
+export type BatchedOutcomes = { readonly packed: unknown } | { readonly outcomes: readonly WireOutcome[] };
+
+/** The outcomes of a write batch, in its order. */
+export interface WriteOutcomes {
+  readonly calls: readonly WireOutcome[];
+  readonly batched: readonly BatchedOutcomes[];
+}
+
+/** A batch of a single write. */
+export function singleCall(name: string, ...args: readonly unknown[]): WriteBatch {
+  return { calls: [{ name, args }], batched: [], writes: 1, rows: 1 };
+}
+
 export type ToWorker =
-  | ({ readonly kind: "flight"; readonly id: number } & Omit<Cargo, "ops"> & PackedOps)
+  | ({ readonly kind: "write"; readonly id: number } & WriteBatch)
   | { readonly kind: "read"; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: "close" };
 
@@ -81,24 +100,24 @@ export interface OpenReport {
 export type FromWorker =
   | { readonly kind: "ready"; readonly report: OpenReport }
   /** It could not be opened; the worker ends. */
-  | { readonly kind: "refused"; readonly refusal: WireFailure | WireError }
-  /** Committed: for each message of the flight the outcome of its writes, in order. */
+  | { readonly kind: "openFailed"; readonly failure: WireFailure | WireError }
+  /** Committed: for each write batch the outcomes of its writes. */
   | {
-      readonly kind: "landed";
-      readonly flights: readonly { readonly id: number; readonly packed: PackedOutcomes }[];
+      readonly kind: "committed";
+      readonly batches: readonly { readonly id: number; readonly outcomes: WriteOutcomes }[];
       /** Absent when every write of it was refused, so that nothing was committed. */
       readonly commit?: CommitReport;
       readonly bytes?: ArrayBuffer;
     }
-  /** The flight of these messages as a whole did nothing, or (`fatal`) nobody knows. */
-  | { readonly kind: "aborted"; readonly ids: readonly number[]; readonly failure: WireFailure }
+  /** These write batches as a whole did nothing, or (`fatal`) nobody knows. */
+  | { readonly kind: "rolledBack"; readonly ids: readonly number[]; readonly failure: WireFailure }
   | {
-      readonly kind: "answer";
+      readonly kind: "readDone";
       readonly id: number;
       readonly outcome: WireOutcome;
       readonly bytes?: ArrayBuffer;
     }
-  | { readonly kind: "unread"; readonly id: number; readonly failure: WireFailure };
+  | { readonly kind: "readFailed"; readonly id: number; readonly failure: WireFailure };
 
 export function toWireError(error: unknown): WireError {
   const { code, message, details } = asEvregError(error);
@@ -113,22 +132,6 @@ export function toWireError(error: unknown): WireError {
 
 export function fromWireError({ code, message, details, cause }: WireError): EvregError {
   return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
-}
-
-/** One `recordEvents` call as it crosses the thread; `rows` has four numbers an event. */
-export interface RecordCall extends MergedCall {
-  readonly atomic: boolean;
-  /** actionId, revision, and where the payload lies in the flight's bytes: offset, length. */
-  readonly rows: ArrayLike<number>;
-  /** By event; absent when none of them has one. */
-  readonly keys?: readonly (string | null)[];
-}
-
-/** Results as they cross the thread: JSON, which is cheaper to carry than as many objects. */
-export interface FinishCall extends MergedCall {
-  /** `ResultRow`s. */
-  readonly results: string;
-  readonly disableAfterMs?: number;
 }
 
 /** What is to be looked through. */
@@ -163,153 +166,21 @@ export type Sequences = Readonly<Partial<Record<Numbered, number>>>;
 
 export type Numbered = "event" | "delivery" | "action" | "subscription" | "replay" | "token";
 
-// `recordEvents` calls and their outcomes as they cross the thread: the numbers of all calls of a message in one row, as
-// an object for each, cloned, would cost more than all else about a message. Everything else crosses as it is.
-
-/** The parts of a message; `null` stands for the next call in `records`. */
-interface PackedOps {
-  readonly ops: readonly (WireOp | null)[];
-  readonly records?: {
-    /** A call after the other: nowMs, atomic (0 or 1), events, and four numbers an event as in `RecordCall.rows`. */
-    readonly numbers: Float64Array;
-    /** By call; absent when no event has one. */
-    readonly keys?: readonly (RecordCall["keys"] | null)[];
-  };
-}
-
-/** The outcomes of a message's parts; `null` stands for those of the next call in `recorded`. */
-interface PackedOutcomes {
-  readonly outcomes: readonly (WireOutcome | null)[];
-  /** A call after the other: events, and four numbers an event: kind, rowid, timestampedMs, deliveries or revision. */
-  readonly recorded?: Float64Array;
-}
-
-const CALL_NUMBERS = 3;
-const EVENT_NUMBERS = 4;
-
-const KINDS = [
-  "recorded",
-  "replayed",
-  "key_conflict",
-  "stale",
-  "withheld",
-  "deferred",
-] as const satisfies readonly RecordOutcome["kind"][];
-const KIND_NUMBERS = Object.fromEntries(KINDS.map((kind, number) => [kind, number])) as Readonly<
-  Record<RecordOutcome["kind"], number>
->;
-
-export function packOps(ops: readonly WireOp[]): PackedOps {
-  let length = 0;
-  let keyed = false;
-  for (const op of ops) {
-    if ("args" in op || op.name !== "recordEvents") continue;
-    const { rows, keys } = op.call;
-    length += CALL_NUMBERS + rows.length;
-    keyed ||= keys !== undefined;
-  }
-  if (length === 0) return { ops };
-  const numbers = new Float64Array(length);
-  const allKeys: (RecordCall["keys"] | null)[] = [];
-  let at = 0;
-  const others = ops.map((op) => {
-    if ("args" in op || op.name !== "recordEvents") return op;
-    const { nowMs, atomic, rows, keys } = op.call;
-    numbers[at] = nowMs;
-    numbers[at + 1] = atomic ? 1 : 0;
-    numbers[at + 2] = rows.length / EVENT_NUMBERS;
-    numbers.set(rows, at + CALL_NUMBERS);
-    at += CALL_NUMBERS + rows.length;
-    if (keyed) allKeys.push(keys ?? null);
-    return null;
-  });
-  return { ops: others, records: keyed ? { numbers, keys: allKeys } : { numbers } };
-}
-
-export function unpackOps({ ops, records }: PackedOps): readonly WireOp[] {
-  if (records === undefined) return ops as readonly WireOp[];
-  const { numbers, keys } = records;
-  let at = 0;
-  let calls = 0;
-  return ops.map((op): WireOp => {
-    if (op !== null) return op;
-    const start = at + CALL_NUMBERS;
-    const end = start + numbers[at + 2]! * EVENT_NUMBERS;
-    const call = { nowMs: numbers[at]!, atomic: numbers[at + 1] === 1, rows: numbers.subarray(start, end) };
-    const callKeys = keys?.[calls] ?? undefined;
-    at = end;
-    calls += 1;
-    return { name: "recordEvents", call: callKeys === undefined ? call : { ...call, keys: callKeys } };
-  });
-}
-
-/** @param ops what the outcomes are of, in the same order */
-export function packOutcomes(ops: readonly WireOp[], outcomes: readonly WireOutcome[]): PackedOutcomes {
-  const numbers: number[] = [];
-  const others = outcomes.map((outcome, index) => {
-    if (ops[index]?.name !== "recordEvents" || !("ok" in outcome)) return outcome;
-    const events = outcome.ok as readonly RecordOutcome[];
-    numbers.push(events.length);
-    for (const event of events) {
-      numbers.push(
-        KIND_NUMBERS[event.kind],
-        "rowid" in event ? event.rowid : 0,
-        "timestampedMs" in event ? event.timestampedMs : 0,
-        event.kind === "recorded" ? event.deliveries : event.kind === "replayed" ? event.revision : 0,
-      );
-    }
-    return null;
-  });
-  return numbers.length === 0 ? { outcomes } : { outcomes: others, recorded: Float64Array.from(numbers) };
-}
-
-export function unpackOutcomes({ outcomes, recorded }: PackedOutcomes): readonly WireOutcome[] {
-  if (recorded === undefined) return outcomes as readonly WireOutcome[];
-  let at = 0;
-  return outcomes.map((outcome) => {
-    if (outcome !== null) return outcome;
-    const end = at + 1 + recorded[at]! * EVENT_NUMBERS;
-    const events: RecordOutcome[] = [];
-    for (at += 1; at < end; at += EVENT_NUMBERS) events.push(outcomeAt(recorded, at));
-    return { ok: events };
-  });
-}
-
-function outcomeAt(numbers: Float64Array, at: number): RecordOutcome {
-  const kind = KINDS[numbers[at]!]!;
-  const rowid = numbers[at + 1]!;
-  const timestampedMs = numbers[at + 2]!;
-  switch (kind) {
-    case "recorded":
-      return { kind, rowid, timestampedMs, deliveries: numbers[at + 3]! };
-    case "replayed":
-      return { kind, rowid, timestampedMs, revision: numbers[at + 3]! };
-    case "key_conflict":
-      return { kind, rowid };
-    case "stale":
-    case "withheld":
-    case "deferred":
-      return { kind };
-    default:
-      return kind satisfies never;
-  }
-}
-
-/** Where bytes lie in the one buffer that goes with a message: offset, length. */
-export type Span = readonly [offset: number, length: number];
+/** Where bytes lie in the one buffer that goes with a message. */
+export type ByteRange = readonly [offset: number, length: number];
 
 /** Gathers the byte strings of an answer, to be handed over in one transferred buffer. */
-export class BytesOut {
+export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
   #length = 0;
 
   /** @param bytes which are nobody else's from now on */
-  add(bytes: ArrayBuffer): Span {
+  add(bytes: ArrayBuffer): ByteRange {
     const part = new Uint8Array(bytes);
-    const span: Span = [this.#length, part.byteLength];
+    const range: ByteRange = [this.#length, part.byteLength];
     this.#parts.push(part);
     this.#length += part.byteLength;
-    return span;
+    return range;
   }
 
   /** How many there are by now. */
@@ -332,6 +203,6 @@ export class BytesOut {
   }
 }
 
-export function bytesAt(buffer: ArrayBuffer | undefined, [offset, length]: Span): Uint8Array {
+export function bytesAt(buffer: ArrayBuffer | undefined, [offset, length]: ByteRange): Uint8Array {
   return buffer === undefined ? new Uint8Array(0) : new Uint8Array(buffer, offset, length);
 }

@@ -2,42 +2,48 @@ import { EvregError } from "../../../domain/error.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
-import type { Cargo, WireFailure } from "./protocol.ts";
-import { type Answer, WorkerFailed, type WorkerHost, WorkerRefused } from "./worker-client.ts";
+import { singleCall, type WireFailure, type WriteBatch } from "./protocol.ts";
+import {
+  OpenFailed,
+  type ReadReply,
+  type WorkerClient,
+  WorkerError,
+  type WriteReply,
+} from "./worker-client.ts";
 
-export interface KeeperParts {
+export interface SupervisorParts {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Starts a worker on the same file, whose leases stay. */
-  readonly startWorker: () => Promise<WorkerHost>;
+  readonly startWorker: () => Promise<WorkerClient>;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: (error: EvregError) => void;
 }
 
 const TRY_AGAIN_MS = 1_000;
-const TRIAL_EXTRA_BYTES = 64 * 1024;
-const TRIAL_MAX_BYTES = 8 * 1024 * 1024;
+const CHECK_EXTRA_BYTES = 64 * 1024;
+const CHECK_MAX_BYTES = 8 * 1024 * 1024;
 
 /**
  * Keeps a trustworthy worker behind the store. After an engine's failure nothing more is written through that worker:
  * writes are refused until it has been replaced and a real write was committed, tried about every second. A failure that leaves in doubt what is in the file ends the store for good.
  */
-export class Keeper {
-  readonly #parts: KeeperParts;
-  #worker: WorkerHost | undefined;
-  #status: "ok" | "ailing" | "lost" | "closed" = "ok";
+export class WorkerSupervisor {
+  readonly #parts: SupervisorParts;
+  #worker: WorkerClient | undefined;
+  #status: "ok" | "recovering" | "failed" | "closed" = "ok";
   /** Why it is not ok. */
   #failure: WireFailure = { failure: "replace", reason: "" };
   /** The largest event that was answered as recorded; a worker that does not find it is on the wrong file. */
   #lastRecorded = 0;
   /** How much to write as a trial: less than what failed could slip into a gap that it left. */
-  #trialBytes = 0;
+  #checkBytes = 0;
   #cancelTimer: (() => void) | undefined;
-  #healing: Promise<void> | undefined;
+  #recovering: Promise<void> | undefined;
   /** The end of the worker of a lost store. */
   #ending: Promise<void> | undefined;
 
-  constructor(parts: KeeperParts, worker: WorkerHost) {
+  constructor(parts: SupervisorParts, worker: WorkerClient) {
     this.#parts = parts;
     this.#worker = worker;
     this.#lastRecorded = worker.report.lastEvent;
@@ -54,37 +60,37 @@ export class Keeper {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed */
-  async fly(cargo: Cargo): Promise<Answer> {
+  async write(batch: WriteBatch): Promise<WriteReply> {
     if (this.#status !== "ok" || this.#worker === undefined) throw this.#unavailable();
     // Handed over with the message, after which it reads as 0.
-    const size = cargo.bytes?.byteLength ?? 0;
+    const size = batch.bytes?.byteLength ?? 0;
     try {
-      return await this.#worker.request({ kind: "flight", ...cargo });
+      return await this.#worker.write(batch);
     } catch (error) {
-      if (!(error instanceof WorkerFailed)) throw error;
-      this.#trialBytes = Math.min(size + TRIAL_EXTRA_BYTES, TRIAL_MAX_BYTES);
+      if (!(error instanceof WorkerError)) throw error;
+      this.#checkBytes = Math.min(size + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
       this.#fail(error.failure);
       throw this.#unavailable();
     }
   }
 
   /** Reads go on while the disk is full, and wait while a worker is replaced. */
-  async read(name: string, args: readonly unknown[]): Promise<Answer> {
+  async read(name: string, args: readonly unknown[]): Promise<ReadReply> {
     for (let tries = 0; tries < 3; tries += 1) {
-      if (this.#status === "closed" || this.#status === "lost") break;
+      if (this.#status === "closed" || this.#status === "failed") break;
       const worker = this.#worker;
       if (worker === undefined) {
-        if (this.#healing === undefined) break;
-        await this.#healing;
+        if (this.#recovering === undefined) break;
+        await this.#recovering;
         continue;
       }
       try {
-        return await worker.request({ kind: "read", name, args });
+        return await worker.read(name, args);
       } catch (error) {
-        if (!(error instanceof WorkerFailed)) throw error;
+        if (!(error instanceof WorkerError)) throw error;
         // One that was ended to be replaced took the question with it; the next can be asked.
         if (worker === this.#worker) this.#fail(error.failure);
-        await this.#healing;
+        await this.#recovering;
       }
     }
     throw this.#unavailable();
@@ -93,46 +99,46 @@ export class Keeper {
   /** Lets go of the file; what is under way must have ended. */
   async close(): Promise<void> {
     this.#cancelTimer?.();
-    if (this.#status !== "lost") this.#status = "closed";
-    await this.#healing;
+    if (this.#status !== "failed") this.#status = "closed";
+    await this.#recovering;
     await this.#worker?.close();
     this.#worker = undefined;
     await this.#ending;
   }
 
   #fail(failure: WireFailure): void {
-    if (failure.failure === "fatal") return this.lose(failure.reason);
+    if (failure.failure === "fatal") return this.stop(failure.reason);
     if (this.#status !== "ok") return;
-    this.#status = "ailing";
+    this.#status = "recovering";
     this.#failure = failure;
     this.#parts.logger.error({ reason: failure.reason }, "The store takes no writes for now.");
     if (failure.failure === "full") this.#tryLater();
-    else this.#heal();
+    else this.#recover();
   }
 
   #tryLater(): void {
-    this.#cancelTimer = this.#parts.clock.setTimer(() => this.#heal(), TRY_AGAIN_MS);
+    this.#cancelTimer = this.#parts.clock.setTimer(() => this.#recover(), TRY_AGAIN_MS);
   }
 
-  #heal(): void {
-    this.#healing ??= this.#tryToHeal().finally(() => {
-      this.#healing = undefined;
+  #recover(): void {
+    this.#recovering ??= this.#tryToRecover().finally(() => {
+      this.#recovering = undefined;
     });
   }
 
-  async #tryToHeal(): Promise<void> {
+  async #tryToRecover(): Promise<void> {
     try {
       // With the disk still full, the worker there is goes on answering reads.
       const isFull = this.#failure.failure === "full";
-      if (this.#worker !== undefined && isFull) await probe(this.#worker, this.#trialBytes);
+      if (this.#worker !== undefined && isFull) await writeCheck(this.#worker, this.#checkBytes);
       await this.#replace();
-      if (this.#status !== "ailing") return;
+      if (this.#status !== "recovering") return;
       this.#status = "ok";
       this.#parts.logger.info({}, "The store takes writes again.");
     } catch (error) {
       const failure = failureOf(error);
-      if (failure.failure === "fatal") return this.lose(failure.reason);
-      if (this.#status !== "ailing") return;
+      if (failure.failure === "fatal") return this.stop(failure.reason);
+      if (this.#status !== "recovering") return;
       this.#failure = failure;
       this.#tryLater();
     }
@@ -143,22 +149,22 @@ export class Keeper {
     this.#worker = undefined;
     // Waits for its answers: a flight on its way may still land, and its callers must hear of it.
     await old?.terminate();
-    if (this.#status !== "ailing") return;
+    if (this.#status !== "recovering") return;
     const fresh = await this.#parts.startWorker();
-    if (this.#status !== "ailing") return fresh.terminate();
+    if (this.#status !== "recovering") return fresh.terminate();
     if (fresh.report.lastEvent < this.#lastRecorded) {
       await fresh.terminate();
       const reason = `event ${this.#lastRecorded} was recorded, and the file now ends at ${fresh.report.lastEvent}`;
-      throw new WorkerFailed({ failure: "fatal", reason });
+      throw new WorkerError({ failure: "fatal", reason });
     }
     this.#worker = fresh;
-    await probe(fresh, 0);
+    await writeCheck(fresh, 0);
   }
 
   /** Gives up: what is in the file is in doubt, or the thread that owned it is gone. */
-  lose(reason: string): void {
-    if (this.#status === "lost" || this.#status === "closed") return;
-    this.#status = "lost";
+  stop(reason: string): void {
+    if (this.#status === "failed" || this.#status === "closed") return;
+    this.#status = "failed";
     this.#failure = { failure: "fatal", reason };
     this.#cancelTimer?.();
     const worker = this.#worker;
@@ -170,7 +176,7 @@ export class Keeper {
   }
 
   #sentence(): string {
-    const next = this.#status === "lost" ? " Start evreg again." : "";
+    const next = this.#status === "failed" ? " Start evreg again." : "";
     return `Nothing can be stored: ${this.#failure.reason}.${next}`;
   }
 
@@ -180,23 +186,18 @@ export class Keeper {
   }
 }
 
-/** @throws WorkerFailed when these bytes cannot be committed */
-async function probe(worker: WorkerHost, bytes: number): Promise<void> {
-  const { outcomes } = await worker.request({
-    kind: "flight",
-    ops: [{ name: "probe", args: [bytes] }],
-    rows: 1,
-  });
-  const [outcome] = outcomes;
+/** @throws WorkerError when these bytes cannot be committed */
+async function writeCheck(worker: WorkerClient, bytes: number): Promise<void> {
+  const [outcome] = (await worker.write(singleCall("probe", bytes))).calls;
   if (outcome !== undefined && "ok" in outcome) return;
-  throw new WorkerFailed({ failure: "replace", reason: "a trial write failed" });
+  throw new WorkerError({ failure: "replace", reason: "a test write failed" });
 }
 
 function failureOf(error: unknown): WireFailure {
-  if (error instanceof WorkerFailed) return error.failure;
-  if (error instanceof WorkerRefused) {
-    if ("failure" in error.refusal) return error.refusal;
-    return { failure: "fatal", reason: error.refusal.message };
+  if (error instanceof WorkerError) return error.failure;
+  if (error instanceof OpenFailed) {
+    if ("failure" in error.failure) return error.failure;
+    return { failure: "fatal", reason: error.failure.message };
   }
   return { failure: "fatal", reason: error instanceof Error ? error.message : String(error) };
 }

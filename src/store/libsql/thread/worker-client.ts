@@ -1,36 +1,35 @@
 import type { Worker } from "node:worker_threads";
-import type { CommitCounts } from "../../health.ts";
+import type { CommitReport } from "../../health.ts";
 import { startThread, STORE_THREAD } from "../../../runtime/process.ts";
 import {
-  type Cargo,
   type FileCheck,
   type FileSettling,
   type FromWorker,
   type NumberMove,
   type OpenReport,
-  packOps,
   type ToWorker,
-  unpackOutcomes,
   type WireError,
   type WireFailure,
   type WireOutcome,
+  type WriteBatch,
+  type WriteOutcomes,
   type WorkerSetup,
 } from "./protocol.ts";
 
 /** The worker could not open the file, for this reason. */
-export class WorkerRefused extends Error {
-  override readonly name = "WorkerRefused";
-  readonly refusal: WireFailure | WireError;
+export class OpenFailed extends Error {
+  override readonly name = "OpenFailed";
+  readonly failure: WireFailure | WireError;
 
-  constructor(refusal: WireFailure | WireError) {
-    super("reason" in refusal ? refusal.reason : refusal.message);
-    this.refusal = refusal;
+  constructor(failure: WireFailure | WireError) {
+    super("reason" in failure ? failure.reason : failure.message);
+    this.failure = failure;
   }
 }
 
 /** A request the engine failed at; what is left of the worker is only good for being ended. */
-export class WorkerFailed extends Error {
-  override readonly name = "WorkerFailed";
+export class WorkerError extends Error {
+  override readonly name = "WorkerError";
   readonly failure: WireFailure;
 
   constructor(failure: WireFailure) {
@@ -39,26 +38,30 @@ export class WorkerFailed extends Error {
   }
 }
 
-export interface Answer {
-  readonly outcomes: readonly WireOutcome[];
+export interface WriteReply extends WriteOutcomes {
+  readonly bytes: ArrayBuffer | undefined;
+}
+
+export interface ReadReply {
+  readonly outcome: WireOutcome;
   readonly bytes: ArrayBuffer | undefined;
 }
 
 interface Pending {
-  readonly promise: Promise<Answer>;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: WorkerFailed) => void;
+  readonly promise: Promise<unknown>;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: WorkerError) => void;
 }
 
 /** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
-const PATIENCE_MS = 2_000;
+const TERMINATE_TIMEOUT_MS = 2_000;
 const CUT_AT = 256;
 
 /** One worker thread, from its start to its end; a request that takes long may be answered after a later one. */
-export class WorkerHost {
+export class WorkerClient {
   readonly report: OpenReport;
   readonly #worker: Worker;
-  readonly #commits: CommitCounts;
+  readonly #onCommit: (commit: CommitReport) => void;
   /**
    * By id, from `#firstId` on; none where it is answered. Not a Map: each table that it grows out of or empties leads to
    * the next one, so once V8 has taken a table for long-lived, it keeps all that came after, with every answer.
@@ -70,32 +73,36 @@ export class WorkerHost {
   #ended: WireFailure | undefined;
   readonly #exited: Promise<void>;
 
-  private constructor(worker: Worker, report: OpenReport, commits: CommitCounts, exited: Promise<void>) {
+  private constructor(
+    worker: Worker,
+    report: OpenReport,
+    onCommit: (commit: CommitReport) => void,
+    exited: Promise<void>,
+  ) {
     this.#worker = worker;
-    this.#commits = commits;
+    this.#onCommit = onCommit;
     this.report = report;
     this.#exited = exited;
   }
 
   /**
-   * @param commits told of each commit
-   * @throws WorkerRefused once the thread has ended and let go of the file
+   * @throws OpenFailed once the thread has ended and let go of the file
    */
   static start(
     setup: WorkerSetup,
     onCrash: (reason: string) => void,
-    commits: CommitCounts,
-  ): Promise<WorkerHost> {
+    onCommit: (commit: CommitReport) => void,
+  ): Promise<WorkerClient> {
     const worker = storeThread(setup);
     const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();
     return new Promise((resolve, reject) => {
-      let host: WorkerHost | undefined;
-      let refusal: WireFailure | WireError | undefined;
+      let host: WorkerClient | undefined;
+      let failure: WireFailure | WireError | undefined;
       let crash = "it ended without being told to";
       worker.on("message", (message: FromWorker) => {
         if (message.kind === "ready") {
-          resolve((host = new WorkerHost(worker, message.report, commits, exited)));
-        } else if (message.kind === "refused") ({ refusal } = message);
+          resolve((host = new WorkerClient(worker, message.report, onCommit, exited)));
+        } else if (message.kind === "openFailed") ({ failure } = message);
         else if (host !== undefined) host.#take(message);
       });
       worker.on("messageerror", (error) => (crash = error.message));
@@ -104,7 +111,7 @@ export class WorkerHost {
         onExit();
         if (host === undefined) {
           reject(
-            new WorkerRefused(refusal ?? { failure: "fatal", reason: `the store's thread failed: ${crash}` }),
+            new OpenFailed(failure ?? { failure: "fatal", reason: `the store's thread failed: ${crash}` }),
           );
         } else if (host.#ended === undefined) {
           const reason = `the store's thread failed: ${crash}`;
@@ -115,17 +122,22 @@ export class WorkerHost {
     });
   }
 
-  /** @throws WorkerFailed */
-  request(
-    message: ({ readonly kind: "flight" } & Cargo) | Omit<ToWorker & { kind: "read" }, "id">,
-  ): Promise<Answer> {
-    if (this.#ended !== undefined) return Promise.reject(new WorkerFailed(this.#ended));
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const id = this.#firstId + this.#pending.length;
-    if (message.kind === "read") this.#post({ ...message, id });
-    else this.#post({ ...message, ...packOps(message.ops), id }, message.bytes);
-    this.#pending.push({ promise, resolve, reject });
-    return promise;
+  /** @throws WorkerError */
+  write(batch: WriteBatch): Promise<WriteReply> {
+    return this.#request((id) => ({ kind: "write", id, ...batch }), batch.bytes) as Promise<WriteReply>;
+  }
+
+  /** @throws WorkerError */
+  read(name: string, args: readonly unknown[]): Promise<ReadReply> {
+    return this.#request((id) => ({ kind: "read", id, name, args })) as Promise<ReadReply>;
+  }
+
+  #request(messageOf: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
+    if (this.#ended !== undefined) return Promise.reject(new WorkerError(this.#ended));
+    const pending = Promise.withResolvers<unknown>();
+    this.#post(messageOf(this.#firstId + this.#pending.length), bytes);
+    this.#pending.push(pending);
+    return pending.promise;
   }
 
   async #idle(): Promise<void> {
@@ -146,31 +158,31 @@ export class WorkerHost {
   async terminate(): Promise<void> {
     const failure: WireFailure = { failure: "replace", reason: "the store's thread was ended" };
     this.#ended ??= failure;
-    const { promise: patience, resolve: lose } = Promise.withResolvers<void>();
-    const timer = setTimeout(lose, PATIENCE_MS);
-    await Promise.race([this.#idle(), patience]);
+    const { promise: timeout, resolve: expire } = Promise.withResolvers<void>();
+    const timer = setTimeout(expire, TERMINATE_TIMEOUT_MS);
+    await Promise.race([this.#idle(), timeout]);
     clearTimeout(timer);
     this.#end(failure);
     await this.#worker.terminate();
     await this.#exited;
   }
 
-  #take(message: Exclude<FromWorker, { kind: "ready" | "refused" }>): void {
+  #take(message: Exclude<FromWorker, { kind: "ready" | "openFailed" }>): void {
     switch (message.kind) {
-      case "landed":
-        if (message.commit !== undefined) this.#commits.note(message.commit);
-        for (const { id, packed } of message.flights) {
-          this.#claim(id)?.resolve({ outcomes: unpackOutcomes(packed), bytes: message.bytes });
+      case "committed":
+        if (message.commit !== undefined) this.#onCommit(message.commit);
+        for (const { id, outcomes } of message.batches) {
+          this.#claim(id)?.resolve({ ...outcomes, bytes: message.bytes });
         }
         break;
-      case "aborted":
-        for (const id of message.ids) this.#claim(id)?.reject(new WorkerFailed(message.failure));
+      case "rolledBack":
+        for (const id of message.ids) this.#claim(id)?.reject(new WorkerError(message.failure));
         break;
-      case "answer":
-        this.#claim(message.id)?.resolve({ outcomes: [message.outcome], bytes: message.bytes });
+      case "readDone":
+        this.#claim(message.id)?.resolve({ outcome: message.outcome, bytes: message.bytes });
         break;
-      case "unread":
-        this.#claim(message.id)?.reject(new WorkerFailed(message.failure));
+      case "readFailed":
+        this.#claim(message.id)?.reject(new WorkerError(message.failure));
         break;
     }
   }
@@ -197,7 +209,7 @@ export class WorkerHost {
 
   #end(failure: WireFailure): void {
     this.#ended ??= failure;
-    for (const pending of this.#pending) pending?.reject(new WorkerFailed(this.#ended));
+    for (const pending of this.#pending) pending?.reject(new WorkerError(this.#ended));
     this.#firstId += this.#pending.length;
     this.#pending.length = 0;
     this.#answered = 0;

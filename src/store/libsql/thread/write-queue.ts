@@ -1,26 +1,43 @@
 import { EvregError } from "../../../domain/error.ts";
-import type { Cargo, WireOp, WireOutcome } from "./protocol.ts";
-import type { Answer } from "./worker-client.ts";
+import {
+  type BatchedCalls,
+  type BatchedOutcomes,
+  fromWireError,
+  type WireOutcome,
+  type WriteBatch,
+} from "./protocol.ts";
+import type { WriteReply } from "./worker-client.ts";
 
-/** A write that waits to be sent. */
-export interface QueuedWrite {
-  readonly bytes: number;
-  /** It writes, about. */
+/** A write that waits to be sent: a call by itself or, of a kind that has a codec, one for that. */
+export interface PendingWrite {
+  readonly name: string;
+  /** A list of arguments, or what the codec takes. */
+  readonly call: unknown;
+  /** About how many rows it writes. */
   readonly rows: number;
-  /** Makes the message's part, having put its bytes at `offset` of `buffer`. */
-  readonly pack: (buffer: Uint8Array, offset: number) => WireOp;
+  /** Bytes that go with it, which are copied once, into the message. */
+  readonly payloads?: readonly Uint8Array[];
 }
 
-export interface Landed {
-  readonly outcome: WireOutcome;
+/** How all writes of one kind in a batch cross to the store's thread as one. */
+export interface Codec {
+  pack(calls: readonly unknown[]): unknown;
+  /** What came of each call. */
+  unpack(packed: unknown, calls: readonly unknown[]): readonly unknown[];
+}
+
+export interface Committed {
+  readonly value: unknown;
+  /** Of all that was committed together. */
   readonly bytes: ArrayBuffer | undefined;
 }
 
-type Send = (cargo: Cargo) => Promise<Answer>;
+type Send = (batch: WriteBatch) => Promise<WriteReply>;
 
 interface Waiting {
-  readonly write: QueuedWrite;
-  readonly resolve: (landed: Landed) => void;
+  readonly write: PendingWrite;
+  readonly bytes: number;
+  readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -36,46 +53,68 @@ const OPEN_BYTES = 256 * 1024 * 1024;
 const OPEN_WRITES = 100_000;
 
 /**
- * Gathers writes into messages to the store's thread, which puts what it finds waiting together into one flight and one
- * fsync (see `boarding.ts`). What a turn of the event loop brings goes off at its end when nothing is under way; else it
- * waits for the answer, or until there is enough for a message. Any number of those may be under way, so that the thread
+ * Puts writes into batches for the store's thread, which joins the batches that wait into one transaction and one fsync
+ * (see `group-commit.ts`). What a turn of the event loop brings goes off at its end when nothing is in flight; else it
+ * waits for a reply, or until there is enough for a batch. Any number of batches may be in flight, so that the thread
  * never waits for this one to come round.
  */
-export class FlightQueue {
+export class WriteQueue {
   readonly #send: Send;
+  readonly #codecs: Readonly<Record<string, Codec>>;
   #waiting: Waiting[] = [];
-  /** What they come to. */
+  /** Those at the front that were deferred. */
+  #again = 0;
   #waitingRows = 0;
   #waitingBytes = 0;
   #isFlushDue = false;
-  /** Messages without an answer. */
-  #underWay = 0;
+  /** Batches without a reply. */
+  #inFlight = 0;
   /** Writes and their bytes that are not answered yet, those that wait included. */
   #open = { writes: 0, bytes: 0 };
   #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
   #closed = false;
 
-  constructor(send: Send) {
+  /** @param codecs by the names of the writes that are done together */
+  constructor(send: Send, codecs: Readonly<Record<string, Codec>>) {
     this.#send = send;
+    this.#codecs = codecs;
   }
 
-  /** Resolves once it is committed. */
-  add(write: QueuedWrite): Promise<Landed> {
+  /**
+   * Resolves once it is committed; rejects with why it was not.
+   * @param isAgain whether it was deferred, and so goes before the others
+   */
+  append(write: PendingWrite, isAgain = false): Promise<Committed> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new EvregError("unavailable", "The store is closed."));
-      if (this.#open.writes >= OPEN_WRITES || this.#open.bytes + write.bytes > OPEN_BYTES) {
+      const bytes = write.payloads?.reduce((sum, payload) => sum + payload.byteLength, 0) ?? 0;
+      if (this.#open.writes >= OPEN_WRITES || this.#open.bytes + bytes > OPEN_BYTES) {
         return reject(
           new EvregError("unavailable", "More is being written than the data folder takes; try again later."),
         );
       }
-      this.#waiting.push({ write, resolve, reject });
+      this.#waiting.splice(isAgain ? this.#again : this.#waiting.length, 0, {
+        write,
+        bytes,
+        resolve,
+        reject,
+      });
+      this.#again += isAgain ? 1 : 0;
       this.#waitingRows += write.rows;
-      this.#waitingBytes += write.bytes;
+      this.#waitingBytes += bytes;
       this.#open.writes += 1;
-      this.#open.bytes += write.bytes;
+      this.#open.bytes += bytes;
       if (this.#isEnough) this.#flush();
-      else if (this.#underWay === 0) this.#flushAtTurnEnd();
+      else if (this.#inFlight === 0) this.#flushAtTurnEnd();
     });
+  }
+
+  /** Takes no more; resolves when nothing waits and nothing is in flight. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#open.writes === 0) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
   }
 
   get #isEnough(): boolean {
@@ -84,14 +123,6 @@ export class FlightQueue {
       this.#waitingRows >= SEND_ROWS ||
       this.#waitingBytes >= SEND_BYTES
     );
-  }
-
-  /** Takes no more; resolves when nothing waits and nothing is under way. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#open.writes === 0) return;
-    this.#idle ??= Promise.withResolvers<void>();
-    await this.#idle.promise;
   }
 
   #flushAtTurnEnd(): void {
@@ -105,55 +136,97 @@ export class FlightQueue {
 
   #flush(): void {
     if (this.#waiting.length === 0) return;
-    const aboard = this.#waiting;
+    const writes = this.#waiting;
     this.#waiting = [];
+    this.#again = 0;
     this.#waitingRows = 0;
     this.#waitingBytes = 0;
-    void this.#carry(aboard);
+    void this.#commit(writes);
   }
 
-  async #deliver(cargo: Cargo): Promise<Answer> {
-    this.#underWay += 1;
+  async #commit(writes: readonly Waiting[]): Promise<void> {
+    const calls = writes.filter(({ write }) => !(write.name in this.#codecs));
+    const kinds = Object.entries(this.#codecs).flatMap(([name, codec]): Kind[] => {
+      const ofKind = writes.filter(({ write }) => write.name === name);
+      return ofKind.length === 0 ? [] : [{ name, codec, writes: ofKind }];
+    });
     try {
-      return await this.#send(cargo);
-    } finally {
-      this.#underWay -= 1;
-      // Before anyone hears of the answer, as the store has nothing to do until then.
-      if (this.#underWay === 0) this.#flush();
-    }
-  }
-
-  async #carry(aboard: readonly Waiting[]): Promise<void> {
-    try {
-      const landed = await this.#deliver(packed(aboard));
-      for (const [index, { resolve, reject }] of aboard.entries()) {
-        const outcome = landed.outcomes[index];
-        if (outcome === undefined) reject(new Error("a write was not answered"));
-        else resolve({ outcome, bytes: landed.bytes });
+      const reply = await this.#deliver(batchOf(calls, kinds));
+      settle(calls, reply.calls, reply.bytes);
+      for (const [index, kind] of kinds.entries()) {
+        settle(kind.writes, outcomesOf(kind, reply.batched[index]!), reply.bytes);
       }
     } catch (error) {
-      for (const { reject } of aboard) reject(error);
+      for (const { reject } of writes) reject(error);
     }
-    this.#open.writes -= aboard.length;
-    for (const { write } of aboard) this.#open.bytes -= write.bytes;
+    this.#open.writes -= writes.length;
+    for (const { bytes } of writes) this.#open.bytes -= bytes;
     if (this.#open.writes === 0) this.#idle?.resolve();
+  }
+
+  async #deliver(batch: WriteBatch): Promise<WriteReply> {
+    this.#inFlight += 1;
+    try {
+      return await this.#send(batch);
+    } finally {
+      this.#inFlight -= 1;
+      // Before anyone hears of the reply, as the store's thread has nothing to do until then.
+      if (this.#inFlight === 0) this.#flush();
+    }
   }
 }
 
+/** The writes of one kind in a batch. */
+interface Kind {
+  readonly name: string;
+  readonly codec: Codec;
+  readonly writes: readonly Waiting[];
+}
+
 /** The payloads one behind the other in one buffer, which is handed over and not copied again. */
-function packed(aboard: readonly Waiting[]): Cargo {
-  let rows = 0;
+function batchOf(calls: readonly Waiting[], kinds: readonly Kind[]): WriteBatch {
+  const payloads: Uint8Array[] = [];
   let length = 0;
-  for (const { write } of aboard) {
-    rows += write.rows;
-    length += write.bytes;
-  }
-  const buffer = new Uint8Array(length);
-  let offset = 0;
-  const ops = aboard.map(({ write }) => {
-    const op = write.pack(buffer, offset);
-    offset += write.bytes;
-    return op;
+  const batched = kinds.map(({ name, codec, writes }): BatchedCalls => {
+    const offset = length;
+    for (const { write, bytes } of writes) {
+      if (write.payloads !== undefined) payloads.push(...write.payloads);
+      length += bytes;
+    }
+    return { name, columns: codec.pack(writes.map(({ write }) => write.call)), offset };
   });
-  return length === 0 ? { ops, rows } : { ops, rows, bytes: buffer.buffer };
+  const all = [...calls, ...kinds.flatMap(({ writes }) => writes)];
+  const batch: WriteBatch = {
+    calls: calls.map(({ write: { name, call } }) => ({ name, args: call as readonly unknown[] })),
+    batched,
+    writes: all.length,
+    rows: all.reduce((sum, { write }) => sum + write.rows, 0),
+  };
+  if (length === 0) return batch;
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const payload of payloads) {
+    bytes.set(payload, offset);
+    offset += payload.byteLength;
+  }
+  return { ...batch, bytes: bytes.buffer };
+}
+
+function outcomesOf({ codec, writes }: Kind, outcomes: BatchedOutcomes): readonly WireOutcome[] {
+  if ("outcomes" in outcomes) return outcomes.outcomes;
+  const calls = writes.map(({ write }) => write.call);
+  return codec.unpack(outcomes.packed, calls).map((ok) => ({ ok }));
+}
+
+function settle(
+  writes: readonly Waiting[],
+  outcomes: readonly WireOutcome[],
+  bytes: ArrayBuffer | undefined,
+): void {
+  for (const [index, { resolve, reject }] of writes.entries()) {
+    const outcome = outcomes[index];
+    if (outcome === undefined) reject(new Error("a write was not answered"));
+    else if ("error" in outcome) reject(fromWireError(outcome.error));
+    else resolve({ value: outcome.ok, bytes });
+  }
 }

@@ -1,0 +1,42 @@
+import { commitBatch } from "../../src/store/libsql/group-commit.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
+import type { BatchedCalls, WriteCall, WriteOutcomes } from "../../src/store/libsql/thread/protocol.ts";
+import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
+import type { FinishedRow, ResultRow } from "../../src/store/libsql/queue/wire.ts";
+
+interface Events {
+  readonly nowMs: number;
+  readonly atomic?: boolean;
+  /** Four for each event: actionId, revision, offset, length. */
+  readonly rows: readonly number[];
+  readonly keys?: readonly (string | null)[];
+}
+
+/** A call that records events, as the store's thread has it. */
+export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): EventBatch {
+  const events = Array.from({ length: rows.length / 4 }, (_, index) => {
+    const [actionId = 0, revision = 0, offset = 0, length = 0] = rows.slice(index * 4, index * 4 + 4);
+    return { actionId, revision, offset, length, key: keys?.[index] ?? null, nowMs };
+  });
+  return { atomic, events };
+}
+
+/** Results as the store's thread has them, whose texts all start at the first byte. */
+export function finished(
+  rows: readonly ResultRow[],
+  nowMs: number,
+  disableAfterMs?: number,
+): readonly FinishedRow[] {
+  return rows.map((row) => ({ row, nowMs, disableAfterMs, offset: 0 }));
+}
+
+/** Commits one message of writes. */
+export function commit(
+  connection: Connection,
+  calls: readonly WriteCall[],
+  batched: readonly BatchedCalls[] = [],
+  bytes = new Uint8Array(1),
+): WriteOutcomes {
+  const message = { id: 1, calls, batched, writes: calls.length + batched.length, rows: 1 };
+  return commitBatch(connection, { messages: [message], bytes }).outcomes[0]!;
+}

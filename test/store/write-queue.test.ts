@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Codec,
+  type Committed,
+  type PendingWrite,
+  SEND_WRITES,
+  WriteQueue,
+} from "../../src/store/libsql/thread/write-queue.ts";
+
+interface Sent {
+  readonly names: readonly unknown[];
+  readonly rows: number;
+  readonly bytes: ArrayBuffer | undefined;
+  commit(): void;
+  fail(error: Error): void;
+}
+
+const LIST: Codec = { pack: (calls) => calls, unpack: (packed) => packed as unknown[] };
+
+/** A queue whose batches are answered by hand. */
+function queueByHand(): { queue: WriteQueue; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const queue = new WriteQueue(
+    ({ calls, batched, rows, bytes }) =>
+      new Promise((resolve, reject) => {
+        const names = calls.map(({ args: [name] }) => name);
+        const kinds = batched.map(({ columns }) => columns as unknown[]);
+        const commit = (): void =>
+          resolve({
+            calls: names.map((ok) => ({ ok })),
+            batched: kinds.map((packed) => ({ packed })),
+            bytes: undefined,
+          });
+        sent.push({ names: [...names, ...kinds.flat()], rows, bytes, commit, fail: reject });
+      }),
+    { list: LIST },
+  );
+  return { queue, sent };
+}
+
+function write(name: string, bytes = 0, rows = 1): PendingWrite {
+  if (bytes === 0) return { name: "single", call: [name], rows };
+  return { name: "list", call: name, rows, payloads: [Buffer.alloc(bytes, name)] };
+}
+
+const values = (all: readonly Committed[]): unknown[] => all.map(({ value }) => value);
+
+function textOf(bytes: ArrayBuffer | undefined): string {
+  return Buffer.from(bytes ?? new ArrayBuffer(0)).toString();
+}
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("the write queue", () => {
+  it("sends what one turn brings in one batch, and what comes meanwhile as soon as that is answered", async () => {
+    const { queue, sent } = queueByHand();
+    const first = [queue.append(write("a")), queue.append(write("b"))];
+    expect(sent).toHaveLength(0);
+    await turn();
+    const second = [queue.append(write("c"))];
+    await turn();
+    second.push(queue.append(write("d")));
+    await turn();
+    expect(sent.map(({ names }) => names)).toEqual([["a", "b"]]);
+    sent[0]?.commit();
+    expect(values(await Promise.all(first))).toEqual(["a", "b"]);
+    expect(sent.map(({ names }) => names)).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+    ]);
+    sent[1]?.commit();
+    expect(values(await Promise.all(second))).toEqual(["c", "d"]);
+  });
+
+  it("has any number of batches in flight, once there is enough for them", async () => {
+    const { queue, sent } = queueByHand();
+    const writes = Array.from({ length: 3 * SEND_WRITES }, (_, n) => queue.append(write(`${n}`)));
+    expect(sent).toHaveLength(3);
+    for (const message of sent.toReversed()) message.commit();
+    expect(values(await Promise.all(writes))).toEqual(writes.map((_, n) => `${n}`));
+  });
+
+  it("packs the bytes of a batch into one buffer", async () => {
+    const { queue, sent } = queueByHand();
+    void queue.append(write("b", 3));
+    void queue.append(write("c"));
+    void queue.append(write("d", 1));
+    await turn();
+    expect(textOf(sent[0]?.bytes)).toBe("bbbd");
+  });
+
+  it("sends within the turn as soon as there is enough, so that the thread works meanwhile", () => {
+    const MiB = 1024 * 1024;
+    for (const [many, kind] of [
+      [SEND_WRITES, write("a")],
+      [2, write("b", 0, 500)],
+      [1, write("c", MiB)],
+    ] as const) {
+      const { queue, sent } = queueByHand();
+      for (let n = 0; n < many; n += 1) {
+        expect(sent).toHaveLength(0);
+        void queue.append(kind);
+      }
+      expect(sent).toMatchObject([{ rows: many * kind.rows }]);
+    }
+  });
+
+  it("fails all of a batch that failed, and no other", async () => {
+    const { queue, sent } = queueByHand();
+    const first = queue.append(write("a"));
+    await turn();
+    const second = queue.append(write("b"));
+    sent[0]?.fail(new Error("failed"));
+    await expect(first).rejects.toThrow("failed");
+    sent[1]?.commit();
+    expect((await second).value).toBe("b");
+  });
+
+  it("refuses more than it can hold instead of growing without end, and takes more once that is answered", async () => {
+    const { queue, sent } = queueByHand();
+    const MiB = 1024 * 1024;
+    const held = Array.from({ length: 16 }, () => queue.append(write("b", 16 * MiB)));
+    await expect(queue.append(write("c", 1))).rejects.toMatchObject({ code: "unavailable" });
+    for (const message of sent) message.commit();
+    await Promise.all(held);
+    await turn();
+    const after = queue.append(write("d", 1));
+    await turn();
+    sent.at(-1)?.commit();
+    expect((await after).value).toBe("d");
+  });
+
+  it("takes nothing more once it is closed, and waits for what it has", async () => {
+    const { queue, sent } = queueByHand();
+    const first = queue.append(write("a"));
+    await turn();
+    const open = [first, queue.append(write("b"))];
+    let closed = false;
+    const closing = queue.close().then(() => (closed = true));
+    await expect(queue.append(write("c"))).rejects.toMatchObject({ code: "unavailable" });
+    expect(sent).toHaveLength(1);
+    sent[0]?.commit();
+    await turn();
+    expect(closed).toBe(false);
+    sent[1]?.commit();
+    await Promise.all([...open, closing]);
+  });
+});
