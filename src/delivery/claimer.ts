@@ -14,7 +14,6 @@ import {
   UNKNOWN,
 } from "./limits.ts";
 import type { LocalQueue } from "./scheduler.ts";
-import type { Tempo } from "./store-calls.ts";
 import { type Flow, type Flows, QUICK_MS } from "./subscription-state.ts";
 
 /** Most deliveries of one claim: so many take the store's thread 2 ms or so, in which it does nothing else. */
@@ -78,7 +77,6 @@ const PACED_LOOK_MS = 20;
 interface ClaimerParts {
   readonly store: Pick<DeliveryQueue, "claim">;
   readonly clock: Clock;
-  readonly tempo: Tempo;
   readonly logger: Logger;
   readonly leaseMs: number;
   /** Most attempts under way. */
@@ -154,7 +152,7 @@ export class Claimer {
 
   /** One claim; answers whether there was room for any. Rejects with the store's error. */
   async claim(): Promise<boolean> {
-    const { store, clock, tempo, flows, queue, inFlight, most, leaseMs, isHeldBack } = this.#parts;
+    const { store, clock, flows, queue, inFlight, most, leaseMs, isHeldBack } = this.#parts;
     const nowMs = clock.now();
     const plan = planClaim(flows, { nowMs, most, underWay: inFlight.size });
     const room = plan.tiers[QUICK]?.most ?? 0;
@@ -162,7 +160,6 @@ export class Claimer {
     this.#wasFull = room === 0 || inFlight.size >= most || queue.payloadBytes >= WAITING_BYTES;
     if (room === 0 || queue.payloadBytes >= WAITING_BYTES || isHeldBack()) return false;
     const answer = await store.claim({ ...plan, nowMs, leaseMs, maxPayloadBytes: CLAIM_BYTES });
-    tempo.note(answer.claims.length);
     this.#limitedTiers = answer.limitedTiers;
     const claimed = this.#note(plan, answer);
     queue.add(answer.claims);
@@ -192,7 +189,8 @@ export class Claimer {
   async #lookUntilDone(): Promise<void> {
     let goesOn = true;
     while (goesOn && this.#isRunning) {
-      await this.#parts.tempo.turn();
+      // Whatever calls for a look at this moment is in it.
+      await Promise.resolve();
       this.#lookAgain = false;
       try {
         const hadRoom = await this.claim();

@@ -16,7 +16,6 @@ import { InFlight, type Interruptible, type UnderWay } from "./in-flight.ts";
 import { capacityOf, ownMeans } from "./limits.ts";
 import { LocalQueue } from "./scheduler.ts";
 import { createGuardedSender, type GuardedSenderParts, type Sender } from "./sender.ts";
-import { Tempo } from "./store-calls.ts";
 import { type Flow, Flows, Slowing, TurnTaking } from "./subscription-state.ts";
 
 /** Delivers what is due for as long as it runs. */
@@ -156,7 +155,6 @@ export class Run {
     const inFlight = this.#inFlight;
     counts.inFlight = () => inFlight.size;
     counts.capacity = capacity;
-    const tempo = new Tempo();
     this.#queue = new LocalQueue({
       clock,
       flows,
@@ -171,7 +169,6 @@ export class Run {
     this.#claimer = new Claimer({
       store,
       clock,
-      tempo,
       logger,
       leaseMs,
       most,

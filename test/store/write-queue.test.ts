@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Clock } from "../../src/runtime/clock.ts";
 import {
   type Codec,
   type Committed,
@@ -6,6 +7,7 @@ import {
   SEND_WRITES,
   WriteQueue,
 } from "../../src/store/libsql/thread/write-queue.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 interface Sent {
   readonly names: readonly unknown[];
@@ -18,7 +20,7 @@ interface Sent {
 const LIST: Codec = { pack: (calls) => calls, unpack: (packed) => packed as unknown[] };
 
 /** A queue whose batches are answered by hand. */
-function queueByHand(): { queue: WriteQueue; sent: Sent[] } {
+function queueByHand(time?: Clock): { queue: WriteQueue; sent: Sent[] } {
   const sent: Sent[] = [];
   const queue = new WriteQueue(
     ({ calls, batched, rows, bytes }) =>
@@ -34,6 +36,7 @@ function queueByHand(): { queue: WriteQueue; sent: Sent[] } {
         sent.push({ names: [...names, ...kinds.flat()], rows, bytes, commit, fail: reject });
       }),
     { list: LIST },
+    time,
   );
   return { queue, sent };
 }
@@ -41,6 +44,10 @@ function queueByHand(): { queue: WriteQueue; sent: Sent[] } {
 function write(name: string, bytes = 0, rows = 1): PendingWrite {
   if (bytes === 0) return { name: "single", call: [name], rows };
   return { name: "list", call: name, rows, payloads: [Buffer.alloc(bytes, name)] };
+}
+
+function result(n: number, rows = 1): PendingWrite {
+  return { ...write(`${n}`, 0, rows), lingers: true };
 }
 
 const values = (all: readonly Committed[]): unknown[] => all.map(({ value }) => value);
@@ -146,5 +153,75 @@ describe("the write queue", () => {
     expect(closed).toBe(false);
     sent[1]?.commit();
     await Promise.all([...open, closing]);
+  });
+
+  describe("with writes that may linger", () => {
+    it("sends each at its turn's end while there are few", async () => {
+      const time = new ManualClock(0);
+      const { queue, sent } = queueByHand(time);
+      for (let n = 0; n < 30; n += 1) {
+        await time.advance(1);
+        void queue.append(result(n));
+        await turn();
+        sent.at(-1)?.commit();
+      }
+      expect(sent).toHaveLength(30);
+      expect(time.pending).toBe(0);
+    });
+
+    it("sends many together every few milliseconds or with others, and at once again when the load is over", async () => {
+      const time = new ManualClock(0);
+      const { queue, sent } = queueByHand(time);
+      void queue.append(result(0));
+      await turn();
+      void queue.append(result(1, 900));
+      sent[0]?.commit();
+      await turn();
+      sent[1]?.commit();
+      await time.advance(20);
+      void queue.append(result(2));
+      await turn();
+      sent[2]?.commit();
+      expect(sent.map(({ names }) => names)).toEqual([["0"], ["1"], ["2"]]);
+      // From here on they linger, also past a reply.
+      await time.advance(1);
+      void queue.append(result(3));
+      await time.advance(2);
+      void queue.append(result(4));
+      await turn();
+      expect(sent).toHaveLength(3);
+      await time.advance(2);
+      expect(sent[3]?.names).toEqual(["3", "4"]);
+      void queue.append(result(5));
+      sent[3]?.commit();
+      await turn();
+      expect(sent).toHaveLength(4);
+      // Another write takes it along.
+      void queue.append(write("a"));
+      await turn();
+      expect(sent[4]?.names).toEqual(["5", "a"]);
+      expect(time.pending).toBe(0);
+      sent[4]?.commit();
+      await time.advance(20);
+      void queue.append(result(6));
+      await turn();
+      expect(sent[5]?.names).toEqual(["6"]);
+    });
+
+    it("does not wait for them when it is closed", async () => {
+      const time = new ManualClock(0);
+      const { queue, sent } = queueByHand(time);
+      void queue.append(result(0, 900));
+      await turn();
+      sent[0]?.commit();
+      await time.advance(20);
+      void queue.append(result(1, 900));
+      await turn();
+      const last = queue.append(result(2));
+      expect(sent).toHaveLength(2);
+      const closed = queue.close();
+      for (const batch of sent) batch.commit();
+      await Promise.all([closed, last]);
+    });
   });
 });

@@ -146,7 +146,7 @@ export function createLibsqlStore(
   ): Promise<FinishOutcome> {
     const call: FinishCall = finishCall(result, nowMs, disableAfterMs);
     const payloads = call.text === undefined ? [] : [call.text];
-    const pending = { name: "finishAttempts", call, rows: 1, payloads };
+    const pending = { name: "finishAttempts", call, rows: 1, payloads, lingers: true };
     for (let isAgain = false; ; isAgain = true) {
       const { value } = await queue.append(pending, isAgain);
       const outcome = outcomeOf(heard(value as Telling<Finished>));
@@ -196,10 +196,13 @@ export function createLibsqlStore(
     },
     queue: {
       async claim(request) {
-        const { value, bytes } = await writeRows(1, "claimDue", claimCall(request, damaged.subscriptions));
+        const call = [claimCall(request, damaged.subscriptions)];
+        const pending = { name: "claimDue", call, rows: 1, lingers: true };
+        const committed = await queue.append(pending);
+        const value = committed.value as WriteResult<"claimDue">;
         for (const id of value.unreadable) damaged.noteSubscription(id);
         for (const eventId of value.damaged) damaged.note(eventId);
-        return claimAnswer(value, bytes, secrets);
+        return claimAnswer(value, committed.bytes, secrets);
       },
       finish: (results, nowMs, options = {}) =>
         Promise.all(results.map((result) => finish(result, nowMs, options))),

@@ -1,4 +1,5 @@
 import { EvregError } from "../../../domain/error.ts";
+import { type Clock, systemClock } from "../../../runtime/clock.ts";
 import {
   type BatchedCalls,
   type BatchedOutcomes,
@@ -17,6 +18,8 @@ export interface PendingWrite {
   readonly rows: number;
   /** Bytes that go with it, which are copied once, into the message. */
   readonly payloads?: readonly Uint8Array[];
+  /** Whether it may wait for others under load. */
+  readonly lingers?: boolean;
 }
 
 /** How all writes of one kind in a batch cross to the store's thread as one. */
@@ -48,6 +51,11 @@ interface Waiting {
 export const SEND_WRITES = 24;
 const SEND_ROWS = 1_000;
 const SEND_BYTES = 1024 * 1024;
+/** Under load, writes that may linger go off this often, unless they can go with others before. */
+const LINGER_MS = 5;
+/** So many rows of them a millisecond are load; counted over so long. */
+const LOAD_ROWS_PER_MS = 2;
+const LOAD_WINDOW_MS = 10;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
 const OPEN_BYTES = 256 * 1024 * 1024;
 const OPEN_WRITES = 100_000;
@@ -57,16 +65,27 @@ const OPEN_WRITES = 100_000;
  * (see `group-commit.ts`). What a turn of the event loop brings goes off at its end when nothing is in flight; else it
  * waits for a reply, or until there is enough for a batch. Any number of batches may be in flight, so that the thread
  * never waits for this one to come round.
+ *
+ * A commit costs much however little is in it, and a claim or a result is in no hurry. So under load these linger: they go
+ * with the next batch of others, or by themselves every few milliseconds. The time is the machine's, as it is about work
+ * and not about when anything is due.
  */
 export class WriteQueue {
   readonly #send: Send;
   readonly #codecs: Readonly<Record<string, Codec>>;
+  readonly #time: Clock;
   #waiting: Waiting[] = [];
   /** Those at the front that were deferred. */
   #again = 0;
   #waitingRows = 0;
   #waitingBytes = 0;
+  /** Those that do not linger. */
+  #urgent = 0;
   #isFlushDue = false;
+  #cancelLinger: (() => void) | undefined;
+  /** When writes that may linger were last sent. */
+  #lastLingerMs = -Infinity;
+  readonly #load = { sinceMs: -Infinity, rows: 0, isHigh: false };
   /** Batches without a reply. */
   #inFlight = 0;
   /** Writes and their bytes that are not answered yet, those that wait included. */
@@ -75,9 +94,14 @@ export class WriteQueue {
   #closed = false;
 
   /** @param codecs by the names of the writes that are done together */
-  constructor(send: Send, codecs: Readonly<Record<string, Codec>>) {
+  constructor(
+    send: Send,
+    codecs: Readonly<Record<string, Codec>>,
+    time: Clock = { ...systemClock, now: () => performance.now() },
+  ) {
     this.#send = send;
     this.#codecs = codecs;
+    this.#time = time;
   }
 
   /**
@@ -104,7 +128,10 @@ export class WriteQueue {
       this.#waitingBytes += bytes;
       this.#open.writes += 1;
       this.#open.bytes += bytes;
+      const lingerMs = write.lingers === true ? this.#lingerMs(write.rows) : 0;
+      if (lingerMs <= 0) this.#urgent += 1;
       if (this.#isEnough) this.#flush();
+      else if (lingerMs > 0) this.#cancelLinger ??= this.#time.setTimer(() => this.#flush(), lingerMs);
       else if (this.#inFlight === 0) this.#flushAtTurnEnd();
     });
   }
@@ -112,17 +139,28 @@ export class WriteQueue {
   /** Takes no more; resolves when nothing waits and nothing is in flight. */
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#cancelLinger !== undefined) this.#flush();
     if (this.#open.writes === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }
 
   get #isEnough(): boolean {
-    return (
-      this.#waiting.length >= SEND_WRITES ||
-      this.#waitingRows >= SEND_ROWS ||
-      this.#waitingBytes >= SEND_BYTES
-    );
+    return this.#urgent >= SEND_WRITES || this.#waitingRows >= SEND_ROWS || this.#waitingBytes >= SEND_BYTES;
+  }
+
+  /** How long a write that may linger does. */
+  #lingerMs(rows: number): number {
+    const nowMs = this.#time.now();
+    const load = this.#load;
+    const passedMs = nowMs - load.sinceMs;
+    if (passedMs >= LOAD_WINDOW_MS) {
+      load.isHigh = load.rows >= LOAD_ROWS_PER_MS * passedMs;
+      load.sinceMs = nowMs;
+      load.rows = 0;
+    }
+    load.rows += rows;
+    return load.isHigh ? this.#lastLingerMs + LINGER_MS - nowMs : 0;
   }
 
   #flushAtTurnEnd(): void {
@@ -139,6 +177,10 @@ export class WriteQueue {
     const writes = this.#waiting;
     this.#waiting = [];
     this.#again = 0;
+    this.#urgent = 0;
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
+    if (writes.some(({ write }) => write.lingers === true)) this.#lastLingerMs = this.#time.now();
     this.#waitingRows = 0;
     this.#waitingBytes = 0;
     void this.#commit(writes);
@@ -171,7 +213,7 @@ export class WriteQueue {
     } finally {
       this.#inFlight -= 1;
       // Before anyone hears of the reply, as the store's thread has nothing to do until then.
-      if (this.#inFlight === 0) this.#flush();
+      if (this.#inFlight === 0 && this.#urgent > 0) this.#flush();
     }
   }
 }
