@@ -160,7 +160,7 @@ describe("what the engine does for each task", () => {
     connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const plans = [
-      ...plansOf((sql) => WRITES.claimDue(sql, claim, new BytesOut())),
+      ...plansOf((sql) => WRITES.claimDue(sql, claim, new ByteWriter())),
       ...plansOf((sql) => READS.findSubscription(sql, 1)),
     ];
     expect(scans(plans)).toEqual([]);
