@@ -13,7 +13,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { DeliverySignals } from "../service/context.ts";
 import type { ServiceEventCounts } from "../store/queue.ts";
-import { folderFindings, program } from "./findings.ts";
+import { folderFindings, programFinding } from "./findings.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
 export interface AppOptions {
@@ -105,7 +105,11 @@ export async function compose(options: ComposeOptions) {
     counts: published,
     metrics: metricsOf({ published, delivered, store, engineState, loop, clock, version }),
     doctor: {
-      findings: () => [program(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
+      findings: () => [
+        programFinding(version),
+        ...(options.findings?.() ?? []),
+        ...folderFindings(config.data),
+      ],
       clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,

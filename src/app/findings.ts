@@ -4,26 +4,26 @@ import { join } from "node:path";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { toIso } from "../runtime/clock.ts";
-import { leftByRestore, type LeftByRestore } from "../runtime/files.ts";
-import { folderDoubt } from "../runtime/owner-file.ts";
+import { restoreLeftovers, type RestoreLeftovers } from "../runtime/files.ts";
+import { folderTrustProblem } from "../runtime/owner-file.ts";
 
 /** Less is soon full: a log that grows by a burst and a backup need as much. */
-const LITTLE_BYTES = 512 * 1024 * 1024;
+const LOW_BYTES = 512 * 1024 * 1024;
 const TOKEN_FILES = /^token(?:\.|$)/;
 const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
 /** Below this the next burst may fill it. */
-const NOTHING_BYTES = 64 * 1024 * 1024;
+const FULL_BYTES = 64 * 1024 * 1024;
 
 /**
  * What can be told of a data folder without opening any of its files, which the process that has them open must not do
- * (see `store/libsql/held-folders.ts`).
+ * (see `store/libsql/files/data-folder.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  const left = leftByRestore(folder);
+  const left = restoreLeftovers(folder);
   return [
     permissions(folder),
     ...readableFiles(folder),
-    room(folder),
+    diskSpace(folder),
     sizes(folder, left),
     ...leftovers(folder, left),
   ];
@@ -37,9 +37,9 @@ function permissions(folder: string): Finding {
     const why = code === "EROFS" ? "its file system can only be read" : "this user has no permission";
     return problem("folder", `Nothing can be written to ${folder}: ${why}.`, "Make it writable.");
   }
-  const doubt = folderDoubt(folder);
-  if (doubt === undefined) return fine("folder", `${folder} can be written to by this user only.`);
-  return warning("folder", `The data folder is open to others: ${doubt.why}.`, `${doubt.remedy}.`);
+  const trust = folderTrustProblem(folder);
+  if (trust === undefined) return fine("folder", `${folder} can be written to by this user only.`);
+  return warning("folder", `The data folder is open to others: ${trust.why}.`, `${trust.remedy}.`);
 }
 
 /** Made for their owner only; who copies or restores them by other means may have opened them. */
@@ -64,19 +64,19 @@ function readableFiles(folder: string): readonly Finding[] {
   ];
 }
 
-function room(folder: string): Finding {
+function diskSpace(folder: string): Finding {
   const { bavail, bsize, blocks } = statfsSync(folder);
   const free = bavail * bsize;
   const found = `${byteCount(free)} of ${byteCount(blocks * bsize)} are free on the disk of ${folder}.`;
   const remedy =
     "Make room or move the folder to a larger disk; retention.events has old events removed. Without room nothing can be published.";
-  if (free < NOTHING_BYTES) return problem("disk", found, remedy);
+  if (free < FULL_BYTES) return problem("disk", found, remedy);
   // A backup is made beside the data.
-  if (free < LITTLE_BYTES || free < sizeOf(folder, "evreg.db")) return warning("disk", found, remedy);
+  if (free < LOW_BYTES || free < sizeOf(folder, "evreg.db")) return warning("disk", found, remedy);
   return fine("disk", found);
 }
 
-function sizes(folder: string, { secondNames }: LeftByRestore): Finding {
+function sizes(folder: string, { secondNames }: RestoreLeftovers): Finding {
   const names = readdirSync(folder).filter((name) => !secondNames.includes(name));
   const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
   const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
@@ -89,7 +89,7 @@ function sizes(folder: string, { secondNames }: LeftByRestore): Finding {
   );
 }
 
-function leftovers(folder: string, { secondNames, unfinished }: LeftByRestore): readonly Finding[] {
+function leftovers(folder: string, { secondNames, unfinished }: RestoreLeftovers): readonly Finding[] {
   const all = [...secondNames, ...unfinished];
   if (all.length === 0) return [];
   const found = [
@@ -130,7 +130,7 @@ function certificateFinding(endsMs: number, nowMs: number): Finding {
 }
 
 /** @param version of evreg */
-export function program(version: string): Finding {
+export function programFinding(version: string): Finding {
   const { platform, arch, version: node } = process;
   return fine("program", `evreg ${version} on Node ${node}, ${platform} ${release()}, ${arch}.`);
 }

@@ -6,7 +6,7 @@ import { note, writeOut } from "../cli/io/output.ts";
 import { escapeControl, flagWords } from "../cli/io/text.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { defaultConfig } from "../config/load.ts";
-import { programWords } from "../runtime/process.ts";
+import { programCommand } from "../runtime/process.ts";
 
 export class Systemd extends ConfigCommand {
   static override usage =
@@ -59,7 +59,7 @@ export class Systemd extends ConfigCommand {
       "encryption-key": path("--encryption-key", flags["encryption-key"]),
       program: path("--program", program),
     });
-    const installed = paths.program === undefined ? programWords() : [paths.program];
+    const installed = paths.program === undefined ? programCommand() : [paths.program];
     const unit = systemdUnit({
       asked: `service systemd${flagWords({ ...words, ...definedOnly({ user }), ...paths })}`,
       program: installed,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "./schema.ts";
-import { findings, type Findings, nearest, note } from "./values.ts";
+import { noValues, type SourceValues, nearest, addValue } from "./values.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -20,7 +20,7 @@ const KUBERNETES_LINK =
   /^EVREG_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 
-interface EnvironmentFindings extends Findings {
+interface EnvironmentValues extends SourceValues {
   readonly configFile?: string;
   readonly contextName?: string;
 }
@@ -29,8 +29,8 @@ interface EnvironmentFindings extends Findings {
  * Reads every `EVREG_*` variable; one that means nothing is a problem, so that a slip does not pass in silence.
  * A variable set to nothing counts as not set.
  */
-export function readEnvironment(env: Environment, cwd: string): EnvironmentFindings {
-  const result = findings();
+export function readEnvironment(env: Environment, cwd: string): EnvironmentValues {
+  const result = noValues();
   for (const key of CONFIG_KEYS) readKey(result, key, env, cwd);
   const known = knownVariables();
   for (const [name, value] of Object.entries(env)) {
@@ -54,7 +54,7 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentFindi
   };
 }
 
-function readKey(into: Findings, key: ConfigKey, env: Environment, cwd: string): void {
+function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
   const given: { place: string; value: string }[] = [];
   for (const name of [key.env, key.envAlias]) {
     const value = name === undefined ? undefined : text(env, name);
@@ -77,10 +77,10 @@ function readKey(into: Findings, key: ConfigKey, env: Environment, cwd: string):
     into.problems.push({ name: key.path, place: second.place, message });
     return;
   }
-  note(into, key, first.value, { source: "environment", place: first.place, base: cwd });
+  addValue(into, key, first.value, { source: "environment", place: first.place, base: cwd });
 }
 
-function readSecretFile(into: Findings, key: ConfigKey, place: string, path: string): string | undefined {
+function readSecretFile(into: SourceValues, key: ConfigKey, place: string, path: string): string | undefined {
   try {
     const value = readFileSync(path, "utf8").trim();
     if (value !== "") return value;

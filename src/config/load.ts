@@ -6,11 +6,11 @@ import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./schema
 import {
   checkValue,
   type ConfigValue,
-  findings,
-  type Findings,
+  noValues,
+  type SourceValues,
   type Found,
   isLoopbackHost,
-  note,
+  addValue,
   type Problem,
 } from "./values.ts";
 import type { ConfigFile } from "./yaml.ts";
@@ -65,7 +65,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const environment = readEnvironment(env, cwd);
   const folder = dataFolder([flags, environment]) ?? defaultDataFolder(env, cwd);
   const file = await readFile(options, environment.configFile, folder);
-  const sources = [flags, environment, file?.keys ?? findings()];
+  const sources = [flags, environment, file?.keys ?? noValues()];
 
   const found = new Map<string, Found>();
   const values = defaultValues();
@@ -84,7 +84,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
   const problems = sources.flatMap((source) => source.problems);
   problems.push(...applyRules(values, found));
-  if (problems.length > 0) throw mistakes(problems, file?.file);
+  if (problems.length > 0) throw problemsError(problems, file?.file);
 
   const unnamedPlace = (path: string): string | undefined => {
     const item = found.get(path);
@@ -102,18 +102,18 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   };
 }
 
-function readFlags(flags: ConfigFlags, cwd: string): Findings {
-  const result = findings();
+function readFlags(flags: ConfigFlags, cwd: string): SourceValues {
+  const result = noValues();
   for (const key of CONFIG_KEYS) {
     const value = key.flag === undefined ? undefined : (flags as Record<string, unknown>)[key.flag];
     if (value === undefined) continue;
-    note(result, key, value, { source: "flag", place: `--${key.flag}`, base: cwd });
+    addValue(result, key, value, { source: "flag", place: `--${key.flag}`, base: cwd });
   }
   return result;
 }
 
 /** The first source's that names one, as an absolute path. */
-function dataFolder(sources: readonly Findings[]): string | undefined {
+function dataFolder(sources: readonly SourceValues[]): string | undefined {
   for (const { found } of sources) {
     const data = found.get("data");
     if (data !== undefined) return resolve(data.base, String(data.value));
@@ -125,7 +125,7 @@ async function readFile(
   { configFile, configText, cwd, isArgument = false }: LoadOptions,
   fromEnvironment: string | undefined,
   folder: string,
-): Promise<{ file: ConfigFile; named: boolean; keys: Findings } | undefined> {
+): Promise<{ file: ConfigFile; named: boolean; keys: SourceValues } | undefined> {
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
   const { findFile, loadNamedFile, loadText } = await import("./file.ts");
   const named = configFile ?? fromEnvironment;
@@ -140,7 +140,7 @@ async function readFile(
   return { file, named: named !== undefined, keys: readFileKeys(file) };
 }
 
-function mistakes(problems: readonly Problem[], file: ConfigFile | undefined): EvregError {
+function problemsError(problems: readonly Problem[], file: ConfigFile | undefined): EvregError {
   const lines = problems.map(({ place, message }) => `${place}: ${message}`);
   if (file?.generic === true && problems.some(({ place }) => place.startsWith(file.path))) {
     lines.push(
@@ -244,7 +244,7 @@ export function applyRules(values: Values, found: Places): Problem[] {
       message: `${inFlight.key.path} must be at most ${most} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
     });
   }
-  keepTokenWithItsServer(values, found);
+  dropForeignToken(values, found);
   return problems;
 }
 
@@ -263,19 +263,19 @@ export function warningsFor(values: Values, found: Places, file: string | undefi
     );
   }
   const url = values.get("remote.url");
-  if (typeof url === "string" && values.has("remote.token") && sendsInTheOpen(url)) {
+  if (typeof url === "string" && values.has("remote.token") && isUnencrypted(url)) {
     warnings.push(`The token goes to ${url} unencrypted; use an https: address.`);
   }
   return warnings;
 }
 
 /** A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over. */
-function keepTokenWithItsServer(values: Values, found: Places): void {
+function dropForeignToken(values: Values, found: Places): void {
   const [url, token] = [found.get("remote.url"), found.get("remote.token")];
   if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
 }
 
-function sendsInTheOpen(url: string): boolean {
+function isUnencrypted(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ""));
 }

@@ -11,11 +11,11 @@ export type Checked = { readonly value: ConfigValue } | { readonly problem: stri
 /** Checks a value from a file, where numbers and booleans come as such. */
 export function checkValue(key: ConfigKey, value: unknown): Checked {
   const kind = kindOf(key.type);
-  const problem = kind.refuse?.(value);
+  const problem = kind.explain?.(value);
   if (problem !== undefined) return { problem };
-  if (kind.takes(key.type, value)) return { value: kind.tidy?.(value) ?? value };
+  if (kind.accepts(key.type, value)) return { value: kind.normalize?.(value) ?? value };
   const told = key.type.kind === "url" && typeof value === "string" ? withoutUserInfo(value) : value;
-  const shown = key.secret === true ? "" : `, not ${show(told)}`;
+  const shown = key.secret === true ? "" : `, not ${quoteShort(told)}`;
   return { problem: `must be ${kind.allowed(key.type)}${shown}` };
 }
 
@@ -28,74 +28,74 @@ function checkText(key: ConfigKey, text: string): Checked {
 interface Kind<T extends KeyKind = KeyKind> {
   /** What it takes, as a phrase after "must be". */
   allowed(type: T): string;
-  takes(type: T, value: unknown): value is ConfigValue;
+  accepts(type: T, value: unknown): value is ConfigValue;
   /** The typed value of a text in the right form; any other text stays one and fails the check. */
   fromText?(text: string): ConfigValue | undefined;
-  tidy?(value: ConfigValue): ConfigValue;
+  normalize?(value: ConfigValue): ConfigValue;
   /** A problem that deserves words of its own. */
-  refuse?(value: unknown): string | undefined;
+  explain?(value: unknown): string | undefined;
 }
 
 const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K }>> } = {
   integer: {
     allowed: ({ min, max }) => `a whole number from ${min} to ${max}`,
-    takes: ({ min, max }, value): value is number =>
+    accepts: ({ min, max }, value): value is number =>
       typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max,
     fromText: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined),
   },
   duration: {
     allowed: ({ canBeOff }) =>
       `a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d${canBeOff === true ? ", or off" : ""}`,
-    takes: ({ canBeOff }, value): value is string =>
+    accepts: ({ canBeOff }, value): value is string =>
       (canBeOff === true && value === "off") || durationMs(value) !== undefined,
-    tidy: (value) => (value === "off" ? 0 : (durationMs(value) ?? value)),
+    normalize: (value) => (value === "off" ? 0 : (durationMs(value) ?? value)),
   },
   boolean: {
     allowed: () => "true or false",
-    takes: (_type, value): value is boolean => typeof value === "boolean",
+    accepts: (_type, value): value is boolean => typeof value === "boolean",
     fromText: (text) => (/^(?:true|1)$/.test(text) ? true : /^(?:false|0)$/.test(text) ? false : undefined),
   },
   choice: {
     allowed: ({ choices }) => `one of ${choices.join(", ")}`,
-    takes: ({ choices }, value): value is string => typeof value === "string" && choices.includes(value),
+    accepts: ({ choices }, value): value is string => typeof value === "string" && choices.includes(value),
   },
   host: {
     allowed: () => "an IP address or a host name, without scheme, brackets or port",
-    takes: (_type, value): value is string =>
+    accepts: (_type, value): value is string =>
       typeof value === "string" &&
       (isIP(value) !== 0 || /^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?$/.test(value)),
   },
   folder: {
     allowed: () => "the path of a folder",
-    takes: (_type, value): value is string =>
+    accepts: (_type, value): value is string =>
       typeof value === "string" && value !== "" && !value.includes("\0"),
   },
   file: {
     allowed: () => "the path of a file",
-    takes: (_type, value): value is string =>
+    accepts: (_type, value): value is string =>
       typeof value === "string" && value !== "" && !value.includes("\0"),
   },
   url: {
     allowed: () => "an http: or https: address without user name, query or fragment",
-    takes: (_type, value): value is string => typeof value === "string" && isServerUrl(value),
-    tidy: (value) => String(value).replace(/\/+$/, ""),
+    accepts: (_type, value): value is string => typeof value === "string" && isServerUrl(value),
+    normalize: (value) => String(value).replace(/\/+$/, ""),
   },
   text: {
     allowed: () => "a text of 1 to 4096 printable ASCII characters without spaces",
-    takes: (_type, value): value is string =>
+    accepts: (_type, value): value is string =>
       typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value),
   },
   encryptionKey: {
     allowed: () => "a key of 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints",
-    takes: (_type, value): value is string =>
+    accepts: (_type, value): value is string =>
       typeof value === "string" && parseEncryptionKey(value) !== undefined,
   },
   networks: {
     allowed: () => "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",
-    takes: (_type, value): value is readonly string[] =>
+    accepts: (_type, value): value is readonly string[] =>
       Array.isArray(value) && value.every((item) => typeof item === "string" && isNetwork(item)),
     fromText: (text) => text.split(/[\s,]+/).filter((part) => part !== ""),
-    refuse: (value) => (Array.isArray(value) ? value.map(missingPrefix).find(Boolean) : undefined),
+    explain: (value) => (Array.isArray(value) ? value.map(missingPrefix).find(Boolean) : undefined),
   },
 };
 
@@ -135,7 +135,7 @@ function missingPrefix(item: unknown): string | undefined {
 }
 
 /** A value in a message: short, on one line, with control characters spelled out. */
-function show(value: unknown): string {
+function quoteShort(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
@@ -162,17 +162,22 @@ export interface Problem {
 }
 
 /** What one source holds. */
-export interface Findings {
+export interface SourceValues {
   readonly found: Map<string, Found>;
   readonly problems: Problem[];
 }
 
-export function findings(): Findings {
+export function noValues(): SourceValues {
   return { found: new Map(), problems: [] };
 }
 
 /** Checks one value and files it under its key, or notes what is wrong with it. */
-export function note(into: Findings, key: ConfigKey, raw: unknown, at: Omit<Found, "key" | "value">): void {
+export function addValue(
+  into: SourceValues,
+  key: ConfigKey,
+  raw: unknown,
+  at: Omit<Found, "key" | "value">,
+): void {
   const checked =
     typeof raw === "string" && at.source !== "file" ? checkText(key, raw) : checkValue(key, raw);
   if ("problem" in checked) {

@@ -1,11 +1,11 @@
 import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, visit } from "yaml";
 import { CONFIG_KEYS, KEY_BY_PATH, SECTIONS } from "./schema.ts";
-import { findings, type Findings, nearest, note } from "./values.ts";
+import { noValues, type SourceValues, nearest, addValue } from "./values.ts";
 
 /** Every key of the file, each with its line and column; unknown ones are problems. */
-export function readFileKeys(file: ConfigFile): Findings {
-  const result = findings();
+export function readFileKeys(file: ConfigFile): SourceValues {
+  const result = noValues();
   if (file.parsed === undefined) return result;
   const { document, lines } = file.parsed;
 
@@ -42,7 +42,11 @@ export function readFileKeys(file: ConfigFile): Findings {
     const given = plain(value, document);
     // `null` is how the example file writes "not set".
     if (given === null && key.default === null) return;
-    note(result, key, given, { source: "file", place: place(value ?? keyNode), base: dirname(file.path) });
+    addValue(result, key, given, {
+      source: "file",
+      place: place(value ?? keyNode),
+      base: dirname(file.path),
+    });
   };
 
   readMapping(document.contents, "");
@@ -97,7 +101,7 @@ export const UNCHECKED_KEYS = { uniqueKeys: false } as const;
  * Uses of anchors in a document, which take time with the number of anchors each; and where anchors hold others, their
  * product. Plenty for defaults that each record takes up, too few to fill a memory.
  */
-export const MOST_ALIASES = 10_000;
+export const MAX_ALIASES = 10_000;
 
 export interface YamlFault {
   /** Where in the text. */
@@ -123,8 +127,8 @@ export function yamlFaults(document: Document): readonly YamlFault[] {
     },
     Alias(_, alias) {
       aliases += 1;
-      if (aliases <= MOST_ALIASES) return undefined;
-      const most = MOST_ALIASES.toLocaleString("en");
+      if (aliases <= MAX_ALIASES) return undefined;
+      const most = MAX_ALIASES.toLocaleString("en");
       faults.push({ offset: offsetOf(alias), message: `It uses anchors more than ${most} times` });
       return visit.BREAK;
     },

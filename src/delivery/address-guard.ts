@@ -2,7 +2,7 @@ import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
-import { isOfThisMachine } from "../runtime/local-addresses.ts";
+import { isLocalAddress } from "../runtime/local-addresses.ts";
 import { lookupError, type Resolve } from "./dns/resolver.ts";
 
 /** Each address answered is checked, which takes a few microseconds of the thread that does all the rest. */
@@ -115,7 +115,7 @@ function isAt(own: string | undefined, target: string): boolean {
   if (own === undefined) return false;
   // A dual-stack or second listener is close enough to the one named: all of loopback counts as one place.
   if (own === target || (isLoopback(own) && isLoopback(target))) return true;
-  return isWildcard(own) && (isLoopback(target) || isOfThisMachine(target));
+  return isWildcard(own) && (isLoopback(target) || isLocalAddress(target));
 }
 
 function portOf(listener: string): number {

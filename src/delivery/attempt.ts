@@ -1,4 +1,4 @@
-import { isRefusal, judge, retryAfterMs } from "../domain/retry.ts";
+import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -149,7 +149,7 @@ function attemptResult(
 }
 
 function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | undefined {
-  if (sent.kind === "error" || !isRefusal(sent.statusCode)) return undefined;
+  if (sent.kind === "error" || !isThrottle(sent.statusCode)) return undefined;
   const askedMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
   return { handler, askedMs: askedMs ?? 0 };
 }
@@ -183,7 +183,7 @@ function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult):
   const { statusCode, errorCode, refusal, durationMs, next } = result;
   // Whose failures are in the log is not to be left there as failing.
   const isNews = next.kind !== "delivered" || begun.failures > 0;
-  if (!isNews && !logger.tellsDebug) return;
+  if (!isNews && !logger.isDebugEnabled) return;
   const fields = {
     delivery: deliveryId,
     event: eventId,

@@ -274,7 +274,7 @@ export class Run {
     if (!this.#filters.keepsBack(claim)) return false;
     const { clock, logger } = this.#parts;
     const { deliveryId: delivery, event, subscription } = claim;
-    if (logger.tellsDebug) {
+    if (logger.isDebugEnabled) {
       logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
     }
     flow.keptBack();

@@ -1,4 +1,4 @@
-import { refusalGapMs } from "../domain/retry.ts";
+import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { AttemptResult, Claim } from "../store/queue.ts";
 import type { Refusal } from "./attempt.ts";
@@ -242,7 +242,7 @@ export class Flow {
       return 0;
     }
     this.#refusals += 1;
-    return refusalGapMs(this.#refusals);
+    return throttleBackoffMs(this.#refusals);
   }
 
   hold(): void {

@@ -42,7 +42,7 @@ function refusalOf(address: Address, opened: readonly Network[]): Refusal | unde
   // A block of IPv4 opens what this machine reaches there; where a translator elsewhere leads is another matter, unless
   // its prefix was opened as well.
   const openedBehind = around.length > 0 ? opened : [];
-  for (const behind of hiddenV4(address)) {
+  for (const behind of embeddedV4(address)) {
     const refused = refusalOf(behind, openedBehind);
     if (refused !== undefined) return `a form of ${behind.toString()}, which is ${refused}`;
   }
@@ -58,7 +58,7 @@ export function canonicalAddress(text: string): string | undefined {
 export function reachedAddresses(text: string): readonly string[] {
   const address = parseAddress(text);
   if (address === undefined) return [];
-  const hidden = isV6(address) ? hiddenV4(address) : [];
+  const hidden = isV6(address) ? embeddedV4(address) : [];
   return [address, ...hidden].map((each) => each.toNormalizedString());
 }
 
@@ -192,7 +192,7 @@ function isMetadata(address: Address): boolean {
   if (METADATA.has(address.toNormalizedString())) return true;
   if (!isV6(address)) return false;
   const last = new ipaddr.IPv4(address.toByteArray().slice(12));
-  return [last, ...hiddenV4(address)].some((behind) => METADATA.has(behind.toString()));
+  return [last, ...embeddedV4(address)].some((behind) => METADATA.has(behind.toString()));
 }
 
 /** In normalised form. Azure's lies in public space; the others also fall to the special blocks unless one is opened. */
@@ -224,7 +224,7 @@ const METADATA: ReadonlySet<string> = new Set(
  * IPv4-translated, NAT64 (RFC 6052, RFC 8215), 6to4, Teredo (its server and its client) and ISATAP. An IPv4-mapped
  * address is no such thing: it is that IPv4 address.
  */
-function hiddenV4(address: ipaddr.IPv6): readonly ipaddr.IPv4[] {
+function embeddedV4(address: ipaddr.IPv6): readonly ipaddr.IPv4[] {
   const bytes = address.toByteArray();
   // `::` and `::1` lie among the IPv4-compatible ones and are none.
   if (bytes.every((byte, index) => byte === 0 || (index === 15 && byte === 1))) return [];

@@ -37,7 +37,7 @@ export function* publishBodySteps(bytes: Uint8Array, limits: PublishLimits): Ste
   try {
     return itemOf(bytes, yield* scanSteps(bytes, ITEM), limits);
   } catch (error) {
-    throw refusalOf(error);
+    throw asInputError(error);
   }
 }
 
@@ -45,12 +45,12 @@ function scanned(bytes: Uint8Array, options?: ScanOptions): JsonNode {
   try {
     return scanJson(bytes, options);
   } catch (error) {
-    throw refusalOf(error);
+    throw asInputError(error);
   }
 }
 
 /** Why bytes are refused. @throws what is no refusal */
-function refusalOf(error: unknown): EvregError {
+function asInputError(error: unknown): EvregError {
   if (error instanceof EvregError || error instanceof JsonError) return asEvregError(error);
   throw error;
 }
@@ -192,7 +192,7 @@ export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps
     try {
       items.push(isWhole ? itemOf(bytes, item, limits) : yield* checkedItemSteps(bytes, item, limits, lines));
     } catch (error) {
-      items.push(refusalOf(error));
+      items.push(asInputError(error));
     }
   }
   return items;
@@ -202,7 +202,7 @@ function* envelopeSteps(bytes: Uint8Array): Steps<JsonNode> {
   try {
     return yield* scanSteps(bytes, ENVELOPE);
   } catch (error) {
-    throw refusalOf(error);
+    throw asInputError(error);
   }
 }
 
@@ -267,7 +267,7 @@ function readEvent(bytes: Uint8Array, keyOf: (() => string) | undefined): NewEve
     if (keyOf === undefined || event.idempotency_key !== undefined) return event;
     return { ...event, idempotency_key: keyOf() };
   } catch (error) {
-    return placedInLine(refusalOf(error));
+    return placedInLine(asInputError(error));
   }
 }
 

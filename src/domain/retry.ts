@@ -20,12 +20,12 @@ const JITTER_SHARE = 0.1;
  */
 export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readonly number[] | null): number {
   const ownMs = ownWaitsMs?.[Math.min(retry, ownWaitsMs.length) - 1];
-  if (ownMs !== undefined) return lengthened(ownMs, fraction);
+  if (ownMs !== undefined) return withJitter(ownMs, fraction);
   if (retry <= 1) return 0;
-  return Math.min(LONGEST_WAIT_MS, lengthened(Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1)), fraction));
+  return Math.min(LONGEST_WAIT_MS, withJitter(Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1)), fraction));
 }
 
-function lengthened(waitMs: number, fraction: number): number {
+function withJitter(waitMs: number, fraction: number): number {
   const mostMs = waitMs * JITTER_SHARE;
   const jitterMs = fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(mostMs, SCHEDULED_JITTER_MS) : mostMs);
   return Math.round(waitMs + jitterMs);
@@ -53,10 +53,10 @@ export function retryAfterMs(value: string, nowMs: number): number | undefined {
 }
 
 /** Statuses that say of a handler, or of what stands before it: too much, or not now. */
-const REFUSALS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const THROTTLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-export function isRefusal(statusCode: number): boolean {
-  return REFUSALS.has(statusCode);
+export function isThrottle(statusCode: number): boolean {
+  return THROTTLE_STATUSES.has(statusCode);
 }
 
 const LONGEST_GAP_MS = 30_000;
@@ -66,7 +66,7 @@ const LONGEST_GAP_MS = 30_000;
  * has not said how long to wait: 0, 1, 2, 4, 8, 16 s, then 30. That is never more than the wait for the retry of a delivery
  * that was refused each time, so one that is alone keeps its schedule.
  */
-export function refusalGapMs(refusals: number): number {
+export function throttleBackoffMs(refusals: number): number {
   return refusals <= 1 ? 0 : Math.min(LONGEST_GAP_MS, 1_000 * 2 ** (refusals - 2));
 }
 

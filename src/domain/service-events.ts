@@ -6,7 +6,7 @@ import { REPLAY_SELECTIONS, type ReplaySelection, type ReplayStatus } from "./re
 export const SERVICE_APPLICATION = "evreg";
 
 /** What is told of a delivery, whatever became of it. */
-export interface ToldDelivery {
+export interface ReportedDelivery {
   readonly delivery_id: number;
   readonly event_id: number;
   readonly subscription_id: number;
@@ -21,8 +21,8 @@ export interface ToldDelivery {
 
 /** The payload of each. Times are ISO 8601 UTC. */
 export interface ServiceEventPayloads {
-  "evreg.delivery.failed": ToldDelivery & { readonly failed_at: string };
-  "evreg.subscription.blocked": ToldDelivery & { readonly blocked_at: string };
+  "evreg.delivery.failed": ReportedDelivery & { readonly failed_at: string };
+  "evreg.subscription.blocked": ReportedDelivery & { readonly blocked_at: string };
   "evreg.subscription.deactivated": {
     readonly subscription_id: number;
     readonly application: string;

@@ -107,7 +107,7 @@ export const SUBSCRIPTION_LIMITS = {
 } as const;
 
 /** The retries of a new subscription that names none: one for each wait of its schedule. */
-export function retriesUnlessSaid({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
+export function defaultRetries({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
   return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
 }
 

@@ -2,7 +2,7 @@ import { type EventHandler, H3, type H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { PublishCounts } from "../metrics/counters.ts";
-import { type BudgetLimits, type ReserveLimits, ReservingBudget } from "../runtime/byte-budget.ts";
+import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createAuthenticate } from "./auth.ts";
@@ -21,7 +21,7 @@ export interface HttpAppOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly answers?: Partial<AnswerLimits>;
-  readonly bodies?: Partial<BudgetLimits & ReserveLimits>;
+  readonly bodies?: Partial<BudgetLimits>;
   readonly counts?: PublishCounts;
   /** Its reason is an `EvregError`. */
   readonly stopping?: AbortSignal;
@@ -31,16 +31,15 @@ const MIB = 1024 * 1024;
 
 /**
  * Four of the largest batches at once. One token has half of it. One address, if it is not this machine's, has less than
- * that, so that it cannot take all that a token has which others use as well. The reserve is for ordinary events.
+ * that, so that it cannot take all that a token has which others use as well. Small claims are those of ordinary events.
  */
-const BODY_LIMITS: BudgetLimits & ReserveLimits = {
+const BODY_LIMITS: BudgetLimits = {
   maxBytes: 64 * MIB,
   addressBytes: 24 * MIB,
   tokenBytes: 32 * MIB,
   maxWaiting: 256,
   tokenWaiting: 64,
-  smallBytes: 64 * 1024,
-  reserveBytes: 8 * MIB,
+  small: { claimBytes: 64 * 1024, maxBytes: 8 * MIB },
 };
 
 const TOO_MANY_BODIES =
@@ -52,7 +51,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const memory = new AnswerMemory(clock, answers);
-  const bodies = new ReservingBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
+  const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
   const asks = { token, publish: token && !config.auth.anonymousPublish };
   const context: RouteContext = { limits: config.limits, version, asks, memory, counts, clock, stopping };
@@ -114,7 +113,7 @@ type HandlerOf = (
   refused?: (failure: unknown) => void,
 ) => EventHandler;
 
-function createHandlers(finish: Finish, clock: Clock, bodies: ReservingBudget): HandlerOf {
+function createHandlers(finish: Finish, clock: Clock, bodies: ByteBudget): HandlerOf {
   return (act, refused) => async (event: H3Event) => {
     const startedMs = clock.now();
     const incoming = new Incoming(event, bodies);

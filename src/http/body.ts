@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
-import type { Share } from "../runtime/byte-budget.ts";
+import type { Reservation } from "../runtime/byte-budget.ts";
 import { isEnding } from "./connection-errors.ts";
 
 /** The connection ended before the request did: there is nobody left to answer. */
@@ -14,9 +14,9 @@ const FREE_BYTES = 16 * 1024;
 /** Where a body gets its memory from. */
 export interface BodyRoom {
   /** @param evict ends the reading, or once it is read the request, as the caller is too slow while others wait */
-  tryTake(bytes: number, evict: (refusal: EvregError) => void): Share | undefined;
+  tryReserve(bytes: number, evict: (refusal: EvregError) => void): Reservation | undefined;
   /** The same, waiting for it. `unavailable` when it does not come free in time. */
-  take(bytes: number, evict: (refusal: EvregError) => void): Promise<Share>;
+  reserve(bytes: number, evict: (refusal: EvregError) => void): Promise<Reservation>;
 }
 
 /**
@@ -42,14 +42,14 @@ export function readNodeBody(
     let gathered: Buffer<ArrayBuffer> | undefined;
     let size = 0;
     let roomBytes = FREE_BYTES;
-    let share: Share | undefined;
+    let share: Reservation | undefined;
     let over = false;
     const fail = (error: Error): void => {
       over = true;
       // At once, as its bytes count as free from here on.
       gathered?.buffer.transfer(0);
       only = gathered = undefined;
-      share?.giveBack();
+      share?.release();
       request.off("data", onData).pause();
       reject(error);
     };
@@ -70,12 +70,12 @@ export function readNodeBody(
         }
         gathered.set(chunk, size - chunk.length);
       }
-      share?.moved(chunk.length);
+      share?.transferred(chunk.length);
     };
-    const granted = (given: Share): void => {
+    const granted = (given: Reservation): void => {
       share = given;
       roomBytes = maxBytes;
-      share.expect(0);
+      share.startTransfer(0);
     };
     const onData = (chunk: Uint8Array): void => {
       size += chunk.length;
@@ -83,7 +83,7 @@ export function readNodeBody(
       else if (size <= roomBytes) keep(chunk);
       else {
         const room = roomOf();
-        const given = room.tryTake(longest, evict);
+        const given = room.tryReserve(longest, evict);
         if (given !== undefined) {
           granted(given);
           keep(chunk);
@@ -95,8 +95,8 @@ export function readNodeBody(
     };
     const whenThereIsRoom = async (room: BodyRoom, chunk: Uint8Array): Promise<void> => {
       try {
-        granted(await room.take(longest, evict));
-        if (over) share?.giveBack();
+        granted(await room.reserve(longest, evict));
+        if (over) share?.release();
         else {
           keep(chunk);
           request.resume();
@@ -114,7 +114,7 @@ export function readNodeBody(
       if (over) return;
       over = true;
       // From here on it is evreg's turn.
-      share?.settle();
+      share?.endTransfer();
       if (gathered !== undefined) resolve(gathered.length === size ? gathered : gathered.subarray(0, size));
       else if (only !== undefined) resolve(only);
       else reject(noBody());

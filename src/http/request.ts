@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
-import type { ReservingBudget, Share, Taking } from "../runtime/byte-budget.ts";
+import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
 import { type BodyRoom, CallerGone, readNodeBody, readWebBody } from "./body.ts";
 import { addressOf } from "./connections.ts";
@@ -17,14 +17,14 @@ const BODY_WAIT_MS = 10_000;
 export class Incoming {
   readonly #event: H3Event;
   readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
-  readonly #bodies: ReservingBudget;
+  readonly #bodies: ByteBudget;
   /** What a large body has of the memory for bodies, until its request is over: what is answered is often part of it. */
-  #share: Share | undefined;
+  #share: Reservation | undefined;
   /** The same for all requests with one token, once it is known; `undefined` for one without. */
   token: unknown;
 
   /** @param bodies what the bodies of all requests have together */
-  constructor(event: H3Event, bodies: ReservingBudget) {
+  constructor(event: H3Event, bodies: ByteBudget) {
     this.#event = event;
     this.#bodies = bodies;
     const node = event.runtime?.node;
@@ -76,12 +76,12 @@ export class Incoming {
   answered(bytes: number): void {
     const share = this.#share;
     if (share === undefined) return;
-    share.expect(bytes);
-    this.whenOver(() => share.giveBack());
+    share.startTransfer(bytes);
+    this.whenOver(() => share.release());
   }
 
   /** So many bytes of memory, for this caller. */
-  taking(bytes: number, evict: () => void = () => this.cut()): Taking {
+  taking(bytes: number, evict: () => void = () => this.cut()): ByteClaim {
     const address = this.#node === undefined ? undefined : addressOf(this.#node.req.socket);
     return { bytes, caller: { address, token: this.token }, evict };
   }
@@ -148,16 +148,16 @@ export class Incoming {
 
   #room(): BodyRoom {
     const bodies = this.#bodies;
-    const keep = <T extends Share | undefined>(share: T): T => {
+    const keep = <T extends Reservation | undefined>(share: T): T => {
       this.#share = share;
       return share;
     };
-    const taking = (bytes: number, evict: Parameters<BodyRoom["take"]>[1]): Taking =>
+    const taking = (bytes: number, evict: Parameters<BodyRoom["reserve"]>[1]): ByteClaim =>
       this.taking(bytes, () => evict(bodies.refused()));
     return {
-      tryTake: (bytes, evict) => keep(bodies.tryTake(taking(bytes, evict))),
-      take: (bytes, evict) =>
-        this.whileThere((gone) => bodies.take(taking(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
+      tryReserve: (bytes, evict) => keep(bodies.tryReserve(taking(bytes, evict))),
+      reserve: (bytes, evict) =>
+        this.whileThere((gone) => bodies.reserve(taking(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
     };
   }
 }

@@ -35,7 +35,7 @@ export function createFinish({ logger, clock }: { logger: Logger; clock: Clock }
     incoming.answered(bytes);
     const { method, path } = incoming;
     const level = isRoutine(method, path, status) ? "debug" : "info";
-    if (level === "info" || logger.tellsDebug) {
+    if (level === "info" || logger.isDebugEnabled) {
       const line = { requestId, method, path, status, durationMs: clock.now() - startedMs, bytes };
       logger[level](line, "request");
     }

@@ -1,4 +1,4 @@
-import { ByteBudget, type Share } from "../runtime/byte-budget.ts";
+import { ByteBudget, type Reservation } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Incoming } from "./request.ts";
 import { isFlow, type Reply, sizeOf } from "./response.ts";
@@ -67,20 +67,20 @@ export class AnswerMemory {
    */
   async answer(incoming: Asking, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
     const untilMs = this.#clock.now() + this.#limits.waitMs;
-    let share: Share | undefined;
+    let share: Reservation | undefined;
     try {
       for (;;) {
         const reading = await this.#take(this.#reading, incoming, largestBytes, untilMs);
-        const outcome = await this.#makeOnce(incoming, make, share).finally(() => reading.giveBack());
+        const outcome = await this.#makeOnce(incoming, make, share).finally(() => reading.release());
         if (typeof outcome === "object") {
           share = undefined;
           return outcome;
         }
-        share?.giveBack();
+        share?.release();
         share = await this.#take(this.#held, incoming, outcome, untilMs);
       }
     } finally {
-      share?.giveBack();
+      share?.release();
     }
   }
 
@@ -91,9 +91,9 @@ export class AnswerMemory {
   tryHold(incoming: Asking, reply: Reply): Reply | undefined {
     const bytes = sizeOf(reply.body);
     if (bytes <= this.#limits.smallBytes) return reply;
-    const share = this.#held.tryTake(incoming.taking(bytes));
-    share?.expect(bytes);
-    return share && { ...reply, release: () => share.giveBack() };
+    const share = this.#held.tryReserve(incoming.taking(bytes));
+    share?.startTransfer(bytes);
+    return share && { ...reply, release: () => share.release() };
   }
 
   /**
@@ -103,36 +103,36 @@ export class AnswerMemory {
   async #makeOnce(
     incoming: Asking,
     make: () => Promise<Reply>,
-    held: Share | undefined,
+    held: Reservation | undefined,
   ): Promise<Reply | number> {
     const reply = await make();
     const bytes = sizeOf(reply.body);
     if (bytes <= this.#limits.smallBytes) {
-      held?.giveBack();
+      held?.release();
       return reply;
     }
     // The page may have grown while its request waited.
-    const missing = bytes - (held?.taking.bytes ?? 0);
-    const more = missing > 0 ? this.#held.tryTake(incoming.taking(missing)) : undefined;
+    const missing = bytes - (held?.claim.bytes ?? 0);
+    const more = missing > 0 ? this.#held.tryReserve(incoming.taking(missing)) : undefined;
     if (missing > 0 && more === undefined) {
       free(reply.body);
       return bytes;
     }
-    held?.expect(bytes);
-    more?.expect(bytes);
+    held?.startTransfer(bytes);
+    more?.startTransfer(bytes);
     const release = (): void => {
-      held?.giveBack();
-      more?.giveBack();
+      held?.release();
+      more?.release();
       if (incoming.nodeRequest !== undefined) free(reply.body);
     };
     return { ...reply, release };
   }
 
-  async #take(budget: ByteBudget, incoming: Asking, bytes: number, untilMs: number): Promise<Share> {
+  async #take(budget: ByteBudget, incoming: Asking, bytes: number, untilMs: number): Promise<Reservation> {
     const taking = incoming.taking(bytes);
     return (
-      budget.tryTake(taking) ??
-      incoming.whileThere((gone) => budget.take(taking, untilMs - this.#clock.now(), gone))
+      budget.tryReserve(taking) ??
+      incoming.whileThere((gone) => budget.reserve(taking, untilMs - this.#clock.now(), gone))
     );
   }
 }

@@ -8,7 +8,7 @@ const HASHED_KEYS = 2_048;
 const PROBES_PER_KEY = 8;
 
 const INITIAL_KEYS = 256;
-const KEPT_KEYS = 65_536;
+const MAX_CACHED_KEYS = 65_536;
 
 const slots = new Int32Array(HASHED_KEYS * 2);
 const hashes = new Int32Array(HASHED_KEYS);
@@ -25,7 +25,7 @@ export class KeyStack {
   /** Empties it, and gives back the memory of an unusually large document. */
   clear(): void {
     this.top = 0;
-    if (this.starts.length <= KEPT_KEYS) return;
+    if (this.starts.length <= MAX_CACHED_KEYS) return;
     this.starts = new Int32Array(INITIAL_KEYS);
     this.ends = new Int32Array(INITIAL_KEYS);
   }

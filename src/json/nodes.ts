@@ -86,7 +86,7 @@ export class Recorder {
   }
 
   /** Whether the next child is recorded of the container that is open at that depth. */
-  takes(depth: number): boolean {
+  records(depth: number): boolean {
     const parent = this.#open[depth];
     return parent !== undefined && depth <= this.levels && parent.children.length < this.#most[depth - 1]!;
   }
@@ -106,7 +106,7 @@ export class Recorder {
   ): OpenNode | undefined {
     const parent = this.#open[depth];
     if (parent !== undefined) parent.count++;
-    if (depth > 0 && !this.takes(depth)) return undefined;
+    if (depth > 0 && !this.records(depth)) return undefined;
     const container = kind === "object" || kind === "array";
     const children = container ? [] : NO_CHILDREN;
     const node: OpenNode = { kind, start, end, nameStart: -1, nameEnd: -1, count: 0, children };

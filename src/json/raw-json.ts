@@ -2,7 +2,7 @@ import { textOf } from "./nodes.ts";
 import { scanJson } from "./scanner.ts";
 
 /** What is published is read as text to be checked and again to be answered; a batch of large ones is not held twice. */
-const KEPT_TEXT_BYTES = 1_024;
+const MAX_CACHED_TEXT_BYTES = 1_024;
 
 /**
  * One JSON value kept as the exact bytes it arrived in.
@@ -35,7 +35,7 @@ export class RawJson {
     if (this.#text !== undefined) return this.#text;
     const { bytes } = this;
     const text = textOf(bytes, { start: 0, end: bytes.length });
-    if (bytes.length <= KEPT_TEXT_BYTES) this.#text = text;
+    if (bytes.length <= MAX_CACHED_TEXT_BYTES) this.#text = text;
     return text;
   }
 

@@ -149,7 +149,7 @@ export class Scan {
           // A lenient scan has no use for the many keys of what cannot be an envelope.
           if (
             strictDepth === Infinity ||
-            (depth <= strictDepth && depth <= levels && recorder.takes(depth))
+            (depth <= strictDepth && depth <= levels && recorder.records(depth))
           ) {
             keys.push(nameStart, nameEnd);
             if (escaped) open.markEscaped(depth);

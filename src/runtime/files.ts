@@ -102,7 +102,7 @@ function makeOne(folder: string, mode: number): void {
 }
 
 /** Takes back what `makeFolder` made, as far as nothing is in there. */
-export function removeMade(folders: readonly string[]): void {
+export function removeCreated(folders: readonly string[]): void {
   try {
     for (const folder of folders) rmdirSync(folder);
   } catch {
@@ -149,7 +149,7 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
 const DATA_FILE = "evreg.db";
 
 /** What a restore that was cut off, or is under way, has left beside the data file: names in the folder. */
-export interface LeftByRestore {
+export interface RestoreLeftovers {
   /**
    * Further names of the data file itself, each meant for the data that was to be replaced. They look like copies from
    * before; whoever opened one would have the file without its log.
@@ -159,18 +159,18 @@ export interface LeftByRestore {
   readonly unfinished: readonly string[];
 }
 
-/** By looking only: opening the data file, by whatever name, would drop its owner's lock (see `store/libsql/held-folders.ts`). */
-export function leftByRestore(folder: string): LeftByRestore {
+/** By looking only: opening the data file, by whatever name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
+export function restoreLeftovers(folder: string): RestoreLeftovers {
   const names = readdirSync(folder);
   const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
   return {
-    secondNames: keptByRestores(names).filter(isSecondName),
+    secondNames: replacedDataNames(names).filter(isSecondName),
     unfinished: names.filter((name) => /^evreg\.db\.restore-[-\da-f]{36}$/.test(name)),
   };
 }
 
 /** Of names in a folder, those of data that a restore replaced, without their logs. */
-export function keptByRestores(names: readonly string[]): readonly string[] {
+export function replacedDataNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
 }
 

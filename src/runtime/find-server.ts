@@ -4,7 +4,7 @@ import { EvregError } from "../domain/error.ts";
 import { readOwned, replaceFile, syncFolderOf } from "./files.ts";
 import {
   describeOwner,
-  mustHaveDataOpen,
+  assertDataOpen,
   type Owner,
   ownerFileOf,
   readWrittenOwner,
@@ -49,15 +49,15 @@ export async function findServer(
   const { owner } = written ?? {};
   if (written === undefined || owner?.url === undefined || !isAlive(owner.pid)) return undefined;
   const otherUser = trustOwner(folder, written);
-  const { leadsToThisMachine } = await import("./local-addresses.ts");
-  if (!leadsToThisMachine(owner.url)) return undefined;
+  const { isLocalUrl } = await import("./local-addresses.ts");
+  if (!isLocalUrl(owner.url)) return undefined;
   const signal = AbortSignal.timeout(answerWithinMs);
   const instance = await instanceAt(owner.url, signal).catch(() => {
-    if (signal.aborted) throw silent(folder, owner, answerWithinMs);
+    if (signal.aborted) throw notAnswering(folder, owner, answerWithinMs);
     return undefined;
   });
   if (instance !== owner.instance) return undefined;
-  if (!isNamed) mustHaveDataOpen(folder, owner);
+  if (!isNamed) assertDataOpen(folder, owner);
   const tokenFile = tokenFileOf(folder);
   return {
     url: owner.url,
@@ -67,7 +67,7 @@ export async function findServer(
 }
 
 /** The folder is that process's, so going on without it would only find the folder in use. */
-function silent(folder: string, owner: Owner, waitedMs: number): EvregError {
+function notAnswering(folder: string, owner: Owner, waitedMs: number): EvregError {
   return new EvregError(
     "unreachable",
     `The server on the data folder ${folder} did not answer within ${waitedMs / 1_000} s: ${describeOwner(owner)}. Nothing was done. Try again; if it hangs, stop that process. If that is no evreg, remove ${ownerFileOf(folder)}.`,

@@ -76,11 +76,11 @@ export function writeOwner(folder: string, owner: Owner): void {
 }
 
 /** The same for whoever can do without: that there is no room for it is only logged, as reading needs none. */
-export function noteOwner(folder: string, owner: Owner, logger: Logger): void {
+export function writeOwnerBestEffort(folder: string, owner: Owner, logger: Logger): void {
   try {
     writeOwner(folder, owner);
   } catch (error) {
-    if (!isForRoom(error)) throw error;
+    if (!isDiskFull(error)) throw error;
     logger.warn(
       { folder },
       "The disk of the data folder is full, so others cannot be told who has the folder.",
@@ -113,7 +113,7 @@ function isOwner(value: unknown): value is Owner {
 
 function unwritable(folder: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
-  const say = NO_ROOM.has(code ?? "")
+  const say = DISK_FULL_CODES.has(code ?? "")
     ? "the disk is full; make room"
     : `the system says: ${message}; make it writable`;
   return new EvregError(
@@ -125,15 +125,15 @@ function unwritable(folder: string, error: unknown): EvregError {
 }
 
 /** Also where the system limits what one user may store. */
-const NO_ROOM = new Set(["ENOSPC", "EDQUOT"]);
+const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
 
-function isForRoom(error: unknown): boolean {
+function isDiskFull(error: unknown): boolean {
   const { cause } = error as EvregError;
-  return NO_ROOM.has((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
+  return DISK_FULL_CODES.has((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
 /** Why the files of a folder may be anybody's word, and what to do about it; both as parts of a sentence. */
-interface Doubt {
+interface TrustProblem {
   readonly why: string;
   readonly remedy: string;
 }
@@ -150,11 +150,11 @@ interface Doubt {
  */
 export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number | undefined {
   const path = ownerFileOf(folder);
-  const doubt = folderDoubt(folder) ?? doubtOfFile(path, { uid, mode }, folder);
-  if (doubt === undefined) return isOurs({ uid }) ? undefined : uid;
+  const problem = folderTrustProblem(folder) ?? fileTrustProblem(path, { uid, mode }, folder);
+  if (problem === undefined) return isOurs({ uid }) ? undefined : uid;
   throw new EvregError(
     "usage",
-    `${path} says where the server on this data folder is, but it cannot be trusted: ${doubt.why}. ${doubt.remedy}; or name the server with --url, and its token with --token-file.`,
+    `${path} says where the server on this data folder is, but it cannot be trusted: ${problem.why}. ${problem.remedy}; or name the server with --url, and its token with --token-file.`,
     { folder },
   );
 }
@@ -165,7 +165,7 @@ export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number 
  * the folder's data file open. Where the system does not show what a process has open, the word is taken.
  * @throws EvregError `usage`
  */
-export function mustHaveDataOpen(folder: string, { pid, url = "" }: Owner): void {
+export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
   if (!existsSync("/proc/self/fd") || hasDataOpen(folder, pid)) return;
   throw new EvregError(
     "usage",
@@ -200,13 +200,13 @@ function linkTarget(path: string): string | undefined {
 
 /** A sentence for the log of a server on a folder that others can tamper with, or `undefined`. */
 export function folderWarning(folder: string): string | undefined {
-  const doubt = folderDoubt(folder);
-  if (doubt === undefined) return undefined;
-  return `The data folder is open to others: ${doubt.why}. ${doubt.remedy}.`;
+  const problem = folderTrustProblem(folder);
+  if (problem === undefined) return undefined;
+  return `The data folder is open to others: ${problem.why}. ${problem.remedy}.`;
 }
 
 /** Why others could tamper with a folder's files; `undefined` when only this user and root can. */
-export function folderDoubt(folder: string): Doubt | undefined {
+export function folderTrustProblem(folder: string): TrustProblem | undefined {
   const stats = statSync(folder);
   if (!isOurs(stats) && !isRoot()) {
     return {
@@ -223,7 +223,7 @@ export function folderDoubt(folder: string): Doubt | undefined {
  * write there.
  * @throws EvregError `usage`
  */
-export function mustNotLeadAway(folder: string): void {
+export function assertNotForeignLink(folder: string): void {
   if (!isRoot() || lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
   const { uid } = statSync(folder, { throwIfNoEntry: false }) ?? { uid: 0 };
   if (uid === 0) return;
@@ -235,7 +235,11 @@ export function mustNotLeadAway(folder: string): void {
   );
 }
 
-function doubtOfFile(path: string, file: { uid: number; mode: number }, folder: string): Doubt | undefined {
+function fileTrustProblem(
+  path: string,
+  file: { uid: number; mode: number },
+  folder: string,
+): TrustProblem | undefined {
   const remedy = `Remove ${path} and start the server again`;
   const known = isOurs(file) || (isRoot() && file.uid === statSync(folder).uid);
   if (!known) return { why: `it belongs to another user (${file.uid})`, remedy };

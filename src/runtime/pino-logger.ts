@@ -22,7 +22,7 @@ export interface FlushableLogger extends Logger {
 }
 
 /** Past this many waiting bytes new lines are dropped: a reader of the log that stands still must not fill the memory. */
-const MAX_WAITING_BYTES = 8 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 const STDERR = 2;
 
 /** Names whose values never belong in a log, wherever a part should log them by mistake. */
@@ -36,13 +36,13 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
   const terminal = target ?? process.stderr;
   const forPeople = options.format === "pretty" || (options.format === "auto" && terminal.isTTY === true);
   const { stream, flush } = forPeople
-    ? { stream: await peopleStream(target), flush: () => {} }
+    ? { stream: await prettyStream(target), flush: () => {} }
     : target === undefined
       ? bufferedStderr()
       : { stream: target, flush: () => {} };
   const logger = pino(pinoOptions(options), stream);
   return {
-    get tellsDebug() {
+    get isDebugEnabled() {
       return logger.isLevelEnabled("debug");
     },
     setLevel(level) {
@@ -73,7 +73,7 @@ function pinoOptions({ level }: LogOptions): LoggerOptions {
 }
 
 function bufferedStderr(): { stream: DestinationStream; flush: () => void } {
-  const stream = pino.destination({ dest: STDERR, sync: false, maxLength: MAX_WAITING_BYTES });
+  const stream = pino.destination({ dest: STDERR, sync: false, maxLength: MAX_BUFFERED_BYTES });
   // The reader of the log went away: no reason to stop serving.
   stream.on("error", () => {});
   const flush = (): void => {
@@ -87,7 +87,7 @@ function bufferedStderr(): { stream: DestinationStream; flush: () => void } {
   return { stream, flush };
 }
 
-async function peopleStream(target: LogTarget | undefined): Promise<DestinationStream> {
+async function prettyStream(target: LogTarget | undefined): Promise<DestinationStream> {
   const { prettyFactory } = await import("pino-pretty");
   const format = prettyFactory({
     colorize: (target ?? process.stderr).hasColors?.() ?? false,
@@ -96,14 +96,14 @@ async function peopleStream(target: LogTarget | undefined): Promise<DestinationS
     translateTime: "SYS:HH:MM:ss.l",
   });
   const write = target === undefined ? writeToTerminal : (text: string) => target.write(text);
-  return { write: (line) => write(format(spellOutControls(line))) };
+  return { write: (line) => write(format(escapeControls(line))) };
 }
 
 /**
  * What others named must not steer the terminal: control characters, which JSON has as `\u001b` and the like, become
  * that text. Line breaks and tabs stay.
  */
-function spellOutControls(line: string): string {
+function escapeControls(line: string): string {
   return line
     .replace(/\\(?:u(00[01][0-9a-f])|[bfr]|.)/gi, (escape, code?: string) =>
       code === undefined && !/^\\[bfr]$/.test(escape) ? escape : `\\${escape}`,

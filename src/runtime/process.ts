@@ -22,7 +22,7 @@ const SIGNAL_EXIT_CODE: Readonly<Record<StopSignal, number>> = {
 };
 
 /** Within this time a second signal is taken for the same wish: terminals and `npm` send one twice. */
-const SAME_WISH_MS = 100;
+const REPEAT_MS = 100;
 
 export interface StopSignals {
   /** Resolves at the first signal. */
@@ -48,7 +48,7 @@ export function listenForStop(
     if (firstAtMs === undefined) {
       firstAtMs = now();
       resolve(signal);
-    } else if (now() - firstAtMs >= SAME_WISH_MS) {
+    } else if (now() - firstAtMs >= REPEAT_MS) {
       endNow(SIGNAL_EXIT_CODE[signal]);
     }
   };
@@ -64,7 +64,7 @@ export function listenForStop(
 export interface ThreadEntry {
   readonly name: string;
   /** The part of the single executable that holds the thread's script. */
-  readonly inside: string;
+  readonly bundledName: string;
   /** Its module; only asked for where the program lies in files. */
   readonly module: () => URL;
   /** What it finds as `workerData`. */
@@ -72,8 +72,8 @@ export interface ThreadEntry {
 }
 
 /** Starts a thread of this program. */
-export function startThread({ name, inside, module, task }: ThreadEntry): Worker {
-  const script = textInside(inside);
+export function startThread({ name, bundledName, module, task }: ThreadEntry): Worker {
+  const script = bundledText(bundledName);
   return new Worker(script ?? module(), {
     name,
     eval: script !== undefined,
@@ -97,12 +97,12 @@ export const STORE_THREAD = "store-thread.cjs";
 export const VALIDATION_THREAD = "validation-thread.cjs";
 
 /** The text of a part carried inside the single executable; `undefined` when this is not one. */
-function textInside(name: string): string | undefined {
+function bundledText(name: string): string | undefined {
   return isSea() ? getAsset(name, "utf8") : undefined;
 }
 
 /** The words that start this program: the single executable, or Node with the installed entry. */
-export function programWords(): readonly string[] {
+export function programCommand(): readonly string[] {
   const [, entry] = process.argv;
   return isSea() || entry === undefined ? [process.execPath] : [process.execPath, entry];
 }

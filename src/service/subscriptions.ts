@@ -8,7 +8,7 @@ import {
   checkBearerToken,
   NEW_SUBSCRIPTION,
   type NewSubscription,
-  retriesUnlessSaid,
+  defaultRetries,
   SECRET_ROTATION,
   type SecretRotation,
   type Subscription,
@@ -85,7 +85,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
-      const { active = true, max_retries: maxRetries = retriesUnlessSaid(body) } = body;
+      const { active = true, max_retries: maxRetries = defaultRetries(body) } = body;
       const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);

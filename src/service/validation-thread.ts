@@ -81,7 +81,7 @@ export class ValidationThread implements LongChecks {
   }
 
   #start(): Worker {
-    const thread = startThread({ name: "evreg-check", inside: VALIDATION_THREAD, module: workerModule });
+    const thread = startThread({ name: "evreg-check", bundledName: VALIDATION_THREAD, module: workerModule });
     let reason = "it ended without being told to";
     thread.on("message", (answer: LongCheckAnswer) => {
       this.#running?.resolve(answer);

@@ -19,7 +19,7 @@ export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
 /** A log kept in memory. */
 class KeptLog implements Logger {
-  readonly tellsDebug = true;
+  readonly isDebugEnabled = true;
   readonly lines: { level: string; fields: Record<string, unknown>; message: string }[] = [];
   debug = this.#keep("debug");
   info = this.#keep("info");

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import {
-  isRefusal,
+  isThrottle,
   judge,
   LONGEST_WAIT_MS,
-  refusalGapMs,
+  throttleBackoffMs,
   retryAfterMs,
   retryWaitMs,
 } from "../../src/domain/retry.ts";
@@ -167,12 +167,12 @@ describe("judge", () => {
 describe("what slows a subscription down", () => {
   it("is 429, 502, 503 and 504", () => {
     const all = Array.from({ length: 900 }, (_, index) => index + 100);
-    expect(all.filter(isRefusal)).toEqual([429, 502, 503, 504]);
+    expect(all.filter(isThrottle)).toEqual([429, 502, 503, 504]);
   });
 
   it("never has one delivery by itself wait for longer than its own schedule", () => {
     for (let failures = 0; failures < 20; failures += 1) {
-      expect(refusalGapMs(failures + 1)).toBeLessThanOrEqual(retryWaitMs(failures + 1, 0));
+      expect(throttleBackoffMs(failures + 1)).toBeLessThanOrEqual(retryWaitMs(failures + 1, 0));
     }
   });
 });

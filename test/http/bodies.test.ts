@@ -10,8 +10,7 @@ const BODIES = {
   maxBytes: 400_000,
   addressBytes: 150_000,
   tokenBytes: 200_000,
-  smallBytes: 18_000,
-  reserveBytes: 40_000,
+  small: { claimBytes: 18_000, maxBytes: 40_000 },
 };
 /** In place of a token's number. */
 const ANONYMOUS = -1;

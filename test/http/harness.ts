@@ -6,7 +6,7 @@ import { createHttpApp } from "../../src/http/app.ts";
 import type { AnswerLimits } from "../../src/http/response-budget.ts";
 import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
 import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
-import type { BudgetLimits, ReserveLimits } from "../../src/runtime/byte-budget.ts";
+import type { BudgetLimits } from "../../src/runtime/byte-budget.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
@@ -39,7 +39,7 @@ export interface HarnessOptions {
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<AnswerLimits>;
-  readonly bodies?: Partial<BudgetLimits & ReserveLimits>;
+  readonly bodies?: Partial<BudgetLimits>;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
   readonly stopping?: AbortSignal;
@@ -96,6 +96,12 @@ function recordingLogger(): { log: LogLine[]; logger: Logger } {
     };
   return {
     log,
-    logger: { tellsDebug: true, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+    logger: {
+      isDebugEnabled: true,
+      debug: at("debug"),
+      info: at("info"),
+      warn: at("warn"),
+      error: at("error"),
+    },
   };
 }

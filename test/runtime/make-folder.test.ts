@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeFolder, removeMade } from "../../src/runtime/files.ts";
+import { makeFolder, removeCreated } from "../../src/runtime/files.ts";
 import { temporaryFolder } from "../support/program.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -22,7 +22,7 @@ test("the folders above are made as well, and a second time changes nothing", ()
 test("what was made is taken back where nothing is in it", () => {
   const made = makeFolder(join(folder.path, "a", "b", "c"));
   writeFileSync(join(folder.path, "a", "file"), "");
-  removeMade(made);
+  removeCreated(made);
   expect(readdirSync(join(folder.path, "a"))).toEqual(["file"]);
 });
 

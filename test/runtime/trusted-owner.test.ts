@@ -5,7 +5,7 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { findServer, readTokenFile } from "../../src/runtime/find-server.ts";
-import { leadsToThisMachine } from "../../src/runtime/local-addresses.ts";
+import { isLocalUrl } from "../../src/runtime/local-addresses.ts";
 import { folderWarning, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 
 const STRANGER = 65_534;
@@ -125,12 +125,10 @@ describe("the server is on this machine", () => {
     const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
     for (const { address, family } of own) {
       if (address.startsWith("fe80:")) continue;
-      expect
-        .soft(leadsToThisMachine(`http://${family === "IPv6" ? `[${address}]` : address}:7480`))
-        .toBe(true);
+      expect.soft(isLocalUrl(`http://${family === "IPv6" ? `[${address}]` : address}:7480`)).toBe(true);
     }
     for (const other of ["http://192.0.2.77:7480", "http://[2001:db8::7]:7480", "https://127.0.0.1:7480"]) {
-      expect.soft(leadsToThisMachine(other), other).toBe(false);
+      expect.soft(isLocalUrl(other), other).toBe(false);
     }
   });
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { folderFindings } from "../../src/app/findings.ts";
-import { leftByRestore } from "../../src/runtime/files.ts";
+import { restoreLeftovers } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
@@ -68,14 +68,14 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   it("before the backup has its place leaves the old data there, and can be done again", async () => {
     expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");
     const secondNames = keptNames();
-    expect(leftByRestore(data)).toEqual({ secondNames, unfinished: [expect.any(String)] });
+    expect(restoreLeftovers(data)).toEqual({ secondNames, unfinished: [expect.any(String)] });
     expect(await actions()).toEqual(["was.there"]);
     expect(restore()).toBeNull();
     expect(await actions()).toEqual(["from.backup"]);
     // The name from before is gone, the data it stood for is kept, and what nobody can tell the owner of stays.
     expect(keptNames()).toHaveLength(1);
     expect(keptNames()).not.toEqual(secondNames);
-    expect(leftByRestore(data)).toEqual({ secondNames: [], unfinished: [expect.any(String)] });
+    expect(restoreLeftovers(data)).toEqual({ secondNames: [], unfinished: [expect.any(String)] });
   });
 
   it("where there are no second names, keeps a start from making an empty file", async () => {

@@ -129,7 +129,7 @@ function jsonText(json: string): string {
 
 /** For a command that holds the data folder itself: only what went wrong is worth a line among its output. */
 export const stderrLogger: Logger = {
-  tellsDebug: false,
+  isDebugEnabled: false,
   debug() {},
   info() {},
   warn: (_fields, message) => void process.stderr.write(`Warning: ${escapeControl(message)}\n`),

@@ -16,7 +16,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from "yaml";
-import { MOST_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
+import { MAX_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
@@ -95,7 +95,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
   for (const document of parsed) {
     const place = (path: FieldPath): string => placeOf(name, document, lines, path);
     try {
-      const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASES });
+      const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
       const odd = notJson(value, []);
       if (odd !== undefined) problems.push({ place: place(odd), message: "must be a value that JSON has" });
       // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.

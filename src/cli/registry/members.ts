@@ -9,7 +9,7 @@ import {
   NO_SETTINGS,
   type SubscriptionSettings,
 } from "../../domain/subscription-settings.ts";
-import { NEW_SUBSCRIPTION, retriesUnlessSaid } from "../../domain/subscription.ts";
+import { NEW_SUBSCRIPTION, defaultRetries } from "../../domain/subscription.ts";
 import { pathNamed } from "../../schema/pointers.ts";
 import { compileSchema, type Validator } from "../../schema/validate/compile.ts";
 
@@ -71,7 +71,7 @@ export const SUBSCRIPTION: DeclaredKind = {
   identity: ["application", "subscription", "action"],
   members: new Map<string, Default>([
     ["handler", keep],
-    ["max_retries", (declared) => retriesUnlessSaid(declared)],
+    ["max_retries", (declared) => defaultRetries(declared)],
     // Who pauses a subscription, or a handler that asked for no more, is not overruled by a file that says nothing of it.
     ["active", keep],
     ["bearer", defaultTo("secret")],

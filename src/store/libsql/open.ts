@@ -2,10 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { CommitCounts, DamagedEvents } from "../health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
-import { leftByRestore } from "../../runtime/files.ts";
+import { restoreLeftovers } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { noteOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
+import { writeOwnerBestEffort, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
@@ -74,7 +74,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       giveBack();
     };
     try {
-      noteOwner(folder, owner, logger);
+      writeOwnerBestEffort(folder, owner, logger);
     } catch (error) {
       await letGo();
       throw error;
@@ -136,7 +136,7 @@ async function openFile(
 
 /** They do no harm to this start, but may to whoever takes them for something else. */
 function tellLeft(logger: Logger, folder: string): void {
-  const { secondNames, unfinished } = leftByRestore(folder);
+  const { secondNames, unfinished } = restoreLeftovers(folder);
   const left = [...secondNames, ...unfinished];
   if (left.length === 0) return;
   logger.warn(

@@ -16,7 +16,7 @@ import {
 import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
 import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
-import { type NewSubscription, retriesUnlessSaid } from "../../../src/domain/subscription.ts";
+import { type NewSubscription, defaultRetries } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
@@ -175,7 +175,7 @@ function listed({ actions, subscriptions }: Model): Registry {
       active: true,
       disabled_reason: null,
       previous_secret_until: null,
-      max_retries: retriesUnlessSaid(settings),
+      max_retries: defaultRetries(settings),
       ...rest,
       ...settings,
       action,

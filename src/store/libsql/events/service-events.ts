@@ -1,6 +1,10 @@
 import { isReservedName } from "../../../domain/names.ts";
 import type { Replay } from "../../../domain/replay.ts";
-import type { ServiceEventName, ServiceEventPayloads, ToldDelivery } from "../../../domain/service-events.ts";
+import type {
+  ServiceEventName,
+  ServiceEventPayloads,
+  ReportedDelivery,
+} from "../../../domain/service-events.ts";
 import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -104,7 +108,7 @@ function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.
   sql: Sql,
   name: N,
   turned: readonly Turned[],
-  payloadOf: (delivery: ToldDelivery, at: string) => ServiceEventPayloads[N],
+  payloadOf: (delivery: ReportedDelivery, at: string) => ServiceEventPayloads[N],
 ): readonly ServiceEvent[] {
   if (turned.length === 0) return [];
   const action = awaited(sql, name);
@@ -123,7 +127,7 @@ function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.
     .filter((row) => !isReservedName(row.action))
     .map((row) => {
       const { now_ms: nowMs, delivery_id, event_id, attempts, last_error } = row;
-      const delivery: ToldDelivery = {
+      const delivery: ReportedDelivery = {
         delivery_id,
         event_id,
         ...namesOf(row),

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { isSameFile, keptByRestores, syncFolderOf } from "../../../runtime/files.ts";
+import { isSameFile, replacedDataNames, syncFolderOf } from "../../../runtime/files.ts";
 import { checkLog, type LogCheck, logOf } from "../thread/log-check.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { checkFile, moveNumbers, settleFile } from "./file-tasks.ts";
@@ -135,7 +135,7 @@ export function takePlaceOf(file: string, copy: string, kept: string): void {
 /** Of the kept data, names that restores before gave it and were cut off then: as copies they would be counted and kept. */
 function dropFurtherNames(kept: string): void {
   const folder = dirname(kept);
-  for (const name of keptByRestores(readdirSync(folder))) {
+  for (const name of replacedDataNames(readdirSync(folder))) {
     const path = join(folder, name);
     if (name !== basename(kept) && statSync(kept).nlink > 1 && isSameFile(path, kept)) rmSync(path);
   }

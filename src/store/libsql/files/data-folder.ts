@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
-import { describeOwner, mustNotLeadAway, readOwner } from "../../../runtime/owner-file.ts";
+import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
 
@@ -48,7 +48,7 @@ export function prepareFolder(folder: string): readonly string[] {
     throw unusable(folder, error);
   }
   if (!stats.isDirectory()) throw notAFolder(folder);
-  mustNotLeadAway(folder);
+  assertNotForeignLink(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { isSameFile, removeMade } from "../../../runtime/files.ts";
+import { isSameFile, removeCreated } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
@@ -93,7 +93,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
     giveBack();
     // Only where nothing came to be in them.
-    removeMade(made);
+    removeCreated(made);
   }
 }
 

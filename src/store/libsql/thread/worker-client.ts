@@ -220,7 +220,7 @@ export type ThreadTask = WorkerSetup | FileCheck | FileSettling | NumberMove;
 
 /** A thread that has the engine: the one that owns a data file, or one that does a single thing with a file. */
 export function storeThread(task: ThreadTask): Worker {
-  return startThread({ name: "evreg-store", inside: STORE_THREAD, module: workerModule, task });
+  return startThread({ name: "evreg-store", bundledName: STORE_THREAD, module: workerModule, task });
 }
 
 /** As source under Node's type stripping, as JavaScript once built. */
