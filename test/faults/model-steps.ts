@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { NextStep } from "../../src/store/queue.ts";
+import { TRANSITIONS } from "../../src/store/libsql/queue/delivery-state.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { agree } from "./model-agrees.ts";
@@ -28,7 +29,12 @@ function step(name: string, act: Act): Step {
   return {
     check: () => true,
     async run(model, real) {
+      const before = model.deliveries.map(statusOf);
       await act(model, real);
+      for (const [at, from] of before.entries()) {
+        const to = statusOf(model.deliveries[at]!);
+        if (to !== from) expect(TRANSITIONS).toContainEqual([from, to, expect.anything()]);
+      }
       steps += 1;
       if (steps % AGREE_EVERY === 0) await agree(model, real, steps / AGREE_EVERY);
     },

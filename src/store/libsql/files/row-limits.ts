@@ -1,6 +1,7 @@
 import { ATTEMPT_ERROR_CODES } from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
+import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
 // What rows of evreg's can be, table by table: what no version of it could have written is damage, or was put there by
@@ -152,7 +153,7 @@ const TABLES: readonly TableLimits[] = [
     key: ["rowid"],
     columns: {
       rowid: id,
-      state: (column) => `${column} IN (0, 2, 3, 4)`,
+      state: (column) => `${column} IN (${Object.values(DELIVERY_STATE).join(", ")})`,
       attempt: count,
       failures: count,
       created_ms: time,

@@ -4,7 +4,7 @@ import { type Telling, tellReplay } from "../events/service-events.ts";
 import { CLOCK_SLACK_MS, insertSteps, rowidRanges } from "../events/timeline.ts";
 import type { EventRange, ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import { NORMAL } from "../queue/delivery-state.ts";
+import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { findReplay, loadRunning } from "./replays.ts";
 
@@ -71,7 +71,7 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowM
   insertLateDeliveries(sql, subscription, missing, nowMs);
   if (again.length === 0) return;
   sql.run(
-    `UPDATE delivery SET state = 0, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
+    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
         sequence = iif((SELECT ordered FROM subscription WHERE rowid = ?3), event_id, NULL)
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(again),
@@ -102,7 +102,7 @@ const EVENTS = `FROM event AS e INDEXED BY event_action`;
 const OF_ACTION = `e.action_id = ?2 AND e.rowid BETWEEN ?3 AND ?4`;
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const FAILED = `FROM delivery AS d INDEXED BY delivery_failed_event`;
-const IS_FAILED = "d.subscription_id = ?1 AND d.state = 3 AND d.event_id BETWEEN ?3 AND ?4";
+const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed} AND d.event_id BETWEEN ?3 AND ?4`;
 
 const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
   failed: {
@@ -120,7 +120,7 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
     candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
     chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${EVENTS}
       LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state IN (2, 3, 4)) ORDER BY e.rowid`,
+      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state <> ${DELIVERY_STATE.pending}) ORDER BY e.rowid`,
   },
 };
 

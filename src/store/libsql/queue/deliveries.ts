@@ -1,16 +1,18 @@
-import {
-  type Attempt,
-  type Delivery,
-  type DeliveryStatus,
-  type DeliveryWithAttempts,
-  isFinal,
-} from "../../../domain/delivery.ts";
+import { type Attempt, type Delivery, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { type Telling, tellTurns } from "../events/service-events.ts";
 import { MOST_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
-import { deliveryOf, type DeliveryRow, JOIN_NAMES, REQUESTED, SELECT_DELIVERY } from "./delivery-state.ts";
+import {
+  DELIVERY_STATE,
+  deliveryOf,
+  type DeliveryRow,
+  JOIN_NAMES,
+  REQUESTED,
+  SELECT_DELIVERY,
+  statusesBefore,
+} from "./delivery-state.ts";
 import { firstRequestedOf, forgetWait, headOf, isFirstInOrder } from "./subscription-state.ts";
 
 interface AttemptRow {
@@ -27,7 +29,8 @@ interface AttemptRow {
   readonly first_byte_ms: number | null;
 }
 
-const RETRIABLE: ReadonlySet<DeliveryStatus> = new Set(["failed", "filtered", "waiting", "delivered"]);
+const RETRIABLE = statusesBefore("retry requested");
+const SKIPPABLE = statusesBefore("skipped");
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
@@ -56,7 +59,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     throw conflict(row, "retried", `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
   }
   sql.run(
-    `UPDATE delivery SET state = 0, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
+    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
       WHERE rowid = ?`,
     nowMs,
     id,
@@ -75,7 +78,11 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Deliv
   const why = whyNotSkipped(sql, row);
   if (why !== undefined) throw conflict(row, "skipped", why);
   const wasFirst = isFirstInOrder(sql, id);
-  sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ? WHERE rowid = ?", nowMs, id);
+  sql.run(
+    `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
+    nowMs,
+    id,
+  );
   // It was this one's retry that all of them waited for.
   if (wasFirst) forgetWait(sql, row.subscription_id);
   const told = tellTurns(sql, { failed: [[id, nowMs]] });
@@ -83,8 +90,8 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Deliv
 }
 
 function whyNotSkipped(sql: Sql, { id, status, last_error }: DeliveryRow): string | undefined {
-  if (isFinal(status)) return `it is ${status}, so nothing of it is left to be sent`;
   if (status === "delivering") return "an attempt of it is under way; see what becomes of that first";
+  if (!SKIPPABLE.has(status)) return `it is ${status}, so nothing of it is left to be sent`;
   if (last_error !== null) return undefined;
   const before = whatGoesBefore(sql, id);
   return `no attempt of it has failed so far; ${before ?? "what has not been tried is not given up"}`;

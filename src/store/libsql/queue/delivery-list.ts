@@ -3,7 +3,14 @@ import { beyond, type RowidRange, rowidRanges } from "../events/timeline.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
-import { deliveryOf, type DeliveryRow, JOIN_NAMES, SELECT_DELIVERY, STATUS_IS } from "./delivery-state.ts";
+import {
+  DELIVERY_STATE,
+  deliveryOf,
+  type DeliveryRow,
+  JOIN_NAMES,
+  SELECT_DELIVERY,
+  STATUS_IS,
+} from "./delivery-state.ts";
 import { WAIT_END } from "./subscription-state.ts";
 
 /** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
@@ -14,11 +21,11 @@ const ALL: Source = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: 
 /** Those of an ending that may be rare among all the others. */
 const RARE: Partial<Record<DeliveryStatus, Source>> = {
   failed: {
-    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = 3 AND ?",
+    each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = ${DELIVERY_STATE.failed} AND ?`,
     values: [true],
   },
   filtered: {
-    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE state = 4 AND ?",
+    each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE state = ${DELIVERY_STATE.filtered} AND ?`,
     values: [true],
   },
 };

@@ -18,11 +18,67 @@ export interface DeliveryRow {
   readonly deleted_ms: number | null;
 }
 
+/** `delivery.state`. What a pending one is shown as follows from its lease, its subscription and its failures. */
+export const DELIVERY_STATE = { pending: 0, delivered: 2, failed: 3, filtered: 4 } as const;
+
+type Transition = readonly [from: DeliveryStatus, to: DeliveryStatus, causes: readonly Cause[]];
+type Cause =
+  | "claimed"
+  | "handler answered 2xx"
+  | "attempt failed"
+  | "attempt interrupted or never started"
+  | "excluded by the filter"
+  | "subscription paused"
+  | "subscription resumed"
+  | "subscription deleted"
+  | "skipped"
+  | "retries lowered"
+  | "retry requested"
+  | "replayed";
+
+/** All ways from one status to another; CONTRIBUTING.md draws them. What was just made is `pending`. */
+export const TRANSITIONS: readonly Transition[] = [
+  ["pending", "delivering", ["claimed"]],
+  ["waiting", "delivering", ["claimed"]],
+  ["delivering", "delivered", ["handler answered 2xx"]],
+  ["delivering", "filtered", ["excluded by the filter"]],
+  ["delivering", "failed", ["attempt failed"]],
+  ["delivering", "waiting", ["attempt failed", "attempt interrupted or never started"]],
+  ["delivering", "pending", ["attempt interrupted or never started"]],
+  // Paused or deleted during its attempt.
+  ["delivering", "held", ["attempt failed", "attempt interrupted or never started"]],
+  ["delivering", "cancelled", ["attempt failed", "attempt interrupted or never started"]],
+  ["pending", "held", ["subscription paused"]],
+  ["waiting", "held", ["subscription paused"]],
+  ["held", "pending", ["subscription resumed"]],
+  ["held", "waiting", ["subscription resumed"]],
+  ["pending", "cancelled", ["subscription deleted"]],
+  ["waiting", "cancelled", ["subscription deleted"]],
+  ["held", "cancelled", ["subscription deleted"]],
+  // A pending one has failed before where its retry was requested.
+  ["pending", "failed", ["skipped"]],
+  ["waiting", "failed", ["skipped", "retries lowered"]],
+  ["held", "failed", ["skipped", "retries lowered"]],
+  ["waiting", "pending", ["retry requested"]],
+  ["delivered", "pending", ["retry requested", "replayed"]],
+  ["failed", "pending", ["retry requested", "replayed"]],
+  ["filtered", "pending", ["retry requested", "replayed"]],
+  // Of a paused subscription.
+  ["delivered", "held", ["retry requested"]],
+  ["failed", "held", ["retry requested"]],
+  ["filtered", "held", ["retry requested"]],
+];
+
+/** The statuses that a cause leads away from. */
+export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
+  return new Set(TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([from]) => from));
+}
+
 const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
 
 /** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
-const STATUS = `CASE d.state WHEN 2 THEN 'delivered' WHEN 3 THEN 'failed' WHEN 4 THEN 'filtered'
-    ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
+const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
+    WHEN ${DELIVERY_STATE.filtered} THEN 'filtered' ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
 
@@ -35,9 +91,9 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   held: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 0`,
   cancelled: `${WAITS} AND s.deleted_ms IS NOT NULL`,
   delivering: LEASED,
-  delivered: "d.state = 2",
-  failed: "d.state = 3",
-  filtered: "d.state = 4",
+  delivered: `d.state = ${DELIVERY_STATE.delivered}`,
+  failed: `d.state = ${DELIVERY_STATE.failed}`,
+  filtered: `d.state = ${DELIVERY_STATE.filtered}`,
 };
 
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */

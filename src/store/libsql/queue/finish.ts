@@ -1,7 +1,7 @@
 import type { ServiceEventName } from "../../../domain/service-events.ts";
 import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/service-events.ts";
 import type { Sql } from "../thread/sql.ts";
-import { dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
+import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import {
   beginsToBlock,
   keepsPlace,
@@ -56,7 +56,9 @@ export function finishAttempts(
     tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
     lastOf.set(leased.subscription_id, index);
     const { kind } = row[7];
-    return kind === "delivered" ? DELIVERED : kind === "filtered" ? FILTERED : (move?.state ?? WAITING);
+    return kind === "delivered" || kind === "filtered"
+      ? DELIVERY_STATE[kind]
+      : (move?.state ?? DELIVERY_STATE.pending);
   });
   writeChanges(sql, changes, nowMs, bytes);
   const { disableAfterMs } = results[0] ?? {};
@@ -74,7 +76,7 @@ export function finishAttempts(
 /** The service events that applying it would make, as far as that is known before. */
 function namesTold({ 7: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
-  if (move.state === FAILED) names.push("evreg.delivery.failed");
+  if (move.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
   if (move.beginsToBlock) names.push("evreg.subscription.blocked");
   if (next.kind === "gone" && !hasLeft) names.push("evreg.subscription.deactivated");
   return names;
@@ -132,14 +134,9 @@ interface Moved {
   readonly max_retries: number;
 }
 
-const WAITING = 0;
-const DELIVERED = 2;
-const FAILED = 3;
-const FILTERED = 4;
-
 /** Where a delivery goes that was not delivered. */
 interface Move {
-  readonly state: typeof WAITING | typeof FAILED;
+  readonly state: (typeof DELIVERY_STATE)["pending" | "failed"];
   readonly failures: number;
   readonly dueMs: number | null;
   /** In the order of its subscription. */
@@ -173,11 +170,14 @@ function moved(
   [, , , , statusCode, errorCode, , next]: ResultRow,
   { nowMs, left }: At,
 ): Omit<Move, "sequence" | "isKept" | "beginsToBlock"> {
-  if (next.kind === "returned") return { state: WAITING, failures, dueMs: nowMs, lastError: last_error };
+  if (next.kind === "returned")
+    return { state: DELIVERY_STATE.pending, failures, dueMs: nowMs, lastError: last_error };
   const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode) };
-  if (next.kind === "retry") return { ...failed, state: WAITING, dueMs: Math.ceil(next.atMs) };
+  if (next.kind === "retry") return { ...failed, state: DELIVERY_STATE.pending, dueMs: Math.ceil(next.atMs) };
   const isTriedOn = left !== undefined && failures < left.max_retries;
-  return isTriedOn ? { ...failed, state: WAITING, dueMs: nowMs } : { ...failed, state: FAILED, dueMs: null };
+  return isTriedOn
+    ? { ...failed, state: DELIVERY_STATE.pending, dueMs: nowMs }
+    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null };
 }
 
 function movedInOrder(
@@ -185,7 +185,7 @@ function movedInOrder(
   [, , , , statusCode, errorCode, , next]: ResultRow,
   { left, place }: At & { readonly place: OrderedPlace },
 ): Move {
-  const waiting = { state: WAITING, dueMs: place.due_ms, sequence: place.event_id } as const;
+  const waiting = { state: DELIVERY_STATE.pending, dueMs: place.due_ms, sequence: place.event_id } as const;
   if (next.kind === "returned") {
     return { ...waiting, failures, lastError: last_error, isKept: false, beginsToBlock: false };
   }
@@ -193,7 +193,7 @@ function movedInOrder(
   const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode), isKept };
   return isKept
     ? { ...waiting, ...failed, beginsToBlock: beginsToBlock(place, failures) }
-    : { ...failed, state: FAILED, dueMs: null, sequence: null, beginsToBlock: false };
+    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null, beginsToBlock: false };
 }
 
 /** @param at `offset`: where its text lies; `move`: as `moveOf` has it */
@@ -211,9 +211,9 @@ function note(
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (move !== undefined) {
     const { state, failures, dueMs, sequence, lastError } = move;
-    const finishedMs = state === FAILED ? nowMs : null;
+    const finishedMs = state === DELIVERY_STATE.failed ? nowMs : null;
     changes.others.push([id, state, leased.attempt, failures, dueMs, sequence, finishedMs, lastError]);
-    if (state === FAILED) changes.failed.push([id, nowMs]);
+    if (state === DELIVERY_STATE.failed) changes.failed.push([id, nowMs]);
     if (move.beginsToBlock) changes.blocked.push([id, nowMs]);
   }
   const attempt = [
@@ -265,8 +265,13 @@ function writeChanges(sql: Sql, changes: FinishChanges, nowMs: number, bytes: Ui
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
   if (connected.length > 0) insertConnected(sql, connected, bytes);
-  endAll(sql, delivered, nowMs, "state = 2, attempt = attempt + 1, last_error = NULL");
-  endAll(sql, filtered, nowMs, "state = 4");
+  endAll(
+    sql,
+    delivered,
+    nowMs,
+    `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`,
+  );
+  endAll(sql, filtered, nowMs, `state = ${DELIVERY_STATE.filtered}`);
   if (others.length > 0) moveOthers(sql, others);
   if (long.length > 0) dropMiddleAttempts(sql, long);
 }

@@ -5,7 +5,7 @@ import type { TellingLimit, Turned } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
-import { NORMAL, REQUESTED } from "./delivery-state.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { errorOf, type ResultRow } from "./wire.ts";
 
 /**
@@ -119,7 +119,7 @@ export function putInOrder(sql: Sql, subscriptionId: number, nowMs: number): voi
  */
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Turned[] {
   const failed = sql.rows<{ id: number }>(
-    `UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = ?2
+    `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ?2
       WHERE rowid = (SELECT w.rowid ${headOf("?1")}) AND NOT EXISTS (SELECT 1 ${firstRequestedOf("?1")})
         AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
         AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)

@@ -16,6 +16,7 @@ import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
 import type { Telling } from "../events/service-events.ts";
 import { bytesAt } from "../thread/protocol.ts";
 import { parseKept } from "../thread/sql.ts";
+import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall {
@@ -263,13 +264,17 @@ export const FENCED = -1;
 /** What it tells would be too much for one transaction: to be sent again. */
 export const DEFERRED = -2;
 
-const STATES = { 0: "pending", 2: "delivered", 3: "failed", 4: "filtered" } as const;
+const STATES = new Map(
+  Object.entries(DELIVERY_STATE).map(([name, code]) => [code as number, name as StateName]),
+);
+
+type StateName = keyof typeof DELIVERY_STATE;
 
 /** `undefined` for one that is to be sent again. */
 export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | undefined {
   if (state === DEFERRED) return undefined;
   if (state === FENCED) return { kind: "fenced" };
-  const stored = { kind: "stored", state: STATES[state as keyof typeof STATES] } as const;
+  const stored = { kind: "stored", state: STATES.get(state)! } as const;
   return deactivated === undefined ? stored : { ...stored, deactivated };
 }
 
